@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint types imports format test-browser test-vllm test-training test-clients test-differential faults lock clean
+.PHONY: help run serve install install-base test pytest lint lint-js types imports format format-js test-browser test-vllm test-training test-clients test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -12,6 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --require-ha
 TESTS ?= tests
 PYTEST_ARGS ?= -n logical
 CODE := evolve service training migrations tests benchmarks scripts
+JAVASCRIPT := scripts/javascript/node_modules/.bin
 RUN_ARGS ?=
 SERVE_ARGS ?=
 
@@ -55,6 +56,15 @@ format: install ## rewrite the code to the house format
 	$(BIN)/ruff check --fix-only --exit-zero .
 	$(BIN)/ruff format .
 
+lint-js: ## format, lint and types of the dashboard's scripts and styles; needs Node.js and npm (120 MB)
+	@scripts/setup_javascript.sh
+	$(JAVASCRIPT)/biome check --error-on-warnings --config-path=scripts/javascript service/dashboard/static
+	$(JAVASCRIPT)/tsc --project scripts/javascript
+
+format-js: ## rewrite the dashboard's scripts and styles to the house format
+	@scripts/setup_javascript.sh
+	$(JAVASCRIPT)/biome format --write --config-path=scripts/javascript service/dashboard/static
+
 test-browser: install ## the dashboard in a real Chromium, which Debian has (400 MB)
 	$(BIN)/pytest -n logical tests/browser
 
@@ -93,5 +103,5 @@ lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer v
 	$(COMPILE) $(UPGRADE) --no-deps --group verl -o requirements/verl.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-differential tests/clients/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-differential tests/clients/node_modules scripts/javascript/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -121,7 +121,7 @@ class FollowedStream:
         self._attempt += 1
         # The first waits double, the later ones are all as long: how long in all is patience's to say.
         rung = min(self._attempt, self._wire.backoff.attempts - 1)
-        seconds = self._wire.wait(rung, asked) or PAUSE_SECONDS
+        seconds = self._wire.pause(rung, asked)
         if now + seconds - self._since > self._patience:
             raise error
         if self._notice is not None:

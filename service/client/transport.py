@@ -81,6 +81,12 @@ class Transport:
 
         return self.backoff.wait(attempt, asked_seconds, np.random.default_rng())
 
+    def pause(self, attempt: int, asked_seconds: float) -> float:
+        """Seconds until the next attempt of a caller who decides by himself which one is the last."""
+        import numpy as np  # only who must wait pays for it
+
+        return max(asked_seconds, self.backoff.seconds(attempt, float(np.random.default_rng().random())))
+
 
 def _read(call: Call[Answer], answer: httpx.Response) -> Answer:
     if call.answer is NoneType:

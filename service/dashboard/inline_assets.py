@@ -20,6 +20,14 @@ _ENDS = re.compile(r"</(?:script|style)|<!--", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A module in its scope, and the names that others can import from it."""
+
+    text: str
+    exported: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InlineAssets:
     """Texts that stand in a file, and the policy under which they alone are of effect."""
 
@@ -63,10 +71,10 @@ def joined(modules: Sequence[str]) -> str:
     Raises:
         ValueError: one imports or exports in another way than modules here do.
     """
-    parts: dict[str, str] = {}
+    parts: dict[str, _Part] = {}
     for name in modules:
         _join(name, parts, ())
-    return '"use strict";\n(() => {\n' + "\n".join(parts.values()) + "\n})();"
+    return '"use strict";\n(() => {\n' + "\n".join(part.text for part in parts.values()) + "\n})();"
 
 
 def embedded(value: Any) -> Markup:
@@ -81,7 +89,7 @@ def picture(name: str) -> str:
     return f"data:image/svg+xml;base64,{content}"
 
 
-def _join(name: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
+def _join(name: str, parts: dict[str, _Part], above: tuple[str, ...]) -> None:
     if name in parts:
         return
     if name in above:
@@ -89,11 +97,15 @@ def _join(name: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
     text = _text(name)
     for found in _IMPORT.finditer(text):
         _join(found.group(2), parts, (*above, name))
+        taken = {part.split()[0] for part in found.group(1).split(",") if part.strip()}
+        if missing := taken.difference(parts[found.group(2)].exported):
+            raise ValueError(f"{name} imports {', '.join(sorted(missing))}, which {found.group(2)} does not export")
     exported = _EXPORT.findall(text)
     body = _EXPORT.sub("", _IMPORT.sub(_taken, text))
     if left := _LEFT.search(body):
         raise ValueError(f"{name} cannot be joined: {body[left.start() :].splitlines()[0]}")
-    parts[name] = f"const {_scope(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    scoped = f"const {_scope(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+    parts[name] = _Part(text=scoped, exported=exported)
 
 
 def _taken(found: re.Match[str]) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from enum import StrEnum
 
+from service.net.retry import Backoff
+
 TRIAL_SECONDS = 1.0  # until whoever comes during a trial may ask again
 
 
@@ -36,8 +38,7 @@ class Breaker:
     ) -> None:
         self._monotonic = monotonic
         self._threshold = failures
-        self._first_seconds = first_seconds
-        self._max_seconds = max_seconds
+        self._backoff = Backoff(first_seconds=first_seconds, max_seconds=max_seconds, jitter=0.0)
         self._failures = 0
         self._openings = 0
         self._closed = True
@@ -86,7 +87,6 @@ class Breaker:
         self._trying = False
 
     def _open(self, retry_after_seconds: float) -> None:
-        growing = self._first_seconds * 2.0 ** min(self._openings, 30)
-        self._open_until = self._monotonic() + max(min(growing, self._max_seconds), retry_after_seconds)
         self._openings += 1
+        self._open_until = self._monotonic() + max(self._backoff.seconds(self._openings), retry_after_seconds)
         self._closed = self._trying = False

@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import MissingBundleError, UnreachableError, UsageError
+from service.net.retry import Backoff
 from service.ports import (
     Bundle,
     EvaluationResult,
@@ -30,8 +31,7 @@ from service.queue.lease_settings import LeaseSettings
 from service.queue.workers import living
 
 RECHECK_SECONDS = 2.0
-FIRST_WAIT_SECONDS = 0.2
-MAX_WAIT_SECONDS = 5.0
+BACKOFF = Backoff(first_seconds=0.2, max_seconds=5.0, jitter=0.0)
 _FROM_THE_FIRST = "0-0"
 
 log = structlog.get_logger(__name__)
@@ -75,7 +75,7 @@ class RedisEvaluationQueue:
     async def results(self) -> AsyncIterator[EvaluationResult]:
         """Results of this submitter's tasks as they come, without end; sends again what Redis has lost."""
         clock = asyncio.get_running_loop()
-        wait, checked = FIRST_WAIT_SECONDS, clock.time()
+        failures, checked = 0, clock.time()
         while True:
             found, pause = [], 0.0
             try:
@@ -83,10 +83,11 @@ class RedisEvaluationQueue:
                 if clock.time() - checked >= self._recheck_seconds:
                     found += await self._send_again()
                     checked = clock.time()
-                wait = FIRST_WAIT_SECONDS
+                failures = 0
             except UnreachableError as error:
                 log.info("queue.away", reason=str(error))
-                pause, wait = wait, min(2 * wait, MAX_WAIT_SECONDS)
+                failures += 1
+                pause = BACKOFF.seconds(failures)
             for result in found:  # what has come before Redis went away comes but once
                 yield result
             await asyncio.sleep(pause)

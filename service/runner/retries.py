@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from service.net.retry import Backoff
 from service.ports import Clock, Intent
 
-FIRST_SECONDS = 0.5
-MAX_SECONDS = 30.0
+BACKOFF = Backoff(first_seconds=1.0, max_seconds=30.0, jitter=0.25)
 FORGET_SECONDS = 60.0
 
 
@@ -49,7 +49,7 @@ class Retries:
         """Leave a run alone for a while, longer each time; for how many seconds."""
         before = self._waiting.get(run_id)
         tries = before.tries + 1 if before else 1
-        seconds = min(MAX_SECONDS, FIRST_SECONDS * 2.0 ** min(tries, 10)) * float(self._rng.uniform(0.75, 1.0))
+        seconds = BACKOFF.seconds(tries, float(self._rng.random()))
         at = self._clock.monotonic() + seconds
         self._waiting[run_id] = _Retry(intent=intent, at=at, tries=tries, faults=self.faults(run_id) + fault)
         return seconds

@@ -21,6 +21,7 @@ from service.errors import (
     UnreachableError,
     UsageError,
 )
+from service.net.retry import Backoff
 from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
 from service.runner.desired_state import RunOrders
 from service.runner.lease import LEASE_SECONDS
@@ -33,8 +34,8 @@ from service.runner.status import RunObserver
 from service.runner.storage_retry import undisturbed
 from service.runner.undriven_runs import give_up, settle, tell_waiting
 
-POLL_SECONDS = 0.3
-MAX_POLL_SECONDS = 5.0
+# Between two polls. The time doubles while the database is away.
+POLL = Backoff(first_seconds=0.3, max_seconds=5.0, jitter=0.3)
 LEAVE_SECONDS = 10.0
 REASSESSED_AT_ONCE = 64
 MAX_FAULTS = 3
@@ -125,16 +126,16 @@ class Runner:
         self._leaving.set()
 
     async def _poll(self) -> None:
-        delay = POLL_SECONDS
+        failures = 0
         while True:
             try:
                 await self._tell()
                 await self._claim()
-                delay = POLL_SECONDS
+                failures = 0
             except StorageError as error:
-                delay = min(2 * delay, MAX_POLL_SECONDS)
+                failures += 1
                 log.warning("runner.storage_away", reason=str(error))
-            await asyncio.sleep(delay * float(self._rng.uniform(0.7, 1.0)))
+            await asyncio.sleep(POLL.seconds(failures + 1, float(self._rng.random())))
 
     async def _tell(self) -> None:
         """Tell the runs what is wanted of them."""

@@ -11,10 +11,10 @@ from typing import TypeVar
 import numpy as np
 
 from service.errors import StorageAwayError
+from service.net.retry import Backoff
 from service.ports import Clock
 
-FIRST_SECONDS = 0.2
-MAX_SECONDS = 5.0
+BACKOFF = Backoff(first_seconds=0.2, max_seconds=5.0, jitter=0.5)
 STILL_SECONDS = 5.0
 _Found = TypeVar("_Found")
 
@@ -62,7 +62,7 @@ class StorageRetry:
             StorageAwayError: the database was away for longer than patience lasts.
         """
         self._calls += 1
-        number, delay = self._calls, FIRST_SECONDS
+        number, attempt = self._calls, 0
         began, since = self._clock.monotonic(), self._clock.now()
         try:
             while True:
@@ -72,8 +72,8 @@ class StorageRetry:
                     self._note(number, Outage(reason=str(error), since=since))
                     if self._over(began):
                         raise
-                await self._rest(delay)
-                delay = min(2 * delay, MAX_SECONDS)
+                attempt += 1
+                await self._rest(attempt)
         finally:
             if self._absences.pop(number, None):
                 self._changed()
@@ -87,12 +87,12 @@ class StorageRetry:
             self._absences[number] = outage
             self._changed()
 
-    async def _rest(self, seconds: float) -> None:
+    async def _rest(self, attempt: int) -> None:
         if self._hurried.is_set():
-            await asyncio.sleep(FIRST_SECONDS)
+            await asyncio.sleep(BACKOFF.first_seconds)
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds * float(self._rng.uniform(0.5, 1.0))):
+            async with asyncio.timeout(BACKOFF.seconds(attempt, float(self._rng.random()))):
                 await self._hurried.wait()
 
 

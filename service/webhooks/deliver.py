@@ -13,9 +13,10 @@ from prometheus_client import Counter
 
 from service.errors import NotFoundError, ServiceError
 from service.net import Resolve
+from service.net.retry import read_retry_after
 from service.net.transport import AddressRefused, PinnedTransport
 from service.ports import Clock, Delivery, Webhook, Webhooks
-from service.webhooks.schedule import next_try
+from service.webhooks.schedule import MAXIMUM, next_try
 from service.webhooks.sign import sign
 
 TRY_SECONDS = 15.0
@@ -27,7 +28,6 @@ _HOLD_SECONDS = 60.0
 _MAX_READ_BYTES = 1024
 _READ_SECONDS = 1.0
 _GONE = 410
-_MAX_DIGITS = 6
 
 _HEADERS = {"User-Agent": "evolve-webhooks", "Content-Type": "application/json", "Accept-Encoding": "identity"}
 
@@ -173,7 +173,10 @@ class WebhookDispatcher:
             return _Outcome(status=status)
         if 300 <= status < 400:
             return _Outcome(status=status, error=f"it answers {status}, and redirects are not followed")
-        return _Outcome(status=status, error=f"it answers {status}", asked_seconds=_asked(response))
+        return _Outcome(status=status, error=f"it answers {status}", asked_seconds=self._asked(response))
+
+    def _asked(self, response: httpx.Response) -> float:
+        return read_retry_after(response.headers.get("Retry-After"), self._clock.now, MAXIMUM.total_seconds())
 
     def _concluded(self, delivery: Delivery, outcome: _Outcome) -> Delivery:
         attempts = delivery.attempts + 1
@@ -204,8 +207,3 @@ async def _glance(response: httpx.Response) -> None:
                 read += len(block)
                 if read >= _MAX_READ_BYTES:
                     return
-
-
-def _asked(response: httpx.Response) -> float:
-    text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0.0

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MODULE_LINES = 400
+LINE_CHARACTERS = 120
 FUNCTION_LINES = 60
 
 # A pure library: the world stays outside, and so do the clock and every source of chance that nobody passed in.
@@ -130,9 +131,20 @@ def test_modules_stay_readable() -> None:
     long = {
         str(path): text.count("\n")
         for path, text in texts()
-        if path.suffix == ".py" and path.parts[0] != "tests" and text.count("\n") > MODULE_LINES
+        if path.suffix in {".py", ".js"} and path.parts[0] != "tests" and text.count("\n") > MODULE_LINES
     }
     assert long == {}
+
+
+def test_lines_of_scripts_and_styles_fit_the_screen() -> None:
+    own = [(path, text) for path, text in texts() if path.suffix in {".js", ".css"} and "vendor" not in path.parts]
+    assert {path.name for path, _ in own} > {"evolve.css", "evolve.js"}
+    assert [
+        f"{path}:{number}"
+        for path, text in own
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > LINE_CHARACTERS
+    ] == []
 
 
 def test_functions_stay_readable() -> None:

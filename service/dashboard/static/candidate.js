@@ -12,7 +12,9 @@ async function copy(button) {
   } catch {
     button.textContent = "Not copied: download it";
   }
-  setTimeout(() => { button.textContent = before; }, 2500);
+  setTimeout(() => {
+    button.textContent = before;
+  }, 2500);
 }
 
 // Browsers open their clipboard to pages of https and of this machine alone.

@@ -1,4 +1,5 @@
-// <news-count data-src data-count data-href>: says how many candidates came since the page was made; rows stay where they are.
+// <news-count data-src data-count data-href>: says how many candidates came since the page was made. Rows stay where
+// they are.
 // @ts-check
 
 const PATIENCE_MILLISECONDS = 1500;
@@ -7,7 +8,9 @@ class NewsCount extends HTMLElement {
   connectedCallback() {
     this.setAttribute("role", "status");
     this.timer = 0;
-    this.listen = () => { this.timer ||= window.setTimeout(() => void this.count(), PATIENCE_MILLISECONDS); };
+    this.listen = () => {
+      this.timer ||= window.setTimeout(() => void this.count(), PATIENCE_MILLISECONDS);
+    };
     document.addEventListener("evolve:news", this.listen);
   }
 
@@ -20,7 +23,11 @@ class NewsCount extends HTMLElement {
     try {
       const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
       if (answer.ok) this.show((await answer.json()).count - Number(this.dataset.count));
-    } catch { /* the next news asks again */ } finally { this.timer = 0; }
+    } catch {
+      /* the next news asks again */
+    } finally {
+      this.timer = 0;
+    }
   }
 
   /** @param {number} more */

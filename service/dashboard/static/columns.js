@@ -26,8 +26,23 @@
  * @property {{kind: string, place: number, at: string, from_island: number | null, to_island: number | null}[]} marks
  */
 
-const SERIES = /** @type {const} */ (["place", "number", "position", "island", "fitness", "outcome", "parent", "operator", "policy", "seconds"]);
-const CODED = /** @type {const} */ ([["outcome", "outcomes"], ["operator", "operators"], ["policy", "policies"]]);
+const SERIES = /** @type {const} */ ([
+  "place",
+  "number",
+  "position",
+  "island",
+  "fitness",
+  "outcome",
+  "parent",
+  "operator",
+  "policy",
+  "seconds",
+]);
+const CODED = /** @type {const} */ ([
+  ["outcome", "outcomes"],
+  ["operator", "operators"],
+  ["policy", "policies"],
+]);
 
 export class Store extends EventTarget {
   /** @param {string} address */
@@ -42,7 +57,10 @@ export class Store extends EventTarget {
 
   /** Fetches what is new; whoever listens hears `change`. */
   async refresh() {
-    if (this.busy) { this.again = true; return; }
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
     this.busy = true;
     try {
       const asked = new URL(this.address, location.href);
@@ -55,20 +73,29 @@ export class Store extends EventTarget {
       this.dispatchEvent(new CustomEvent("trouble", { detail: String(error) }));
     } finally {
       this.busy = false;
-      if (this.again) { this.again = false; void this.refresh(); }
+      if (this.again) {
+        this.again = false;
+        void this.refresh();
+      }
     }
   }
 
   /** @param {Columns} fresh */
   take(fresh) {
     const held = this.columns;
-    if (!held) { this.columns = fresh; return; }
+    if (!held) {
+      this.columns = fresh;
+      return;
+    }
     for (const [column, names] of CODED) {
-      const codes = fresh[names].map((name) => { const at = held[names].indexOf(name); return at < 0 ? held[names].push(name) - 1 : at; });
+      const codes = fresh[names].map((name) => {
+        const at = held[names].indexOf(name);
+        return at < 0 ? held[names].push(name) - 1 : at;
+      });
       fresh[column] = fresh[column].map((code) => codes[code]);
     }
     for (const name of SERIES) append(/** @type {unknown[]} */ (held[name]), fresh[name]);
-    held.rewards.forEach((column, at) => append(column, fresh.rewards[at]));
+    for (const [at, column] of held.rewards.entries()) append(column, fresh.rewards[at]);
     held.marks = [...held.marks.filter((one) => one.place < fresh.begin), ...fresh.marks];
     held.total = fresh.total;
     held.sequence = fresh.sequence;
@@ -87,7 +114,8 @@ const stores = new Map();
 export function storeOf(address) {
   let store = stores.get(address);
   if (!store) {
-    const made = store = new Store(address);
+    const made = new Store(address);
+    store = made;
     stores.set(address, made);
     document.addEventListener("evolve:news", () => void made.refresh());
     void made.refresh();

@@ -1,4 +1,5 @@
-// <compare-curve data-axis data-by data-runs>: the best so far of several runs over one axis, with the range of their groups.
+// <compare-curve data-axis data-by data-runs>: the best so far of several runs over one axis, with the range of their
+// groups.
 // @ts-check
 import { lineSample } from "./line-sample.js";
 import { colour, islandColour, onTheme, short } from "./palette.js";
@@ -7,10 +8,19 @@ const HEIGHT = 360;
 const POINTS = 400;
 const MAX_LINES = 6; // of runs beside one another; of more the groups are drawn alone
 const DASHES = [[], [10, 4], [3, 3], [12, 3, 3, 3], [6, 6], [2, 6]];
-const LABELS = { evaluations: "Evaluations", tokens: "Tokens read and written", money: "Money spent", time: "Seconds since the first evaluation" };
+const LABELS = {
+  evaluations: "Evaluations",
+  tokens: "Tokens read and written",
+  money: "Money spent",
+  time: "Seconds since the first evaluation",
+};
 
 /** @typedef {{id: string, title: string}} Run */
-/** @typedef {{label: string, xs: number[], ys: (number | null)[], place: number, role: "run" | "mean" | "low" | "high"}} Line */
+/** @typedef {(number | null)[]} Values */
+/** @typedef {{title: string, run_ids: string[], seeds: number[], mean: Values, low: Values, high: Values}} Group */
+/** @typedef {{axis: number[], runs: {best: Values}[], groups: Group[]}} Compared */
+/** @typedef {"run" | "mean" | "low" | "high"} Role */
+/** @typedef {{label: string, xs: number[], ys: Values, place: number, role: Role}} Line */
 
 class CompareCurve extends HTMLElement {
   connectedCallback() {
@@ -40,45 +50,87 @@ class CompareCurve extends HTMLElement {
       this.lines = lines.filter((line) => line.ys.some((value) => value !== null));
       this.draw();
     } catch {
-      if (this.plot) this.plot.textContent = "The service did not give the numbers of this chart: reload the page to try again.";
+      if (this.plot)
+        this.plot.textContent = "The service did not give the numbers of this chart: reload the page to try again.";
     }
   }
 
   /** @returns {Promise<Line[]>} */
   async compared() {
-    const runs = this.runs ?? [];
-    const query = new URLSearchParams({ runs: runs.map((run) => run.id).join(","), points: String(POINTS), over: this.axis ?? "evaluations", by: this.dataset.by ?? "" });
+    const runs = /** @type {Run[]} */ (this.runs ?? []);
+    const query = new URLSearchParams({
+      runs: runs.map((run) => run.id).join(","),
+      points: String(POINTS),
+      over: this.axis ?? "evaluations",
+      by: this.dataset.by ?? "",
+    });
     const told = await read(`/v1/compare?${query}`);
-    const groups = told.groups.filter((/** @type {any} */ group) => group.run_ids.length > 1 || runs.length > MAX_LINES);
-    const lines = runs.map((run, at) => ({ label: run.title, xs: told.axis, ys: told.runs[at].best, place: at, role: /** @type {const} */ ("run") }));
+    const groups = told.groups.filter((group) => group.run_ids.length > 1 || runs.length > MAX_LINES);
+    const lines = runs.map((run, at) => ({
+      label: run.title,
+      xs: told.axis,
+      ys: told.runs[at].best,
+      place: at,
+      role: /** @type {const} */ ("run"),
+    }));
     const kept = runs.length > MAX_LINES && groups.length ? [] : lines;
-    return [...kept, ...groups.flatMap((/** @type {any} */ group, /** @type {number} */ at) => {
-      const place = kept.length + at;
-      const line = (/** @type {"mean" | "low" | "high"} */ role, /** @type {string} */ label) => ({ label, xs: told.axis, ys: group[role], place, role });
-      return [line("mean", `${group.title}: mean of seeds ${group.seeds.join(", ")}, with their range`), line("high", ""), line("low", "")];
-    })];
+    return [
+      ...kept,
+      ...groups.flatMap((group, at) => {
+        const place = kept.length + at;
+        const line = (/** @type {"mean" | "low" | "high"} */ role, /** @type {string} */ label) => ({
+          label,
+          xs: told.axis,
+          ys: group[role],
+          place,
+          role,
+        });
+        return [
+          line("mean", `${group.title}: mean of seeds ${group.seeds.join(", ")}, with their range`),
+          line("high", ""),
+          line("low", ""),
+        ];
+      }),
+    ];
   }
 
   draw() {
-    const lines = this.lines ?? [];
+    const lines = /** @type {Line[]} */ (this.lines ?? []);
     this.chart?.destroy();
     this.chart = undefined;
     if (!lines.length || !this.isConnected) return;
-    // @ts-expect-error uPlot is a script of its own
     const data = uPlot.join(lines.map((line) => [line.xs, line.ys]));
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui" };
-    // @ts-expect-error uPlot is a script of its own
-    this.chart = new uPlot({
-      width: this.clientWidth || 600,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: false } },
-      axes: [{ ...axis, label: LABELS[this.axis ?? "evaluations"], labelSize: 18, values: (/** @type {unknown} */ _, /** @type {number[]} */ ticks) => ticks.map(short) }, { ...axis, size: 72 }],
-      series: [{}, ...lines.map(stroke)],
-      bands: lines.flatMap((line, at) => line.role === "high" ? [{ series: [at + 1, at + 2], fill: fade(islandColour(line.place)) }] : []),
-      hooks: { setCursor: [(/** @type {any} */ chart) => this.list(chart.cursor.idx)] },
-    }, data, this.plot);
+    const axis = {
+      stroke: colour("soft"),
+      grid: { stroke: colour("sunk"), width: 1 },
+      ticks: { stroke: colour("line") },
+      font: "12px system-ui",
+    };
+    this.chart = new uPlot(
+      {
+        width: this.clientWidth || 600,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { drag: { x: true, y: false } },
+        scales: { x: { time: false } },
+        axes: [
+          {
+            ...axis,
+            label: LABELS[this.axis ?? "evaluations"],
+            labelSize: 18,
+            values: (_, ticks) => ticks.map(short),
+          },
+          { ...axis, size: 72 },
+        ],
+        series: [{}, ...lines.map(stroke)],
+        bands: lines.flatMap((line, at) =>
+          line.role === "high" ? [{ series: [at + 1, at + 2], fill: fade(islandColour(line.place)) }] : [],
+        ),
+        hooks: { setCursor: [(chart) => this.list(chart.cursor.idx)] },
+      },
+      data,
+      this.plot,
+    );
     this.list(null);
     this.dataset.shown = String(lines.length);
   }
@@ -86,17 +138,29 @@ class CompareCurve extends HTMLElement {
   /** The legend, with the values at a point where there is one. @param {number | null | undefined} at */
   list(at) {
     const told = (this.lines ?? []).map((line, place) => ({ line, place })).filter(({ line }) => line.label);
-    this.legend?.replaceChildren(...told.map(({ line, place }) => {
-      const item = document.createElement("li"), value = at === null || at === undefined ? null : this.until(place + 1, at);
-      item.append(lineSample(islandColour(line.place), DASHES[line.place % DASHES.length], line.role === "mean" ? 4 : 2), ` ${line.role === "run" ? `#${line.place + 1} ` : ""}${line.label}${value === null ? "" : `: ${short(value)}`}`);
-      return item;
-    }));
+    this.legend?.replaceChildren(
+      ...told.map(({ line, place }) => {
+        const item = document.createElement("li");
+        const value = at === null || at === undefined ? null : this.until(place + 1, at);
+        const number = line.role === "run" ? `#${line.place + 1} ` : "";
+        item.append(
+          lineSample(islandColour(line.place), DASHES[line.place % DASHES.length], line.role === "mean" ? 4 : 2),
+          ` ${number}${line.label}${value === null ? "" : `: ${short(value)}`}`,
+        );
+        return item;
+      }),
+    );
   }
 
-  /** The value of a series at a point of the common axis, or the last before it. @param {number} series @param {number} at */
+  /**
+   * The value of a series at a point of the common axis, or the last before it.
+   * @param {number} series
+   * @param {number} at
+   */
   until(series, at) {
-    const values = /** @type {(number | null | undefined)[]} */ (this.chart.data[series]);
-    for (let place = at; place >= 0; place -= 1) if (values[place] !== null && values[place] !== undefined) return values[place];
+    const values = this.chart?.data[series] ?? [];
+    for (let place = at; place >= 0; place -= 1)
+      if (values[place] !== null && values[place] !== undefined) return values[place];
     return null;
   }
 }
@@ -104,10 +168,18 @@ class CompareCurve extends HTMLElement {
 /** @param {Line} line */
 function stroke(line) {
   const paint = islandColour(line.place);
-  // @ts-expect-error uPlot is a script of its own
-  const paths = uPlot.paths.stepped({ align: 1 });
-  if (line.role === "low" || line.role === "high") return { stroke: "transparent", paths, spanGaps: true, points: { show: false } };
-  return { label: line.label, stroke: paint, width: line.role === "mean" ? 3 : 2, dash: DASHES[line.place % DASHES.length], paths, spanGaps: true, points: { show: false } };
+  const paths = uPlot.paths.stepped?.({ align: 1 });
+  if (line.role === "low" || line.role === "high")
+    return { stroke: "transparent", paths, spanGaps: true, points: { show: false } };
+  return {
+    label: line.label,
+    stroke: paint,
+    width: line.role === "mean" ? 3 : 2,
+    dash: DASHES[line.place % DASHES.length],
+    paths,
+    spanGaps: true,
+    points: { show: false },
+  };
 }
 
 /** @param {string} paint */
@@ -115,7 +187,7 @@ function fade(paint) {
   return `${paint}2e`;
 }
 
-/** @param {string} address @returns {Promise<any>} */
+/** @param {string} address @returns {Promise<Compared>} */
 async function read(address) {
   const answer = await fetch(address, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(`${answer.status} of ${address}`);

@@ -16,7 +16,8 @@ class Follower {
     button.addEventListener("click", () => this.turn());
     document.addEventListener("evolve:news", (event) => {
       this.sequence = Math.max(this.sequence, Number(/** @type {CustomEvent} */ (event).detail.sequence) || 0);
-      if (this.following) void this.fetch(); else this.say();
+      if (this.following) void this.fetch();
+      else this.say();
     });
     this.say();
   }
@@ -30,7 +31,9 @@ class Follower {
   say() {
     const behind = this.sequence - this.after;
     this.button.setAttribute("aria-pressed", String(this.following));
-    this.button.textContent = this.following ? "Following: pause" : `Paused: follow${behind > 0 ? ` (+${behind} events)` : ""}`;
+    this.button.textContent = this.following
+      ? "Following: pause"
+      : `Paused: follow${behind > 0 ? ` (+${behind} events)` : ""}`;
   }
 
   async fetch() {
@@ -39,7 +42,9 @@ class Follower {
     try {
       let more = true;
       while (more && this.following) more = await this.more();
-    } catch { /* the banner says that the service is away, and news comes when it is back */ } finally {
+    } catch {
+      /* the banner says that the service is away, and news comes when it is back */
+    } finally {
       this.busy = false;
       this.say();
     }
@@ -54,20 +59,25 @@ class Follower {
     const text = await answer.text();
     if (!this.following) return false; // paused meanwhile: it is asked for again
     const page = new DOMParser().parseFromString(text, "text/html");
-    const found = page.querySelector("table"), body = this.table.tBodies[0];
+    const found = page.querySelector("table");
+    const body = this.table.tBodies[0];
     if (!found || !body) return false;
     const rows = [...found.tBodies[0].rows].map((row) => document.adoptNode(row));
     body.append(...rows);
     if (rows.length) document.querySelector("[data-events-empty]")?.remove();
     this.after = Math.max(begin, Number(found.dataset.after));
-    if (body.rows.length > MAX_ROWS) { this.leave(); return false; }
+    if (body.rows.length > MAX_ROWS) {
+      this.leave();
+      return false;
+    }
     return "more" in found.dataset && this.after > begin;
   }
 
   /** A page has room for so many; the next page goes on. */
   leave() {
     this.following = false;
-    const next = document.createElement("a"), line = document.createElement("p");
+    const next = document.createElement("a");
+    const line = document.createElement("p");
     const place = new URL(location.href);
     place.searchParams.set("after", String(this.after));
     next.href = place.href;
@@ -79,5 +89,6 @@ class Follower {
   }
 }
 
-const table = document.getElementById("events"), button = document.querySelector("[data-follow]");
+const table = document.getElementById("events");
+const button = document.querySelector("[data-follow]");
 if (table instanceof HTMLTableElement && button instanceof HTMLButtonElement) new Follower(table, button);

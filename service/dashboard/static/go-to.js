@@ -6,7 +6,9 @@
  * @param {[string, string][]} places names and addresses
  */
 export function goTo(places) {
-  const dialog = document.createElement("dialog"), field = document.createElement("input"), list = document.createElement("ul");
+  const dialog = document.createElement("dialog");
+  const field = document.createElement("input");
+  const list = document.createElement("ul");
   dialog.setAttribute("aria-label", "Go to");
   dialog.className = "go-to";
   field.type = "search";
@@ -16,7 +18,8 @@ export function goTo(places) {
   const show = () => list.replaceChildren(...found(field.value, places).map(([name, address]) => entry(name, address)));
   field.addEventListener("input", show);
   dialog.addEventListener("keydown", (event) => {
-    const links = [...list.querySelectorAll("a")], at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
+    const links = [...list.querySelectorAll("a")];
+    const at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
     if (event.key === "Enter" && at < 0 && links.length) links[0].click();
     else if (event.key === "ArrowDown" && links.length) links[(at + 1) % links.length].focus();
     else if (event.key === "ArrowUp" && links.length) (at > 0 ? links[at - 1] : field).focus();
@@ -30,7 +33,12 @@ export function goTo(places) {
   dialog.showModal();
 }
 
-/** Where some letters may lead. @param {string} typed @param {[string, string][]} places @returns {[string, string][]} */
+/**
+ * Where some letters may lead.
+ * @param {string} typed
+ * @param {[string, string][]} places
+ * @returns {[string, string][]}
+ */
 function found(typed, places) {
   const letters = typed.trim().toLowerCase();
   const id = /^(run|cnd)_[0-9a-f-]+$/.exec(letters);
@@ -40,7 +48,8 @@ function found(typed, places) {
 
 /** @param {string} name @param {string} address */
 function entry(name, address) {
-  const item = document.createElement("li"), link = document.createElement("a");
+  const item = document.createElement("li");
+  const link = document.createElement("a");
   link.href = address;
   link.textContent = name;
   item.append(link);

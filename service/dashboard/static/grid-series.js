@@ -15,8 +15,14 @@ class GridSeries extends HTMLElement {
     this.asked = 0;
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
-    onTheme(() => { this.chart?.destroy(); this.chart = undefined; this.draw(); });
-    document.addEventListener("evolve:news", () => { this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS); });
+    onTheme(() => {
+      this.chart?.destroy();
+      this.chart = undefined;
+      this.draw();
+    });
+    document.addEventListener("evolve:news", () => {
+      this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS);
+    });
     void this.read();
   }
 
@@ -29,6 +35,7 @@ class GridSeries extends HTMLElement {
     this.asked = 0;
     const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
     if (!answer.ok) return;
+    /** @type {{evaluations: number, cells: number, qd_score: number}[]} */
     this.points = (await answer.json()).points;
     this.draw();
   }
@@ -36,28 +43,53 @@ class GridSeries extends HTMLElement {
   draw() {
     const points = this.points;
     if (!points?.length || !this.isConnected) return;
-    const data = ["evaluations", "cells", "qd_score"].map((name) => points.map((/** @type {any} */ point) => point[name]));
+    /** @type {uPlot.AlignedData} */
+    const data = [
+      points.map((point) => point.evaluations),
+      points.map((point) => point.cells),
+      points.map((point) => point.qd_score),
+    ];
     if (this.chart) this.chart.setData(data);
     else this.chart = this.make(data);
     const last = points[points.length - 1];
-    this.legend?.replaceChildren(entry("circle", islandColour(0), `filled cells (left): ${short(last.cells)}`), entry("square", islandColour(1), `QD score (right, dashed): ${short(last.qd_score)}`));
+    this.legend?.replaceChildren(
+      entry("circle", islandColour(0), `filled cells (left): ${short(last.cells)}`),
+      entry("square", islandColour(1), `QD score (right, dashed): ${short(last.qd_score)}`),
+    );
     this.dataset.shown = String(points.length);
   }
 
-  /** @param {any[]} data */
+  /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui" };
-    const above = (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ high) => [0, high > 0 ? 1.05 * high : 1];
-    // @ts-expect-error uPlot is a script of its own
-    return new uPlot({
-      width: this.clientWidth || 600,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: false, y: false } },
-      scales: { x: { time: false }, y: { range: above }, score: { range: above } },
-      axes: [{ ...axis, label: "Evaluations", labelSize: 18 }, { ...axis, size: 56 }, { ...axis, side: 1, scale: "score", size: 56, grid: { show: false } }],
-      series: [{}, { stroke: islandColour(0), width: 2, points: { show: false } }, { scale: "score", stroke: islandColour(1), width: 2, dash: [6, 4], points: { show: false } }],
-    }, data, this.plot);
+    const axis = {
+      stroke: colour("soft"),
+      grid: { stroke: colour("sunk"), width: 1 },
+      ticks: { stroke: colour("line") },
+      font: "12px system-ui",
+    };
+    /** @type {uPlot.Range.Function} */
+    const above = (_, __, high) => [0, high > 0 ? 1.05 * high : 1];
+    return new uPlot(
+      {
+        width: this.clientWidth || 600,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { drag: { x: false, y: false } },
+        scales: { x: { time: false }, y: { range: above }, score: { range: above } },
+        axes: [
+          { ...axis, label: "Evaluations", labelSize: 18 },
+          { ...axis, size: 56 },
+          { ...axis, side: 1, scale: "score", size: 56, grid: { show: false } },
+        ],
+        series: [
+          {},
+          { stroke: islandColour(0), width: 2, points: { show: false } },
+          { scale: "score", stroke: islandColour(1), width: 2, dash: [6, 4], points: { show: false } },
+        ],
+      },
+      data,
+      this.plot,
+    );
   }
 }
 

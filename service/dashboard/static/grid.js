@@ -1,16 +1,34 @@
-// <cell-grid data-src data-slice data-since>: the fittest of each cell over two measures, the others fixed or best over.
+// <cell-grid data-src data-slice data-since>: the fittest of each cell over two measures. The others are fixed, or the
+// best over them counts.
 // @ts-check
 import { fit, fitted } from "./objectives.js";
 import { colour, dark, onTheme, short } from "./palette.js";
 
 const PAD = { left: 70, right: 10, top: 8, bottom: 46 };
-const MAX_HEIGHT = 460, MAX_SIDE = 64, MIN_SIDE = 4;
+const MAX_HEIGHT = 460;
+const MAX_SIDE = 64;
+const MIN_SIDE = 4;
 const WAIT_MILLISECONDS = 2000;
 // From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
-const LIGHT = [[226, 240, 234], [0, 74, 56]], DARK = [[36, 56, 49], [150, 245, 205]];
+const LIGHT = [
+  [226, 240, 234],
+  [0, 74, 56],
+];
+const DARK = [
+  [36, 56, 49],
+  [150, 245, 205],
+];
 
 /** @typedef {{name: string, bins: number, low: number | null, high: number | null}} Axis */
-/** @typedef {{bins: number[], values: number[], candidate_id: string, fitness: number, candidates: number, place: number}} Cell */
+/**
+ * @typedef {object} Cell
+ * @property {number[]} bins
+ * @property {number[]} values
+ * @property {string} candidate_id
+ * @property {number} fitness
+ * @property {number} candidates
+ * @property {number} place
+ */
 /** @typedef {{x: number, y: number | null, fixed: Record<string, number>}} Slice */
 
 /** The fittest of each cell of the picture; cells come the fittest first. @param {Cell[]} cells @param {Slice} slice */
@@ -28,7 +46,7 @@ export function sliced(cells, slice) {
 
 /** @param {Axis} axis @param {number} bin where it begins */
 function edge(axis, bin) {
-  return axis.low === null || axis.high === null ? null : axis.low + (axis.high - axis.low) * bin / axis.bins;
+  return axis.low === null || axis.high === null ? null : axis.low + ((axis.high - axis.low) * bin) / axis.bins;
 }
 
 /** @param {number} share from 0 to 1 */
@@ -50,7 +68,9 @@ class CellGrid extends HTMLElement {
     this.resize = new ResizeObserver(() => this.later());
     this.resize.observe(this);
     onTheme(() => this.later());
-    document.addEventListener("evolve:news", () => { this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS); });
+    document.addEventListener("evolve:news", () => {
+      this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS);
+    });
     void this.read();
   }
 
@@ -71,8 +91,14 @@ class CellGrid extends HTMLElement {
     plot.append(this.canvas, this.tip);
     this.append(plot, this.scale);
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
-    this.canvas.addEventListener("mouseleave", () => { this.near = ""; if (this.tip) this.tip.hidden = true; });
-    this.canvas.addEventListener("click", () => { const cell = this.cells?.get(this.near ?? ""); if (cell) location.assign(`/candidates/${cell.candidate_id}`); });
+    this.canvas.addEventListener("mouseleave", () => {
+      this.near = "";
+      if (this.tip) this.tip.hidden = true;
+    });
+    this.canvas.addEventListener("click", () => {
+      const cell = this.cells?.get(this.near ?? "");
+      if (cell) location.assign(`/candidates/${cell.candidate_id}`);
+    });
   }
 
   async read() {
@@ -88,14 +114,22 @@ class CellGrid extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
     if (!this.cells || !this.canvas || !this.isConnected || !this.slice) return;
-    const x = this.axes[this.slice.x], y = this.slice.y === null ? null : this.axes[this.slice.y];
-    const wide = Math.max(280, this.clientWidth || 600), columns = x.bins, rows = y ? y.bins : 1;
-    const side = [(wide - PAD.left - PAD.right) / columns, (MAX_HEIGHT - PAD.top - PAD.bottom) / rows].map((most) => Math.max(MIN_SIDE, Math.min(MAX_SIDE, most)));
+    const x = this.axes[this.slice.x];
+    const y = this.slice.y === null ? null : this.axes[this.slice.y];
+    const wide = Math.max(280, this.clientWidth || 600);
+    const columns = x.bins;
+    const rows = y ? y.bins : 1;
+    const side = [(wide - PAD.left - PAD.right) / columns, (MAX_HEIGHT - PAD.top - PAD.bottom) / rows].map((most) =>
+      Math.max(MIN_SIDE, Math.min(MAX_SIDE, most)),
+    );
     if (!y) side[1] = MAX_SIDE;
     const { pen } = fitted(this.canvas, PAD.top + rows * side[1] + PAD.bottom);
     this.side = side;
@@ -114,17 +148,21 @@ class CellGrid extends HTMLElement {
 
   /** Where a cell is. @param {string} key */
   corner(key) {
-    const [column, row] = key.split(",").map(Number), [wide, tall] = this.side ?? [1, 1];
+    const [column, row] = key.split(",").map(Number);
+    const [wide, tall] = this.side ?? [1, 1];
     return [PAD.left + column * wide, PAD.top + ((this.rows ?? 1) - 1 - row) * tall];
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {string} key @param {Cell} cell */
   paint(pen, key, cell) {
-    const [x, y] = this.corner(key), [wide, tall] = this.side ?? [1, 1], span = (this.high ?? 0) - (this.low ?? 0);
-    const share = span > 0 ? (cell.fitness - (this.low ?? 0)) / span : 1, words = String(Number(cell.fitness.toPrecision(3)));
+    const [x, y] = this.corner(key);
+    const [wide, tall] = this.side ?? [1, 1];
+    const span = (this.high ?? 0) - (this.low ?? 0);
+    const share = span > 0 ? (cell.fitness - (this.low ?? 0)) / span : 1;
+    const words = String(Number(cell.fitness.toPrecision(3)));
     pen.fillStyle = tint(share);
     pen.fillRect(x, y, wide, tall);
-    pen.fillStyle = (share < 0.45) === dark() ? "#ffffff" : "#06130e";
+    pen.fillStyle = share < 0.45 === dark() ? "#ffffff" : "#06130e";
     if (cell.place >= (this.since ?? Infinity)) {
       pen.beginPath();
       pen.arc(x + wide - Math.min(7, wide / 3), y + Math.min(7, tall / 3), Math.min(3.5, wide / 4), 0, 2 * Math.PI);
@@ -137,23 +175,33 @@ class CellGrid extends HTMLElement {
 
   /** @param {CanvasRenderingContext2D} pen @param {number} columns @param {number} rows */
   lines(pen, columns, rows) {
-    const [wide, tall] = this.side ?? [1, 1], foot = PAD.top + rows * tall;
+    const [wide, tall] = this.side ?? [1, 1];
+    const foot = PAD.top + rows * tall;
     pen.strokeStyle = colour("line");
     pen.lineWidth = Math.min(wide, tall) < 8 ? 0.3 : 1;
     pen.beginPath();
-    for (let column = 0; column <= columns; column += 1) { pen.moveTo(PAD.left + column * wide, PAD.top); pen.lineTo(PAD.left + column * wide, foot); }
-    for (let row = 0; row <= rows; row += 1) { pen.moveTo(PAD.left, PAD.top + row * tall); pen.lineTo(PAD.left + columns * wide, PAD.top + row * tall); }
+    for (let column = 0; column <= columns; column += 1) {
+      pen.moveTo(PAD.left + column * wide, PAD.top);
+      pen.lineTo(PAD.left + column * wide, foot);
+    }
+    for (let row = 0; row <= rows; row += 1) {
+      pen.moveTo(PAD.left, PAD.top + row * tall);
+      pen.lineTo(PAD.left + columns * wide, PAD.top + row * tall);
+    }
     pen.stroke();
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {Axis} x @param {Axis | null} y */
   name(pen, x, y) {
-    const [wide, tall] = this.side ?? [1, 1], rows = this.rows ?? 1, foot = PAD.top + rows * tall;
+    const [wide, tall] = this.side ?? [1, 1];
+    const rows = this.rows ?? 1;
+    const foot = PAD.top + rows * tall;
     pen.fillStyle = colour("soft");
     pen.textAlign = "center";
     pen.textBaseline = "top";
     const every = Math.max(1, Math.ceil(54 / wide));
-    for (let column = 0; column <= x.bins; column += every) pen.fillText(short(edge(x, column)), PAD.left + column * wide, foot + 5);
+    for (let column = 0; column <= x.bins; column += every)
+      pen.fillText(short(edge(x, column)), PAD.left + column * wide, foot + 5);
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     const each = Math.max(1, Math.ceil(18 / tall));
@@ -161,10 +209,10 @@ class CellGrid extends HTMLElement {
     pen.fillStyle = colour("ink");
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
-    pen.fillText(fit(pen, x.name, x.bins * wide), PAD.left + x.bins * wide / 2, foot + PAD.bottom - 6);
+    pen.fillText(fit(pen, x.name, x.bins * wide), PAD.left + (x.bins * wide) / 2, foot + PAD.bottom - 6);
     if (!y) return;
     pen.save();
-    pen.translate(12, PAD.top + rows * tall / 2);
+    pen.translate(12, PAD.top + (rows * tall) / 2);
     pen.rotate(-Math.PI / 2);
     pen.textBaseline = "middle";
     pen.fillText(fit(pen, y.name, rows * tall), 0, 0);
@@ -172,26 +220,39 @@ class CellGrid extends HTMLElement {
   }
 
   explain() {
-    const bar = document.createElement("canvas"), pen = bar.getContext("2d");
+    const bar = document.createElement("canvas");
+    const pen = bar.getContext("2d");
     bar.width = 160;
     bar.height = 12;
     bar.setAttribute("aria-hidden", "true");
-    for (let at = 0; pen && at < 160; at += 1) { pen.fillStyle = tint(at / 159); pen.fillRect(at, 0, 1, 12); }
+    for (let at = 0; pen && at < 160; at += 1) {
+      pen.fillStyle = tint(at / 159);
+      pen.fillRect(at, 0, 1, 12);
+    }
     this.scale?.replaceChildren(`fitness ${short(this.low)}`, bar, short(this.high));
-    this.canvas?.setAttribute("aria-label", `${this.cells?.size} filled cells, with fitness from ${short(this.low)} to ${short(this.high)}. They stand in the table below.`);
+    this.canvas?.setAttribute(
+      "aria-label",
+      `${this.cells?.size} filled cells, with fitness from ${short(this.low)} to ${short(this.high)}. ` +
+        "They stand in the table below.",
+    );
   }
 
   /** @param {MouseEvent} event */
   point(event) {
-    const [wide, tall] = this.side ?? [1, 1], column = Math.floor((event.offsetX - PAD.left) / wide), row = (this.rows ?? 1) - 1 - Math.floor((event.offsetY - PAD.top) / tall);
+    const [wide, tall] = this.side ?? [1, 1];
+    const column = Math.floor((event.offsetX - PAD.left) / wide);
+    const row = (this.rows ?? 1) - 1 - Math.floor((event.offsetY - PAD.top) / tall);
     this.near = `${column},${row}`;
-    const cell = this.cells?.get(this.near), tip = this.tip, axes = this.axes;
+    const cell = this.cells?.get(this.near);
+    const tip = this.tip;
+    const axes = this.axes;
     if (!tip || !this.canvas) return;
     this.canvas.style.cursor = cell ? "pointer" : "default";
     tip.hidden = !cell;
     if (!cell) return;
     const values = axes.map((axis, which) => `${axis.name} ${short(cell.values[which])}`).join(", ");
-    tip.textContent = `Fitness ${short(cell.fitness)}: ${values}; ${short(cell.candidates)} fell into it, held since evaluation ${cell.place + 1}. Click to open.`;
+    const history = `${short(cell.candidates)} fell into it, held since evaluation ${cell.place + 1}`;
+    tip.textContent = `Fitness ${short(cell.fitness)}: ${values}; ${history}. Click to open.`;
     const right = event.offsetX > this.canvas.clientWidth / 2;
     tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
     tip.style.right = right ? `${this.canvas.clientWidth - event.offsetX + 14}px` : "auto";

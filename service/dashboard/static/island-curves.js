@@ -4,7 +4,9 @@ import { storeOf } from "./columns.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { SmallPlot } from "./small-plot.js";
 
-const MOST = 24, WINDOW = 20, ROOM = 0.05;
+const MOST = 24;
+const WINDOW = 20;
+const ROOM = 0.05;
 
 class IslandCurves extends HTMLElement {
   connectedCallback() {
@@ -18,9 +20,14 @@ class IslandCurves extends HTMLElement {
     this.plots = new Map();
     this.frame = 0;
     this.store.addEventListener("change", () => this.later());
-    this.resize = new ResizeObserver(() => { for (const plot of this.plots?.values() ?? []) plot.fit(); });
+    this.resize = new ResizeObserver(() => {
+      for (const plot of this.plots?.values() ?? []) plot.fit();
+    });
     this.resize.observe(this);
-    onTheme(() => { for (const plot of this.plots?.values() ?? []) plot.forget(); this.later(); });
+    onTheme(() => {
+      for (const plot of this.plots?.values() ?? []) plot.forget();
+      this.later();
+    });
     if (this.store.columns) this.later();
   }
 
@@ -30,34 +37,50 @@ class IslandCurves extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
-    const columns = this.store?.columns, { plots, multiples, note } = this;
+    const columns = this.store?.columns;
+    const { plots, multiples, note } = this;
     if (!columns || !plots || !multiples || !note || !this.isConnected) return;
-    const islands = [...new Set(columns.island)].sort((a, b) => a - b), range = span(columns.fitness);
+    const islands = [...new Set(columns.island)].sort((a, b) => a - b);
+    const range = span(columns.fitness);
     for (const island of islands.slice(0, MOST)) {
       const held = plots.get(island) ?? new SmallPlot(multiples, `Island ${island}`, "islands");
       plots.set(island, held);
       const { xs, best, mean } = curvesOf(columns, island);
-      held.show(xs, [
-        { name: "best", stroke: islandColour(island), width: 2, stepped: true, values: best },
-        { name: "mean", stroke: colour("soft"), dash: [5, 3], values: mean },
-      ], columns.total, range);
+      held.show(
+        xs,
+        [
+          { name: "best", stroke: islandColour(island), width: 2, stepped: true, values: best },
+          { name: "mean", stroke: colour("soft"), dash: [5, 3], values: mean },
+        ],
+        columns.total,
+        range,
+      );
     }
-    note.textContent = islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn; the table has all.` : "";
+    note.textContent =
+      islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn; the table has all.` : "";
     this.dataset.shown = String(columns.total);
   }
 }
 
-/** What the candidates born on an island came to. @param {import("./columns.js").Columns} columns @param {number} island */
+/**
+ * What the candidates born on an island came to.
+ * @param {import("./columns.js").Columns} columns
+ * @param {number} island
+ */
 export function curvesOf(columns, island) {
   /** @type {number[]} */ const xs = [];
   /** @type {(number | null)[]} */ const best = [];
   /** @type {(number | null)[]} */ const mean = [];
   /** @type {number[]} */ const last = [];
-  let top = -Infinity, sum = 0;
+  let top = -Infinity;
+  let sum = 0;
   for (let at = 0; at < columns.place.length; at += 1) {
     if (columns.island[at] !== island) continue;
     const value = columns.fitness[at];
@@ -78,7 +101,8 @@ export function curvesOf(columns, island) {
 function span(fitness) {
   const values = Float64Array.from(/** @type {number[]} */ (fitness.filter((value) => value !== null))).sort();
   if (!values.length) return [0, 1];
-  const low = values[Math.floor(0.02 * (values.length - 1))], high = values[values.length - 1];
+  const low = values[Math.floor(0.02 * (values.length - 1))];
+  const high = values[values.length - 1];
   const room = ROOM * (high - low || Math.abs(high) || 1);
   return [low - room, high + room];
 }

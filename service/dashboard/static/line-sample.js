@@ -5,7 +5,8 @@ const SPACE = "http://www.w3.org/2000/svg";
 
 /** @param {string} paint @param {readonly number[]} dash @param {number} width */
 export function lineSample(paint, dash, width = 2) {
-  const picture = document.createElementNS(SPACE, "svg"), line = document.createElementNS(SPACE, "line");
+  const picture = document.createElementNS(SPACE, "svg");
+  const line = document.createElementNS(SPACE, "line");
   set(picture, { width: 34, height: 10, "aria-hidden": "true" });
   set(line, { x1: 1, x2: 33, y1: 5, y2: 5, stroke: paint, "stroke-width": width, "stroke-dasharray": dash.join(" ") });
   picture.append(line);

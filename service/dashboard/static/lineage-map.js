@@ -1,13 +1,26 @@
-// <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, and who descends from whom.
+// <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
-import { LEFT, MAX_LANES, RIGHT, across, layoutOf, nearestTo, paintGround, paintLines, paintMarks } from "./lineage-paint.js";
-import { colour, entry, islandColour, islandShape, onTheme, short } from "./palette.js";
+import {
+  LEFT,
+  MAX_LANES,
+  RIGHT,
+  across,
+  layoutOf,
+  nearestTo,
+  paintGround,
+  paintLines,
+  paintMarks,
+} from "./lineage-paint.js";
+import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeMap } from "./lineage-parts.js";
+import { onTheme, short } from "./palette.js";
 
-const STEP = 0.2, ZOOM = 1.5, CLICK = 4, NARROWEST = 4, NAMED = 12;
+const STEP = 0.2;
+const ZOOM = 1.5;
+const CLICK = 4;
+const NARROWEST = 4;
 const AXES = { proposal: "Proposals", evaluation: "Evaluations" };
-const BUTTONS = /** @type {const} */ ([["◂", "Move left", "ArrowLeft"], ["▸", "Move right", "ArrowRight"], ["+", "Zoom in", "+"], ["−", "Zoom out", "-"], ["Whole run", "", "0"], ["Parent", "Choose the parent", "ArrowUp"], ["Best child", "Choose the best child", "ArrowDown"], ["Choose none", "", "Escape"]]);
 
 class LineageMap extends HTMLElement {
   view = { from: 0, to: 1 };
@@ -38,43 +51,39 @@ class LineageMap extends HTMLElement {
   }
 
   build() {
-    const map = this.map = made("div", "map");
-    map.tabIndex = 0;
-    map.setAttribute("role", "application");
-    map.setAttribute("aria-label", "Map of all candidates. Arrow keys left and right move, plus and minus zoom, 0 shows all, up chooses the parent, down the best child, Enter opens the chosen candidate, Escape chooses none. The table below tells the line of the chosen candidate.");
-    this.pens = ["ground", "marks", "lines"].map((name) => {
-      const canvas = document.createElement("canvas");
-      canvas.dataset.layer = name;
-      map.append(canvas);
-      return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: name === "marks" }));
-    });
+    const map = makeMap();
+    this.map = map;
+    this.pens = makeLayers(map);
     this.tip = made("div", "tip");
     this.tip.hidden = true;
     map.append(this.tip);
     this.side = made("p", "chosen note");
-    const bar = made("div", "row");
-    for (const [words, title, key] of BUTTONS) {
-      const button = made("button", "", words);
-      if (title) button.setAttribute("aria-label", button.title = title);
-      button.addEventListener("click", () => this.press(key));
-      bar.append(button);
-    }
     this.legend = made("ul", "legend");
-    this.append(map, this.legend, this.side, bar);
-    map.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault(); });
+    const buttons = makeButtons((key) => this.press(key));
+    this.append(map, this.legend, this.side, buttons);
+    map.addEventListener("keydown", (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
+    });
     map.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     map.addEventListener("pointerdown", (event) => this.grab(event));
     map.addEventListener("pointermove", (event) => this.move(event));
     map.addEventListener("pointerup", (event) => this.drop(event));
-    map.addEventListener("pointercancel", () => { this.held = undefined; map.classList.remove("dragging"); });
-    map.addEventListener("pointerleave", () => { this.pointed = -1; this.later(); });
+    map.addEventListener("pointercancel", () => {
+      this.held = undefined;
+      map.classList.remove("dragging");
+    });
+    map.addEventListener("pointerleave", () => {
+      this.pointed = -1;
+      this.later();
+    });
   }
 
   /** Takes in what is new; who looks at a part goes on looking at it. */
   renew() {
     const columns = this.store?.columns;
-    if (!columns || !columns.place.length) return;
-    const first = !this.model, axis = this.dataset.x ?? "proposal";
+    if (!columns?.place.length) return;
+    const first = !this.model;
+    const axis = this.dataset.x ?? "proposal";
     this.model = modelOf(columns, axis);
     if (first) this.open();
     if (this.whole) this.view = { from: this.start(), to: this.model.end };
@@ -83,15 +92,23 @@ class LineageMap extends HTMLElement {
   }
 
   open() {
-    const asked = new URL(location.href).searchParams, from = Number(asked.get("from")), to = Number(asked.get("to"));
-    if (asked.has("from") && to - from >= NARROWEST) { this.whole = false; this.view = { from, to }; }
+    const asked = new URL(location.href).searchParams;
+    const from = Number(asked.get("from"));
+    const to = Number(asked.get("to"));
+    if (asked.has("from") && to - from >= NARROWEST) {
+      this.whole = false;
+      this.view = { from, to };
+    }
   }
 
-  start() { return this.dataset.x === "evaluation" ? 0 : -0.5; }
+  start() {
+    return this.dataset.x === "evaluation" ? 0 : -0.5;
+  }
 
   /** @param {string} at as in the address */
   placeOf(at) {
-    const columns = this.store?.columns, [number, position] = at.split(".").map(Number);
+    const columns = this.store?.columns;
+    const [number, position] = at.split(".").map(Number);
     if (!columns || !at) return -1;
     return columns.number.findIndex((value, place) => value === number && columns.position[place] === position);
   }
@@ -100,42 +117,60 @@ class LineageMap extends HTMLElement {
     if (!this.model || !this.map || !this.clientWidth) return;
     const stacked = this.dataset.lanes !== "common" && this.model.islands > 1 && this.model.islands <= MAX_LANES;
     this.layout = layoutOf(this.model, this.clientWidth, stacked, this.view);
-    const scale = this.scale = Math.min(2, devicePixelRatio), { width, height } = this.layout;
+    const scale = Math.min(2, devicePixelRatio);
+    this.scale = scale;
+    const { width, height } = this.layout;
     this.map.style.height = `${height}px`;
-    const wide = Math.round(width * scale), high = Math.round(height * scale);
+    const wide = Math.round(width * scale);
+    const high = Math.round(height * scale);
     for (const { canvas } of this.pens ?? []) Object.assign(canvas, { width: wide, height: high });
     for (const pen of this.pens ?? []) pen.setTransform(scale, 0, 0, scale, 0, 0);
     this.image = new ImageData(wide, high);
     this.taken = new Uint8Array(((wide >> 1) + 1) * ((high >> 1) + 1));
-    const islands = [...Array(Math.min(NAMED, this.model.islands)).keys()].map((island) => entry(islandShape(island), islandColour(island), `island ${island}`));
-    this.legend?.replaceChildren(...islands, entry("cross", colour("bad"), "failed"), ...(this.model.moves.length ? [made("li", "", stacked ? "⌒ migration, its dot where it went" : "╷ migration"), made("li", "", "↺ island reset")] : []));
+    this.legend?.replaceChildren(...makeLegend(this.model, stacked));
     this.later();
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
     const { model, layout, image, taken, kin } = this;
     if (!model || !layout || !image || !taken || !kin || !this.pens || !this.isConnected) return;
-    const begin = performance.now(), [ground, marks, lines] = this.pens;
+    const begin = performance.now();
+    const [ground, marks, lines] = this.pens;
     layout.view = this.view;
     paintGround(ground, model, layout, AXES[/** @type {keyof AXES} */ (this.dataset.x ?? "proposal")]);
     paintMarks(marks, image, taken, model, layout, this.chosen < 0 ? null : kin.flags, this.scale ?? 1);
-    paintLines(lines, model, layout, this.chosen < 0 ? null : kin.flags, this.chosen < 0 ? model.best : this.chosen, this.pointed);
+    paintLines(
+      lines,
+      model,
+      layout,
+      this.chosen < 0 ? null : kin.flags,
+      this.chosen < 0 ? model.best : this.chosen,
+      this.pointed,
+    );
     this.took = performance.now() - begin;
     this.dataset.shown = String(model.count);
     this.hint();
   }
 
   hint() {
-    const { model, layout, tip, pointed } = this, columns = this.store?.columns;
+    const { model, layout, tip, pointed } = this;
+    const columns = this.store?.columns;
     if (!tip || !model || !layout || !columns) return;
     tip.hidden = pointed < 0 || Boolean(this.held);
     if (tip.hidden) return;
-    const x = across(layout, model.xs[pointed]), near = x > layout.width / 2;
-    tip.textContent = `Candidate ${columns.number[pointed]}.${columns.position[pointed]}: ${this.worth(pointed)}, island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}, ${model.depth[pointed]} steps from its seed.`;
+    const x = across(layout, model.xs[pointed]);
+    const near = x > layout.width / 2;
+    const place = `${columns.number[pointed]}.${columns.position[pointed]}`;
+    const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
+    const depth = `${model.depth[pointed]} steps from its seed`;
+    tip.textContent = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
     tip.style.left = near ? "auto" : `${x + 14}px`;
     tip.style.right = near ? `${layout.width - x + 14}px` : "auto";
     tip.style.top = `${Math.max(0, layout.ys[pointed] - 16)}px`;
@@ -149,9 +184,14 @@ class LineageMap extends HTMLElement {
     return value === null ? columns.outcomes[columns.outcome[at]] : `score ${short(value)}`;
   }
 
-  /** Lights a candidate with all its kin. @param {number} at @param {boolean} told whether the address and the table follow */
+  /**
+   * Lights a candidate with all its kin.
+   * @param {number} at
+   * @param {boolean} told whether the address and the table follow
+   */
   choose(at, told = true) {
-    const { model } = this, columns = this.store?.columns;
+    const { model } = this;
+    const columns = this.store?.columns;
     if (!model || !columns || !this.side) return;
     this.chosen = at;
     this.side.setAttribute("aria-live", told ? "polite" : "off"); // what a run at work adds is not read out
@@ -160,8 +200,8 @@ class LineageMap extends HTMLElement {
     if (told) {
       this.dataset.at = at < 0 ? "" : `${columns.number[at]}.${columns.position[at]}`;
       this.tell();
-      // @ts-expect-error htmx is a script of its own
-      window.clearTimeout(this.wait), this.wait = window.setTimeout(() => void globalThis.htmx?.ajax("GET", `/runs/${this.dataset.run}/lineage/line?at=${this.dataset.at}`, { source: "#line", target: "#line", swap: "outerHTML" }), 150);
+      window.clearTimeout(this.wait);
+      this.wait = window.setTimeout(() => fetchLine(this.dataset.run, this.dataset.at), 150);
     }
     this.say(shown);
     this.later();
@@ -169,34 +209,59 @@ class LineageMap extends HTMLElement {
 
   /** @param {number} at */
   say(at) {
-    const { model, kin, side } = this, columns = this.store?.columns;
+    const { model, kin, side } = this;
+    const columns = this.store?.columns;
     if (!model || !kin || !side || !columns) return;
-    if (at < 0) { side.textContent = "Nothing is valid yet."; return; }
-    const place = `${columns.number[at]}.${columns.position[at]}`, link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
+    if (at < 0) {
+      side.textContent = "Nothing is valid yet.";
+      return;
+    }
+    const place = `${columns.number[at]}.${columns.position[at]}`;
+    const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
     link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
-    const words = `: ${this.worth(at)}, island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}, ${short(kin.ancestors)} ancestors, ${short(kin.descendants)} descendants.`;
+    const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
+    const family = `${short(kin.ancestors)} ancestors, ${short(kin.descendants)} descendants`;
+    const words = `: ${this.worth(at)}, ${origin}, ${family}.`;
     side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
   }
 
   /** The address says what is seen. */
   tell() {
-    const here = new URL(location.href), { x = "", lanes = "", at = "" } = this.dataset, [from, to] = this.whole ? ["", ""] : [this.view.from.toFixed(2), this.view.to.toFixed(2)];
-    for (const [name, value] of Object.entries({ x, lanes, at, from, to })) if (value) here.searchParams.set(name, value); else here.searchParams.delete(name);
+    const here = new URL(location.href);
+    const { x = "", lanes = "", at = "" } = this.dataset;
+    const [from, to] = this.whole ? ["", ""] : [this.view.from.toFixed(2), this.view.to.toFixed(2)];
+    for (const [name, value] of Object.entries({ x, lanes, at, from, to }))
+      if (value) here.searchParams.set(name, value);
+      else here.searchParams.delete(name);
     history.replaceState(history.state, "", here);
   }
 
   /** Links of the page that choose a candidate or an axis do it here. @param {MouseEvent} event */
   follow(event) {
     const link = event.target instanceof Element ? event.target.closest("a[data-at], a[data-choice]") : null;
-    if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button || !this.model) return;
-    const { choice, value, at } = link.dataset, place = at === undefined ? -1 : this.placeOf(at);
+    if (
+      !(link instanceof HTMLAnchorElement) ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.shiftKey ||
+      event.button ||
+      !this.model
+    )
+      return;
+    const { choice, value, at } = link.dataset;
+    const place = at === undefined ? -1 : this.placeOf(at);
     if (at && place < 0) return;
     event.preventDefault();
-    if (at !== undefined) { this.choose(place); this.map?.scrollIntoView({ block: "nearest" }); return; }
+    if (at !== undefined) {
+      this.choose(place);
+      this.map?.scrollIntoView({ block: "nearest" });
+      return;
+    }
     if (choice === "x" && this.dataset.x !== value) this.whole = true;
     this.dataset[choice ?? ""] = value;
     for (const other of this.querySelectorAll(`a[data-choice="${choice}"]`)) {
-      if (other === link) other.setAttribute("aria-current", "true"); else other.removeAttribute("aria-current");
+      if (other === link) other.setAttribute("aria-current", "true");
+      else other.removeAttribute("aria-current");
     }
     this.renew();
     this.tell();
@@ -204,34 +269,61 @@ class LineageMap extends HTMLElement {
 
   /** @param {string} key @returns {boolean} whether it means something here */
   press(key) {
-    const { model, view } = this, columns = this.store?.columns;
+    const { model, view } = this;
+    const columns = this.store?.columns;
     if (!model || !columns) return false;
-    const wide = view.to - view.from, at = this.chosen < 0 ? model.best : this.chosen;
+    const wide = view.to - view.from;
+    const at = this.chosen < 0 ? model.best : this.chosen;
     switch (key) {
-      case "ArrowLeft": this.look(view.from - STEP * wide, view.to - STEP * wide); break;
-      case "ArrowRight": this.look(view.from + STEP * wide, view.to + STEP * wide); break;
-      case "+": case "=": this.zoom(ZOOM, (view.from + view.to) / 2); break;
-      case "-": this.zoom(1 / ZOOM, (view.from + view.to) / 2); break;
-      case "0": this.look(-Infinity, Infinity); break;
-      case "ArrowUp": if (at >= 0 && model.parent[at] >= 0) this.choose(model.parent[at]); break;
-      case "ArrowDown": { const child = at < 0 ? -1 : bestChild(model, at); if (child >= 0) this.choose(child); break; }
-      case "Enter": if (at >= 0) location.assign(`/runs/${this.dataset.run}/at/${columns.number[at]}/${columns.position[at]}`); break;
-      case "Escape": this.choose(-1); break;
-      default: return false;
+      case "ArrowLeft":
+        this.look(view.from - STEP * wide, view.to - STEP * wide);
+        break;
+      case "ArrowRight":
+        this.look(view.from + STEP * wide, view.to + STEP * wide);
+        break;
+      case "+":
+      case "=":
+        this.zoom(ZOOM, (view.from + view.to) / 2);
+        break;
+      case "-":
+        this.zoom(1 / ZOOM, (view.from + view.to) / 2);
+        break;
+      case "0":
+        this.look(-Infinity, Infinity);
+        break;
+      case "ArrowUp":
+        if (at >= 0 && model.parent[at] >= 0) this.choose(model.parent[at]);
+        break;
+      case "ArrowDown": {
+        const child = at < 0 ? -1 : bestChild(model, at);
+        if (child >= 0) this.choose(child);
+        break;
+      }
+      case "Enter":
+        if (at >= 0) location.assign(`/runs/${this.dataset.run}/at/${columns.number[at]}/${columns.position[at]}`);
+        break;
+      case "Escape":
+        this.choose(-1);
+        break;
+      default:
+        return false;
     }
     return true;
   }
 
   /** @param {number} factor @param {number} around */
   zoom(factor, around) {
-    const { from, to } = this.view, half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
+    const { from, to } = this.view;
+    const half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
     this.look(around - (around - from) * half, around + (to - around) * half);
   }
 
   /** Shows a part of the axis, inside of the run. @param {number} from @param {number} to */
   look(from, to) {
     if (!this.model) return;
-    const low = this.start(), high = this.model.end, wide = Math.min(to - from, high - low);
+    const low = this.start();
+    const high = this.model.end;
+    const wide = Math.min(to - from, high - low);
     const begin = Math.max(low, Math.min(high - wide, from === -Infinity ? low : from));
     this.whole = wide >= high - low;
     this.view = { from: begin, to: begin + wide };
@@ -240,12 +332,17 @@ class LineageMap extends HTMLElement {
     this.told = window.setTimeout(() => this.tell(), 250);
   }
 
-  /** Who looks at the map with the keyboard on it, or holds Ctrl, zooms; others scroll the page. @param {WheelEvent} event */
+  /**
+   * Who looks at the map with the keyboard on it, or holds Ctrl, zooms; others scroll the page.
+   * @param {WheelEvent} event
+   */
   wheel(event) {
     if (!this.layout || !(event.ctrlKey || event.metaKey || document.activeElement === this.map)) return;
     event.preventDefault();
-    const wide = this.view.to - this.view.from, share = (event.offsetX - LEFT) / (this.layout.width - LEFT - RIGHT);
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.look(this.view.from + wide * event.deltaX / 1000, this.view.to + wide * event.deltaX / 1000);
+    const wide = this.view.to - this.view.from;
+    const share = (event.offsetX - LEFT) / (this.layout.width - LEFT - RIGHT);
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      this.look(this.view.from + (wide * event.deltaX) / 1000, this.view.to + (wide * event.deltaX) / 1000);
     else this.zoom(1.002 ** -event.deltaY, this.view.from + wide * Math.max(0, Math.min(1, share)));
   }
 
@@ -260,11 +357,18 @@ class LineageMap extends HTMLElement {
   move(event) {
     const { held, layout, map } = this;
     if (!layout || !map) return;
-    if (!held) { const at = this.nearest(event); if (at !== this.pointed) { this.pointed = at; this.later(); } return; }
+    if (!held) {
+      const at = this.nearest(event);
+      if (at !== this.pointed) {
+        this.pointed = at;
+        this.later();
+      }
+      return;
+    }
     held.moved ||= Math.hypot(event.clientX - held.x, event.clientY - held.y) > CLICK;
     if (!held.moved) return;
     map.classList.add("dragging");
-    const by = (held.x - event.clientX) / (layout.width - LEFT - RIGHT) * (held.view.to - held.view.from);
+    const by = ((held.x - event.clientX) / (layout.width - LEFT - RIGHT)) * (held.view.to - held.view.from);
     this.look(held.view.from + by, held.view.to + by);
   }
 
@@ -285,14 +389,6 @@ class LineageMap extends HTMLElement {
     const box = map.getBoundingClientRect();
     return nearestTo(model, layout, event.clientX - box.left, event.clientY - box.top);
   }
-}
-
-/** @param {string} name @param {string} kind @param {string} words */
-function made(name, kind, words = "") {
-  const element = document.createElement(name);
-  element.className = kind;
-  element.textContent = words;
-  return element;
 }
 
 customElements.define("lineage-map", LineageMap);

@@ -1,7 +1,9 @@
 // The candidates of a run as a map needs them: where each stands, and who descends from whom.
 // @ts-check
 
-export const SELF = 1, ANCESTOR = 2, DESCENDANT = 3;
+export const SELF = 1;
+export const ANCESTOR = 2;
+export const DESCENDANT = 3;
 
 /**
  * @typedef {object} Model
@@ -27,13 +29,18 @@ export const SELF = 1, ANCESTOR = 2, DESCENDANT = 3;
  * @returns {Model}
  */
 export function modelOf(columns, axis) {
-  const count = columns.place.length, xs = new Float64Array(count), fitness = new Float64Array(count);
-  const island = Uint16Array.from(columns.island), parent = Int32Array.from(columns.parent), depth = new Uint32Array(count);
+  const count = columns.place.length;
+  const xs = new Float64Array(count);
+  const fitness = new Float64Array(count);
+  const island = Uint16Array.from(columns.island);
+  const parent = Int32Array.from(columns.parent);
+  const depth = new Uint32Array(count);
   const widest = columns.position.reduce((most, position) => Math.max(most, position), 0) + 1;
-  let best = -1, islands = 1;
+  let best = -1;
+  let islands = 1;
   for (let at = 0; at < count; at += 1) {
     // Answers of one proposal stand side by side.
-    xs[at] = axis === "evaluation" ? at + 1 : columns.number[at] + 0.8 * columns.position[at] / widest;
+    xs[at] = axis === "evaluation" ? at + 1 : columns.number[at] + (0.8 * columns.position[at]) / widest;
     fitness[at] = columns.fitness[at] ?? NaN;
     if (fitness[at] > (best < 0 ? -Infinity : fitness[best])) best = at;
     if (parent[at] >= at) parent[at] = -1;
@@ -44,19 +51,42 @@ export function modelOf(columns, axis) {
   if (axis !== "evaluation") order.sort((a, b) => xs[a] - xs[b]);
   const sorted = Float64Array.from(order, (at) => xs[at]);
   const [low, high] = span(fitness);
-  const moves = columns.marks.filter((one) => one.kind.startsWith("island.")).map((one) => ({
-    x: axis === "evaluation" ? one.place + 0.5 : (one.place ? columns.number[Math.min(one.place, count) - 1] ?? 0 : 0) + 0.9,
-    kind: one.kind, from: one.from_island ?? -1, to: one.to_island ?? -1,
-  }));
+  const moves = columns.marks
+    .filter((one) => one.kind.startsWith("island."))
+    .map((one) => ({
+      x:
+        axis === "evaluation"
+          ? one.place + 0.5
+          : (one.place ? (columns.number[Math.min(one.place, count) - 1] ?? 0) : 0) + 0.9,
+      kind: one.kind,
+      from: one.from_island ?? -1,
+      to: one.to_island ?? -1,
+    }));
   for (const one of moves) islands = Math.max(islands, one.from + 1, one.to + 1);
-  return { count, xs, order, sorted, fitness, island, parent, depth, islands, low, high, end: count ? sorted[count - 1] + 1 : 1, best, moves };
+  return {
+    count,
+    xs,
+    order,
+    sorted,
+    fitness,
+    island,
+    parent,
+    depth,
+    islands,
+    low,
+    high,
+    end: count ? sorted[count - 1] + 1 : 1,
+    best,
+    moves,
+  };
 }
 
 /** Room for most: what is far below the others would press them flat. @param {Float64Array} fitness */
 function span(fitness) {
   const values = fitness.filter((value) => !Number.isNaN(value)).sort();
   if (!values.length) return [0, 1];
-  const low = values[Math.floor(0.02 * (values.length - 1))], high = values[values.length - 1];
+  const low = values[Math.floor(0.02 * (values.length - 1))];
+  const high = values[values.length - 1];
   const room = 0.04 * (high - low || Math.abs(high) || 1);
   return [low - room, high + room];
 }
@@ -68,12 +98,20 @@ function span(fitness) {
 export function relativesOf(model, chosen) {
   const flags = new Uint8Array(model.count);
   if (chosen < 0) return { flags, ancestors: 0, descendants: 0 };
-  let ancestors = 0, descendants = 0;
-  for (let at = model.parent[chosen]; at >= 0; at = model.parent[at]) { flags[at] = ANCESTOR; ancestors += 1; }
+  let ancestors = 0;
+  let descendants = 0;
+  for (let at = model.parent[chosen]; at >= 0; at = model.parent[at]) {
+    flags[at] = ANCESTOR;
+    ancestors += 1;
+  }
   flags[chosen] = SELF;
   for (let at = chosen + 1; at < model.count; at += 1) {
-    const parent = model.parent[at], flag = parent < 0 ? 0 : flags[parent];
-    if (flag === SELF || flag === DESCENDANT) { flags[at] = DESCENDANT; descendants += 1; }
+    const parent = model.parent[at];
+    const flag = parent < 0 ? 0 : flags[parent];
+    if (flag === SELF || flag === DESCENDANT) {
+      flags[at] = DESCENDANT;
+      descendants += 1;
+    }
   }
   return { flags, ancestors, descendants };
 }
@@ -89,10 +127,12 @@ export function bestChild(model, chosen) {
 
 /** The first place in rising values that is not below one. @param {Float64Array} values @param {number} wanted */
 export function firstAt(values, wanted) {
-  let low = 0, high = values.length;
+  let low = 0;
+  let high = values.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (values[middle] < wanted) low = middle + 1; else high = middle;
+    if (values[middle] < wanted) low = middle + 1;
+    else high = middle;
   }
   return low;
 }

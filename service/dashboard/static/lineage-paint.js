@@ -14,8 +14,18 @@ import { DESCENDANT, firstAt } from "./lineage-model.js";
  * @property {{from: number, to: number}} view what is shown of the axis
  */
 
-export const LEFT = 64, RIGHT = 14, TOP = 12, BOTTOM = 30, GUTTER = 16, MAX_LANES = 24;
-const REACH = 9, FEW = 3000, MAX_EDGES = 1500, DIM = 0.16, FULL = 0.85, COLOURS = 8;
+export const LEFT = 64;
+export const RIGHT = 14;
+export const TOP = 12;
+export const BOTTOM = 30;
+export const GUTTER = 16;
+export const MAX_LANES = 24;
+const REACH = 9;
+const FEW = 3000;
+const MAX_EDGES = 1500;
+const DIM = 0.16;
+const FULL = 0.85;
+const COLOURS = 8;
 
 const colours = { ink: "", soft: "", line: "", sunk: "", raised: "", accent: "", bad: "" };
 /** @type {Map<string, {offsets: Int16Array, values: Uint32Array}>} */
@@ -27,26 +37,45 @@ function readColours() {
 readColours();
 onTheme(readColours);
 
-/** Where candidates stand in height. @param {Model} model @param {number} width @param {boolean} stacked @param {{from: number, to: number}} view @returns {Layout} */
+/**
+ * Where candidates stand in height.
+ * @param {Model} model
+ * @param {number} width
+ * @param {boolean} stacked
+ * @param {{from: number, to: number}} view
+ * @returns {Layout}
+ */
 export function layoutOf(model, width, stacked, view) {
   const lanes = stacked ? Math.min(model.islands, MAX_LANES) : 1;
-  const lane = Math.max(28, Math.min(lanes === 1 ? 400 : 150, 640 / lanes)), ys = new Float32Array(model.count);
-  const room = lane - GUTTER - 6, span = model.high - model.low || 1;
+  const lane = Math.max(28, Math.min(lanes === 1 ? 400 : 150, 640 / lanes));
+  const ys = new Float32Array(model.count);
+  const room = lane - GUTTER - 6;
+  const span = model.high - model.low || 1;
   for (let at = 0; at < model.count; at += 1) {
-    const top = TOP + (lanes === 1 ? 0 : Math.min(model.island[at], lanes - 1)) * lane, value = model.fitness[at];
-    ys[at] = Number.isNaN(value) ? top + lane - GUTTER / 2 : top + 3 + room * Math.min(1, Math.max(0, (model.high - value) / span));
+    const top = TOP + (lanes === 1 ? 0 : Math.min(model.island[at], lanes - 1)) * lane;
+    const value = model.fitness[at];
+    ys[at] = Number.isNaN(value)
+      ? top + lane - GUTTER / 2
+      : top + 3 + room * Math.min(1, Math.max(0, (model.high - value) / span));
   }
   return { width, height: TOP + lanes * lane + BOTTOM, lanes, lane, ys, view };
 }
 
 /** Where a value of the axis is. @param {Layout} layout @param {number} x */
 export function across(layout, x) {
-  return LEFT + (x - layout.view.from) / (layout.view.to - layout.view.from) * (layout.width - LEFT - RIGHT);
+  return LEFT + ((x - layout.view.from) / (layout.view.to - layout.view.from)) * (layout.width - LEFT - RIGHT);
 }
 
-/** Lanes, axes and moves between islands. @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout @param {string} words of the axis */
+/**
+ * Lanes, axes and moves between islands.
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Model} model
+ * @param {Layout} layout
+ * @param {string} words of the axis
+ */
 export function paintGround(pen, model, layout, words) {
-  const right = layout.width - RIGHT, foot = TOP + layout.lanes * layout.lane;
+  const right = layout.width - RIGHT;
+  const foot = TOP + layout.lanes * layout.lane;
   pen.clearRect(0, 0, layout.width, layout.height);
   pen.font = "12px system-ui";
   pen.lineWidth = 1;
@@ -69,7 +98,8 @@ export function paintGround(pen, model, layout, words) {
   pen.beginPath();
   for (const x of ticks(layout.view.from, layout.view.to, Math.max(2, (right - LEFT) / 110))) {
     const at = Math.round(across(layout, x)) + 0.5;
-    pen.moveTo(at, TOP); pen.lineTo(at, foot - 2);
+    pen.moveTo(at, TOP);
+    pen.lineTo(at, foot - 2);
     pen.fillText(short(x), Math.min(at, right - 12), foot + 12);
   }
   pen.stroke();
@@ -92,14 +122,23 @@ function moves(pen, model, layout) {
   for (const one of model.moves) {
     const x = across(layout, one.x);
     if (x < LEFT - 40 || x > layout.width + 40) continue;
-    if (one.kind === "island.reset") { pen.fillText("↺", x, layout.lanes > 1 ? middle(one.to) : TOP + 10); continue; }
-    if (layout.lanes === 1) { pen.moveTo(x, TOP); pen.lineTo(x, TOP + 7); continue; }
+    if (one.kind === "island.reset") {
+      pen.fillText("↺", x, layout.lanes > 1 ? middle(one.to) : TOP + 10);
+      continue;
+    }
+    if (layout.lanes === 1) {
+      pen.moveTo(x, TOP);
+      pen.lineTo(x, TOP + 7);
+      continue;
+    }
     if (x - last < 1.5) continue;
     last = x;
-    const from = middle(one.from), to = middle(one.to);
+    const from = middle(one.from);
+    const to = middle(one.to);
     pen.moveTo(x, from);
     pen.quadraticCurveTo(x + Math.min(30, 6 + Math.abs(to - from) / 8), (from + to) / 2, x, to);
-    pen.moveTo(x + 2, to); pen.arc(x, to, 2, 0, 2 * Math.PI);
+    pen.moveTo(x + 2, to);
+    pen.arc(x, to, 2, 0, 2 * Math.PI);
   }
   pen.stroke();
   pen.restore();
@@ -108,13 +147,24 @@ function moves(pen, model, layout) {
 /**
  * Stamps all marks in view; those without a flag are dim where `flags` says who counts. Marks of one colour that
  * would cover each other are stamped once, so that the work is bounded by the pixels.
- * @param {CanvasRenderingContext2D} pen @param {ImageData} image @param {Uint8Array} taken @param {Model} model @param {Layout} layout @param {Uint8Array | null} flags @param {number} scale
+ * @param {CanvasRenderingContext2D} pen
+ * @param {ImageData} image
+ * @param {Uint8Array} taken
+ * @param {Model} model
+ * @param {Layout} layout
+ * @param {Uint8Array | null} flags
+ * @param {number} scale
  */
 export function paintMarks(pen, image, taken, model, layout, flags, scale) {
-  const pixels = new Uint32Array(image.data.buffer), wide = image.width, { view, ys } = layout;
-  const lo = firstAt(model.sorted, view.from), hi = firstAt(model.sorted, view.to + 1e-9);
-  const size = (hi - lo > FEW ? 1.6 : 2.8) * scale, cells = (wide >> 1) + 1;
-  const factor = (layout.width - LEFT - RIGHT) * scale / (view.to - view.from), shift = LEFT * scale - view.from * factor;
+  const pixels = new Uint32Array(image.data.buffer);
+  const wide = image.width;
+  const { view, ys } = layout;
+  const lo = firstAt(model.sorted, view.from);
+  const hi = firstAt(model.sorted, view.to + 1e-9);
+  const size = (hi - lo > FEW ? 1.6 : 2.8) * scale;
+  const cells = (wide >> 1) + 1;
+  const factor = ((layout.width - LEFT - RIGHT) * scale) / (view.to - view.from);
+  const shift = LEFT * scale - view.from * factor;
   pixels.fill(0);
   for (const lit of flags ? [0, 1] : [1]) {
     const set = Array.from({ length: COLOURS + 1 }, (_, code) => stampOf(code, size, lit ? FULL : DIM));
@@ -122,8 +172,10 @@ export function paintMarks(pen, image, taken, model, layout, flags, scale) {
     for (let place = lo; place < hi; place += 1) {
       const at = model.order[place];
       if (flags && (flags[at] !== 0) !== (lit === 1)) continue;
-      const x = (model.sorted[place] * factor + shift) | 0, y = (ys[at] * scale) | 0;
-      const code = model.fitness[at] !== model.fitness[at] ? COLOURS : model.island[at] % COLOURS, cell = (y >> 1) * cells + (x >> 1);
+      const x = (model.sorted[place] * factor + shift) | 0;
+      const y = (ys[at] * scale) | 0;
+      const code = Number.isNaN(model.fitness[at]) ? COLOURS : model.island[at] % COLOURS;
+      const cell = (y >> 1) * cells + (x >> 1);
       if (taken[cell] === code + 1) continue;
       taken[cell] = code + 1;
       const { offsets, values } = set[code];
@@ -135,19 +187,34 @@ export function paintMarks(pen, image, taken, model, layout, flags, scale) {
   pen.putImageData(image, 0, 0);
 }
 
-/** The pixels of a mark. @param {number} code of an island, or `COLOURS` for a failure @param {number} size @param {number} strength */
+/**
+ * The pixels of a mark.
+ * @param {number} code of an island, or `COLOURS` for a failure
+ * @param {number} size
+ * @param {number} strength
+ */
 function stampOf(code, size, strength) {
-  const name = `${code} ${size} ${strength}`, held = stamps.get(name);
+  const name = `${code} ${size} ${strength}`;
+  const held = stamps.get(name);
   if (held) return held;
-  const canvas = document.createElement("canvas"), radius = Math.ceil(1.5 * size) + 1, side = 2 * radius + 1;
+  const canvas = document.createElement("canvas");
+  const radius = Math.ceil(1.5 * size) + 1;
+  const side = 2 * radius + 1;
   canvas.width = canvas.height = side;
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
   pen.fillStyle = pen.strokeStyle = code === COLOURS ? colours.bad : islandColour(code);
   pen.globalAlpha = strength;
   pen.lineWidth = Math.max(1, size / 2);
-  mark(pen, code === COLOURS ? "cross" : islandShape(code), radius + 0.5, radius + 0.5, code === COLOURS ? 0.8 * size : size);
-  const all = new Uint32Array(pen.getImageData(0, 0, side, side).data.buffer), places = [...all.keys()].filter((at) => all[at] >>> 24 > 24);
-  const offsets = Int16Array.from(places.flatMap((at) => [at % side - radius, Math.floor(at / side) - radius]));
+  mark(
+    pen,
+    code === COLOURS ? "cross" : islandShape(code),
+    radius + 0.5,
+    radius + 0.5,
+    code === COLOURS ? 0.8 * size : size,
+  );
+  const all = new Uint32Array(pen.getImageData(0, 0, side, side).data.buffer);
+  const places = [...all.keys()].filter((at) => all[at] >>> 24 > 24);
+  const offsets = Int16Array.from(places.flatMap((at) => [(at % side) - radius, Math.floor(at / side) - radius]));
   const made = { offsets, values: Uint32Array.from(places, (at) => all[at]) };
   stamps.set(name, made);
   return made;
@@ -155,7 +222,12 @@ function stampOf(code, size, strength) {
 
 /**
  * Lines from parents to children: of a candidate to its seed, and to what came of it.
- * @param {CanvasRenderingContext2D} pen @param {Model} model @param {Layout} layout @param {Uint8Array | null} flags who is related; null: none is shown but the line @param {number} top whose line is drawn; -1: nobody's @param {number} pointed
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Model} model
+ * @param {Layout} layout
+ * @param {Uint8Array | null} flags who is related; null: none is shown but the line
+ * @param {number} top whose line is drawn; -1: nobody's
+ * @param {number} pointed
  */
 export function paintLines(pen, model, layout, flags, top, pointed) {
   pen.clearRect(0, 0, layout.width, layout.height);
@@ -177,10 +249,14 @@ export function paintLines(pen, model, layout, flags, top, pointed) {
   pen.lineWidth = 2;
   pen.beginPath();
   for (let at = top; at >= 0; at = model.parent[at]) {
-    if (at === top) pen.moveTo(across(layout, model.xs[at]), layout.ys[at]); else pen.lineTo(across(layout, model.xs[at]), layout.ys[at]);
+    if (at === top) pen.moveTo(across(layout, model.xs[at]), layout.ys[at]);
+    else pen.lineTo(across(layout, model.xs[at]), layout.ys[at]);
   }
   pen.stroke();
-  for (const [at, size] of [[top, 6], [pointed, 5]]) {
+  for (const [at, size] of [
+    [top, 6],
+    [pointed, 5],
+  ]) {
     if (at < 0) continue;
     pen.strokeStyle = at === top ? colours.accent : colours.ink;
     pen.beginPath();
@@ -190,12 +266,20 @@ export function paintLines(pen, model, layout, flags, top, pointed) {
   pen.restore();
 }
 
-/** Descendants whose line from the parent is in view; none where they are too many to tell apart: the marks tell them then. @param {Model} model @param {{from: number, to: number}} view @param {Uint8Array} flags @param {number} top */
+/**
+ * Descendants whose line from the parent is in view. There are none where they are too many to tell apart: then the
+ * marks alone show them.
+ * @param {Model} model
+ * @param {{from: number, to: number}} view
+ * @param {Uint8Array} flags
+ * @param {number} top
+ */
 function edges(model, view, flags, top) {
   const found = [];
   for (let at = top + 1; at < model.count; at += 1) {
     if (flags[at] !== DESCENDANT) continue;
-    const x = model.xs[at], origin = model.xs[model.parent[at]];
+    const x = model.xs[at];
+    const origin = model.xs[model.parent[at]];
     if (Math.max(x, origin) < view.from || Math.min(x, origin) > view.to) continue;
     if (found.push(at) > MAX_EDGES) return [];
   }
@@ -207,19 +291,31 @@ function edges(model, view, flags, top) {
  * @param {Model} model @param {Layout} layout @param {number} x @param {number} y
  */
 export function nearestTo(model, layout, x, y) {
-  const wide = (layout.view.to - layout.view.from) / (layout.width - LEFT - RIGHT), middle = layout.view.from + (x - LEFT) * wide;
-  let best = -1, least = REACH;
-  for (let place = firstAt(model.sorted, middle - REACH * wide); place < model.count && model.sorted[place] <= middle + REACH * wide; place += 1) {
-    const at = model.order[place], off = Math.hypot(across(layout, model.xs[at]) - x, layout.ys[at] - y);
-    if (off < least) { least = off; best = at; }
+  const wide = (layout.view.to - layout.view.from) / (layout.width - LEFT - RIGHT);
+  const middle = layout.view.from + (x - LEFT) * wide;
+  let best = -1;
+  let least = REACH;
+  for (
+    let place = firstAt(model.sorted, middle - REACH * wide);
+    place < model.count && model.sorted[place] <= middle + REACH * wide;
+    place += 1
+  ) {
+    const at = model.order[place];
+    const off = Math.hypot(across(layout, model.xs[at]) - x, layout.ys[at] - y);
+    if (off < least) {
+      least = off;
+      best = at;
+    }
   }
   return best;
 }
 
 /** Round values in a range. @param {number} from @param {number} to @param {number} most */
 function ticks(from, to, most) {
-  const rough = (to - from) / most, power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10)), found = [];
+  const rough = (to - from) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10));
+  const found = [];
   for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at || 0);
   return found;
 }

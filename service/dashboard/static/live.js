@@ -7,7 +7,18 @@
 const FRAME_MILLISECONDS = 250;
 const FIRST_WAIT = 1000;
 const MAX_WAIT = 15000;
-const STATES = new Set(["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.unblocked", "budget.extended"]);
+const STATES = new Set([
+  "run.started",
+  "run.pausing",
+  "run.paused",
+  "run.resumed",
+  "run.cancelled",
+  "run.finished",
+  "run.continued",
+  "run.waiting",
+  "run.unblocked",
+  "budget.extended",
+]);
 
 class Live {
   /** @param {string} run @param {number} sequence */
@@ -25,11 +36,13 @@ class Live {
 
   open() {
     this.close();
-    const source = this.source = new EventSource(`/v1/runs/${this.run}/events?after=${this.sequence}`);
+    const source = new EventSource(`/v1/runs/${this.run}/events?after=${this.sequence}`);
+    this.source = source;
     source.addEventListener("open", () => this.heal());
     source.addEventListener("error", () => this.lose());
     source.addEventListener("end", () => this.close());
-    for (const kind of KINDS) source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
+    for (const kind of KINDS)
+      source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
   }
 
   close() {
@@ -70,13 +83,39 @@ class Live {
     if (!this.source) return;
     this.close();
     this.lostAt ||= Date.now();
-    banner(`The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. What is shown may be old; trying again.`);
-    window.setTimeout(() => { if (!document.hidden) this.open(); }, this.wait);
+    banner(
+      `The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+        "What is shown may be old; trying again.",
+    );
+    window.setTimeout(() => {
+      if (!document.hidden) this.open();
+    }, this.wait);
     this.wait = Math.min(2 * this.wait, MAX_WAIT);
   }
 }
 
-const KINDS = ["run.created", ...STATES, "policy.away", "policy.back", "policy.adapted", "proposal.created", "proposal.answered", "proposal.failed", "candidate.created", "candidate.rejected", "candidate.duplicate", "candidate.evaluated", "candidate.reevaluated", "run.closing", "holdout.scored", "audit.scored", "individual.inserted", "best.improved", "island.migrated", "island.reset"];
+const KINDS = [
+  "run.created",
+  ...STATES,
+  "policy.away",
+  "policy.back",
+  "policy.adapted",
+  "proposal.created",
+  "proposal.answered",
+  "proposal.failed",
+  "candidate.created",
+  "candidate.rejected",
+  "candidate.duplicate",
+  "candidate.evaluated",
+  "candidate.reevaluated",
+  "run.closing",
+  "holdout.scored",
+  "audit.scored",
+  "individual.inserted",
+  "best.improved",
+  "island.migrated",
+  "island.reset",
+];
 
 /** @param {string} name @param {object} detail */
 function tell(name, detail) {
@@ -102,7 +141,12 @@ if (page instanceof HTMLElement && !("ended" in page.dataset)) {
   const live = new Live(page.dataset.run ?? "", Number(page.dataset.sequence));
   live.open();
   // A page that nobody sees needs no connection: browsers have six for each host.
-  document.addEventListener("visibilitychange", () => { if (document.hidden) live.close(); else live.open(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) live.close();
+    else live.open();
+  });
   window.addEventListener("pagehide", () => live.close());
-  window.addEventListener("pageshow", (event) => { if (event.persisted) live.open(); });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) live.open();
+  });
 }

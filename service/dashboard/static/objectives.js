@@ -2,7 +2,14 @@
 // @ts-check
 import { colour } from "./palette.js";
 
-/** @typedef {{name: string, direction: string, low: number | null, high: number | null, reference: number | null}} Objective */
+/**
+ * @typedef {object} Objective
+ * @property {string} name
+ * @property {string} direction
+ * @property {number | null} low
+ * @property {number | null} high
+ * @property {number | null} reference
+ */
 /** @typedef {import("./columns.js").Columns} Columns */
 
 /** The objectives of the page's run, in the order of its rewards. @returns {Objective[]} */
@@ -48,7 +55,8 @@ export class Fronts {
 
   /** Takes in what is new. @param {Columns} columns */
   take(columns) {
-    for (; this.read < columns.place.length; this.read += 1) if (valid(columns, this.read)) this.add(columns.rewards, this.read);
+    for (; this.read < columns.place.length; this.read += 1)
+      if (valid(columns, this.read)) this.add(columns.rewards, this.read);
   }
 
   /** @param {(number | null)[][]} rewards @param {number} at */
@@ -77,32 +85,52 @@ export function frontsOf(store) {
   return found;
 }
 
-/** Whether one is at least as good in everything, and better in something. @param {(number | null)[][]} rewards @param {number} one @param {number} other */
+/**
+ * Whether one is at least as good in everything, and better in something.
+ * @param {(number | null)[][]} rewards
+ * @param {number} one
+ * @param {number} other
+ */
 function beats(rewards, one, other) {
   let better = false;
   for (const column of rewards) {
-    const mine = /** @type {number} */ (column[one]), theirs = /** @type {number} */ (column[other]);
+    const mine = /** @type {number} */ (column[one]);
+    const theirs = /** @type {number} */ (column[other]);
     if (mine < theirs) return false;
     if (mine > theirs) better = true;
   }
   return better;
 }
 
-/** Evaluations by one objective, the best first, of equals by another. @param {Columns} columns @param {number} x @param {number} y */
+/**
+ * Evaluations by one objective, the best first, of equals by another.
+ * @param {Columns} columns
+ * @param {number} x
+ * @param {number} y
+ */
 export function ordered(columns, x, y) {
-  const across = /** @type {number[]} */ (columns.rewards[x]), up = /** @type {number[]} */ (columns.rewards[y]);
+  const across = /** @type {number[]} */ (columns.rewards[x]);
+  const up = /** @type {number[]} */ (columns.rewards[y]);
   const found = [];
   for (let at = 0; at < columns.place.length; at += 1) if (valid(columns, at)) found.push(at);
   return found.sort((one, other) => across[other] - across[one] || up[other] - up[one] || one - other);
 }
 
-/** The front of two objectives alone, from right to left. @param {number[]} order @param {(number | null)[]} up @param {number} count */
+/**
+ * The front of two objectives alone, from right to left.
+ * @param {number[]} order
+ * @param {(number | null)[]} up
+ * @param {number} count
+ */
 export function stairs(order, up, count) {
   const steps = [];
   let best = -Infinity;
   for (const at of order) {
     const value = /** @type {number} */ (up[at]);
-    if (at < count && value > best) { best = value; steps.push(at); }
+    if (at < count && value > best) {
+      best = value;
+      steps.push(at);
+    }
   }
   return steps;
 }
@@ -111,14 +139,19 @@ export function stairs(order, up, count) {
 export function ticks(low, high, wanted = 5) {
   const span = high - low;
   if (!(span > 0)) return [low];
-  const rough = span / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = span / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10);
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * span; value += step) found.push(Math.abs(value) < 1e-9 * span ? 0 : value);
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * span; value += step)
+    found.push(Math.abs(value) < 1e-9 * span ? 0 : value);
   return found;
 }
 
-/** Keeps choices in the address of the page and of its links; an empty value is none. @param {Record<string, string>} choices */
+/**
+ * Keeps choices in the address of the page and of its links; an empty value is none.
+ * @param {Record<string, string>} choices
+ */
 export function keep(choices) {
   const address = new URL(location.href);
   change(address, choices);
@@ -144,9 +177,14 @@ export function chosen(name) {
   return new URL(location.href).searchParams.get(name) ?? "";
 }
 
-/** A canvas as large as its place, for sharp lines; its pen draws in CSS pixels. @param {HTMLCanvasElement} canvas @param {number} height */
+/**
+ * A canvas as large as its place, for sharp lines; its pen draws in CSS pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} height
+ */
 export function fitted(canvas, height) {
-  const width = Math.max(280, canvas.parentElement?.clientWidth ?? 600), ratio = devicePixelRatio || 1;
+  const width = Math.max(280, canvas.parentElement?.clientWidth ?? 600);
+  const ratio = devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);

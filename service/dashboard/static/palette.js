@@ -41,27 +41,63 @@ export function onTheme(redraw) {
 export function mark(pen, shape, x, y, size) {
   pen.beginPath();
   switch (shape) {
-    case "square": pen.rect(x - size, y - size, 2 * size, 2 * size); pen.fill(); break;
-    case "triangle": pen.moveTo(x, y - 1.2 * size); pen.lineTo(x + 1.1 * size, y + size); pen.lineTo(x - 1.1 * size, y + size); pen.fill(); break;
-    case "diamond": pen.moveTo(x, y - 1.3 * size); pen.lineTo(x + 1.3 * size, y); pen.lineTo(x, y + 1.3 * size); pen.lineTo(x - 1.3 * size, y); pen.fill(); break;
-    case "cross": pen.moveTo(x - size, y - size); pen.lineTo(x + size, y + size); pen.moveTo(x + size, y - size); pen.lineTo(x - size, y + size); pen.stroke(); break;
-    case "plus": pen.moveTo(x - size, y); pen.lineTo(x + size, y); pen.moveTo(x, y - size); pen.lineTo(x, y + size); pen.stroke(); break;
-    default: pen.arc(x, y, size, 0, 2 * Math.PI); pen.fill();
+    case "square":
+      pen.rect(x - size, y - size, 2 * size, 2 * size);
+      pen.fill();
+      break;
+    case "triangle":
+      pen.moveTo(x, y - 1.2 * size);
+      pen.lineTo(x + 1.1 * size, y + size);
+      pen.lineTo(x - 1.1 * size, y + size);
+      pen.fill();
+      break;
+    case "diamond":
+      pen.moveTo(x, y - 1.3 * size);
+      pen.lineTo(x + 1.3 * size, y);
+      pen.lineTo(x, y + 1.3 * size);
+      pen.lineTo(x - 1.3 * size, y);
+      pen.fill();
+      break;
+    case "cross":
+      pen.moveTo(x - size, y - size);
+      pen.lineTo(x + size, y + size);
+      pen.moveTo(x + size, y - size);
+      pen.lineTo(x - size, y + size);
+      pen.stroke();
+      break;
+    case "plus":
+      pen.moveTo(x - size, y);
+      pen.lineTo(x + size, y);
+      pen.moveTo(x, y - size);
+      pen.lineTo(x, y + size);
+      pen.stroke();
+      break;
+    default:
+      pen.arc(x, y, size, 0, 2 * Math.PI);
+      pen.fill();
   }
 }
 
 /** A number for people. @param {number | null | undefined} value */
 export function short(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  return Number.isInteger(value) ? value.toLocaleString("en").replaceAll(",", "\u202f") : String(Number(value.toPrecision(5)));
+  return Number.isInteger(value)
+    ? value.toLocaleString("en").replaceAll(",", "\u202f")
+    : String(Number(value.toPrecision(5)));
 }
 
 /** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
 export function entry(shape, fill, words) {
-  const made = document.createElement("li"), canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
+  const made = document.createElement("li");
+  const canvas = document.createElement("canvas");
+  const pen = canvas.getContext("2d");
   canvas.width = canvas.height = 12;
   canvas.setAttribute("aria-hidden", "true");
-  if (pen) { pen.fillStyle = pen.strokeStyle = fill; pen.lineWidth = 1.5; mark(pen, shape, 6, 6, 4); }
+  if (pen) {
+    pen.fillStyle = pen.strokeStyle = fill;
+    pen.lineWidth = 1.5;
+    mark(pen, shape, 6, 6, 4);
+  }
   made.append(canvas, ` ${words}`);
   return made;
 }

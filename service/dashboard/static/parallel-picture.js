@@ -41,7 +41,7 @@ export class Axis {
 
   /** From the foot (0) to the head (1) of the axis. @param {number} value */
   share(value) {
-    const [low, high, here] = (this.log ? [this.low, this.high, value].map(Math.log) : [this.low, this.high, value]);
+    const [low, high, here] = this.log ? [this.low, this.high, value].map(Math.log) : [this.low, this.high, value];
     const share = high > low ? (here - low) / (high - low) : 0.5;
     return this.flipped ? 1 - share : share;
   }
@@ -55,14 +55,15 @@ export class Axis {
   /** Whether an evaluation is kept by this axis. @param {number} at */
   keeps(at) {
     if (!this.brush) return true;
-    const value = this.score(at), slack = 1e-6 * Math.max(Math.abs(value), this.high - this.low);
+    const value = this.score(at);
+    const slack = 1e-6 * Math.max(Math.abs(value), this.high - this.low);
     return value >= this.brush[0] - slack && value <= this.brush[1] + slack;
   }
 }
 
 /** Where an axis stands. @param {number} which @param {number} count @param {number} width */
 export function across(which, count, width) {
-  return PAD.side + which * (width - 2 * PAD.side) / Math.max(1, count - 1);
+  return PAD.side + (which * (width - 2 * PAD.side)) / Math.max(1, count - 1);
 }
 
 /** @param {number} share */
@@ -81,27 +82,58 @@ export function shareAt(y) {
  */
 export function drawLines(pen, width, axes, shown) {
   const tone = colours("ink", "soft", "line", "accent", "ground");
-  const some = shown.places.filter((at) => !shown.front.has(at)), step = Math.max(1, some.length / MAX_LINES);
+  const some = shown.places.filter((at) => !shown.front.has(at));
+  const step = Math.max(1, some.length / MAX_LINES);
   const drawn = Array.from({ length: Math.min(some.length, MAX_LINES) }, (_, one) => some[Math.floor(one * step)]);
-  const draw = (/** @type {number[]} */ places, /** @type {(at: number) => string} */ hue, /** @type {number} */ alpha, /** @type {number} */ wide) => {
+  const draw = (
+    /** @type {number[]} */ places,
+    /** @type {(at: number) => string} */ hue,
+    /** @type {number} */ alpha,
+    /** @type {number} */ wide,
+  ) => {
     pen.globalAlpha = alpha;
     pen.lineWidth = wide;
     for (const at of places) {
       pen.strokeStyle = hue(at);
       pen.beginPath();
-      axes.forEach((axis, which) => pen[which ? "lineTo" : "moveTo"](across(which, axes.length, width), up(axis.share(axis.score(at)))));
+      for (const [which, axis] of axes.entries()) {
+        pen[which ? "lineTo" : "moveTo"](across(which, axes.length, width), up(axis.share(axis.score(at))));
+      }
       pen.stroke();
     }
     pen.globalAlpha = 1;
   };
-  const hue = (/** @type {number} */ at) => islandColour(shown.islands[at]), front = [...shown.front];
-  draw([...drawn, ...front].filter((at) => !shown.kept.has(at)), () => tone.soft, 0.07, 1);
-  draw(drawn.filter((at) => shown.kept.has(at)), hue, Math.max(0.12, Math.min(0.5, 60 / (drawn.length + 1))), 1);
-  draw(front.filter((at) => shown.kept.has(at)), hue, 0.95, 2);
-  axes.forEach((axis, which) => drawAxis(pen, axis, across(which, axes.length, width), (width - 2 * PAD.side) / Math.max(1, axes.length - 1), tone));
+  const hue = (/** @type {number} */ at) => islandColour(shown.islands[at]);
+  const front = [...shown.front];
+  draw(
+    [...drawn, ...front].filter((at) => !shown.kept.has(at)),
+    () => tone.soft,
+    0.07,
+    1,
+  );
+  draw(
+    drawn.filter((at) => shown.kept.has(at)),
+    hue,
+    Math.max(0.12, Math.min(0.5, 60 / (drawn.length + 1))),
+    1,
+  );
+  draw(
+    front.filter((at) => shown.kept.has(at)),
+    hue,
+    0.95,
+    2,
+  );
+  const room = (width - 2 * PAD.side) / Math.max(1, axes.length - 1);
+  for (const [which, axis] of axes.entries()) drawAxis(pen, axis, across(which, axes.length, width), room, tone);
 }
 
-/** @param {CanvasRenderingContext2D} pen @param {Axis} axis @param {number} x @param {number} room @param {Record<string, string>} tone */
+/**
+ * @param {CanvasRenderingContext2D} pen
+ * @param {Axis} axis
+ * @param {number} x
+ * @param {number} room
+ * @param {Record<string, string>} tone
+ */
 function drawAxis(pen, axis, x, room, tone) {
   pen.strokeStyle = tone.ink;
   pen.lineWidth = 1;
@@ -119,7 +151,8 @@ function drawAxis(pen, axis, x, room, tone) {
   pen.textBaseline = "middle";
   const values = axis.log || axis.high === axis.low ? [axis.low, axis.high] : ticks(axis.low, axis.high, 4);
   for (const value of values) {
-    const y = up(axis.share(value)), words = short(value);
+    const y = up(axis.share(value));
+    const words = short(value);
     pen.fillStyle = tone.ground;
     pen.globalAlpha = 0.75;
     pen.fillRect(x - 8 - pen.measureText(words).width, y - 7, pen.measureText(words).width + 4, 14);

@@ -33,16 +33,22 @@ class ParallelAxes extends HTMLElement {
   }
 
   makeAxes() {
-    const reward = (/** @type {number} */ which, /** @type {number} */ at) => /** @type {number} */ (this.store?.columns?.rewards[which][at]);
-    const axes = objectivesOfPage().map((objective, which) => new Axis(objective.name, objective.direction === "minimize", (at) => scoreOf(objective, reward(which, at))));
+    const reward = (/** @type {number} */ which, /** @type {number} */ at) =>
+      /** @type {number} */ (this.store?.columns?.rewards[which][at]);
+    const axes = objectivesOfPage().map(
+      (objective, which) =>
+        new Axis(objective.name, objective.direction === "minimize", (at) => scoreOf(objective, reward(which, at))),
+    );
     return [...axes, new Axis("fitness", false, (at) => /** @type {number} */ (this.store?.columns?.fitness[at]))];
   }
 
   build() {
-    const plot = document.createElement("div"), fields = document.createElement("div");
+    const plot = document.createElement("div");
+    const fields = document.createElement("div");
     plot.className = "plot";
     fields.className = "brushes";
-    const canvas = this.canvas = document.createElement("canvas");
+    const canvas = document.createElement("canvas");
+    this.canvas = canvas;
     canvas.setAttribute("role", "img");
     plot.append(canvas);
     canvas.addEventListener("pointerdown", (event) => this.press(event));
@@ -63,7 +69,10 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {Axis} axis @param {number} which */
   makeFields(axis, which) {
-    const box = document.createElement("fieldset"), legend = document.createElement("legend"), range = document.createElement("div"), ways = document.createElement("div");
+    const box = document.createElement("fieldset");
+    const legend = document.createElement("legend");
+    const range = document.createElement("div");
+    const ways = document.createElement("div");
     legend.textContent = legend.title = axis.name;
     range.className = "range";
     ways.className = "ways";
@@ -77,7 +86,8 @@ class ParallelAxes extends HTMLElement {
     });
     range.append(low, "to", high);
     const [flip, log] = ["flip", "log"].map((name) => {
-      const box = document.createElement("input"), label = document.createElement("label");
+      const box = document.createElement("input");
+      const label = document.createElement("label");
       box.type = "checkbox";
       box.addEventListener("change", () => this.turn(which));
       label.append(box, ` ${name}`);
@@ -89,26 +99,33 @@ class ParallelAxes extends HTMLElement {
   }
 
   readAddress() {
-    const flipped = chosen("flip").split("~"), logs = chosen("log").split("~");
+    const flipped = chosen("flip").split("~");
+    const logs = chosen("log").split("~");
     this.axes.forEach((axis, which) => {
       const ends = chosen(`b${which}`).split("~").map(Number);
-      if (chosen(`b${which}`) && ends.length === 2 && ends.every(Number.isFinite)) axis.brush = [Math.min(...ends), Math.max(...ends)];
+      if (chosen(`b${which}`) && ends.length === 2 && ends.every(Number.isFinite))
+        axis.brush = [Math.min(...ends), Math.max(...ends)];
       axis.flipped = axis.minimised !== flipped.includes(String(which));
       axis.log = logs.includes(String(which));
     });
   }
 
   writeAddress() {
-    const axes = this.axes, which = (/** @type {(axis: Axis) => boolean} */ is) => axes.flatMap((axis, one) => (is(axis) ? [one] : [])).join("~");
+    const axes = this.axes;
+    const which = (/** @type {(axis: Axis) => boolean} */ is) =>
+      axes.flatMap((axis, one) => (is(axis) ? [one] : [])).join("~");
     /** @type {Record<string, string>} */
     const choices = { flip: which((axis) => axis.flipped !== axis.minimised), log: which((axis) => axis.log) };
-    axes.forEach((axis, one) => { choices[`b${one}`] = axis.brush ? axis.brush.map((value) => Number(value.toPrecision(6))).join("~") : ""; });
+    axes.forEach((axis, one) => {
+      choices[`b${one}`] = axis.brush ? axis.brush.map((value) => Number(value.toPrecision(6))).join("~") : "";
+    });
     keep(choices);
   }
 
   /** Takes a range out of its fields; a field left empty is open. @param {number} which */
   fill(which) {
-    const axis = this.axes[which], { low, high } = (this.fields ?? [])[which];
+    const axis = this.axes[which];
+    const { low, high } = (this.fields ?? [])[which];
     const ends = [low.value === "" ? axis.low : low.valueAsNumber, high.value === "" ? axis.high : high.valueAsNumber];
     axis.brush = low.value === "" && high.value === "" ? null : [Math.min(...ends), Math.max(...ends)];
     this.writeAddress();
@@ -117,7 +134,8 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {number} which */
   turn(which) {
-    const axis = this.axes[which], { flip, log } = (this.fields ?? [])[which];
+    const axis = this.axes[which];
+    const { flip, log } = (this.fields ?? [])[which];
     axis.flipped = axis.minimised !== flip.checked;
     axis.log = log.checked && axis.loggable;
     this.writeAddress();
@@ -126,7 +144,8 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {PointerEvent} event */
   press(event) {
-    const axes = this.axes, wide = this.canvas?.clientWidth ?? 0;
+    const axes = this.axes;
+    const wide = this.canvas?.clientWidth ?? 0;
     const axis = axes.find((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH);
     if (!axis || event.button) return;
     event.preventDefault();
@@ -136,8 +155,13 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {PointerEvent} event */
   move(event) {
-    const axes = this.axes, wide = this.canvas?.clientWidth ?? 0;
-    if (this.canvas) this.canvas.style.cursor = this.drag || axes.some((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH) ? "ns-resize" : "default";
+    const axes = this.axes;
+    const wide = this.canvas?.clientWidth ?? 0;
+    if (this.canvas)
+      this.canvas.style.cursor =
+        this.drag || axes.some((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH)
+          ? "ns-resize"
+          : "default";
     if (!this.drag) return;
     this.drag.moved ||= Math.abs(event.offsetY - this.drag.begin) >= STILL;
     if (!this.drag.moved) return;
@@ -165,18 +189,32 @@ class ParallelAxes extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
-    const columns = this.store?.columns, places = this.places, axes = this.axes;
+    const columns = this.store?.columns;
+    const places = this.places;
+    const axes = this.axes;
     if (!columns || !places?.length || !this.canvas || !this.isConnected) return;
-    const brushed = axes.filter((axis) => axis.brush), kept = new Set(places.filter((at) => brushed.every((axis) => axis.keeps(at))));
+    const brushed = axes.filter((axis) => axis.brush);
+    const kept = new Set(places.filter((at) => brushed.every((axis) => axis.keeps(at))));
     const { pen, width } = fitted(this.canvas, HEIGHT);
-    drawLines(pen, width, axes, { places, kept, front: new Set(this.fronts?.of(columns.total)), islands: columns.island });
-    axes.forEach((axis, which) => this.showFields(axis, which));
+    drawLines(pen, width, axes, {
+      places,
+      kept,
+      front: new Set(this.fronts?.of(columns.total)),
+      islands: columns.island,
+    });
+    for (const [which, axis] of axes.entries()) this.showFields(axis, which);
     this.dataset.kept = String(kept.size);
-    const words = brushed.length ? `${short(kept.size)} of ${short(places.length)} candidates lie in ${brushed.length === 1 ? "the brush" : "all brushes"}.` : `All ${short(places.length)} valid candidates; nothing is brushed.`;
+    const brushes = brushed.length === 1 ? "the brush" : "all brushes";
+    const words = brushed.length
+      ? `${short(kept.size)} of ${short(places.length)} candidates lie in ${brushes}.`
+      : `All ${short(places.length)} valid candidates; nothing is brushed.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
     if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);
@@ -198,12 +236,18 @@ class ParallelAxes extends HTMLElement {
 
   /** @param {import("./columns.js").Columns} columns @param {number[]} kept */
   list(columns, kept) {
-    const axes = this.axes, fittest = axes[axes.length - 1];
+    const axes = this.axes;
+    const fittest = axes[axes.length - 1];
     const shown = kept.sort((one, other) => fittest.score(other) - fittest.score(one) || one - other).slice(0, LISTED);
     if (!this.table) return;
     this.table.hidden = !shown.length;
-    const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-    table.createCaption().textContent = kept.length > LISTED ? `The ${LISTED} fittest of ${kept.length} candidates in the brushes` : "Candidates in the brushes, the fittest first";
+    const table = document.createElement("table");
+    const head = table.createTHead().insertRow();
+    const body = table.createTBody();
+    table.createCaption().textContent =
+      kept.length > LISTED
+        ? `The ${LISTED} fittest of ${kept.length} candidates in the brushes`
+        : "Candidates in the brushes, the fittest first";
     for (const name of ["Candidate", ...axes.map((axis) => axis.name), "Island"]) {
       const cell = document.createElement("th");
       cell.scope = "col";
@@ -212,7 +256,8 @@ class ParallelAxes extends HTMLElement {
       head.append(cell);
     }
     for (const at of shown) {
-      const row = body.insertRow(), link = document.createElement("a");
+      const row = body.insertRow();
+      const link = document.createElement("a");
       link.href = addressOf(this.dataset.run ?? "", columns, at);
       link.textContent = nameOf(columns, at);
       row.insertCell().append(link);

@@ -12,7 +12,8 @@ const REFERENCE_ROOM = 1.6; // the reference point is drawn unless it makes the 
 
 /** @param {(number | null)[]} column @param {number[]} places @returns {[number, number]} */
 function range(column, places) {
-  let low = Infinity, high = -Infinity;
+  let low = Infinity;
+  let high = -Infinity;
   for (const at of places) {
     const value = /** @type {number} */ (column[at]);
     if (value < low) low = value;
@@ -23,7 +24,10 @@ function range(column, places) {
 
 export class Picture {
   /**
-   * @param {CanvasRenderingContext2D} pen @param {number} width @param {Columns} columns @param {Objective[]} axes across and up
+   * @param {CanvasRenderingContext2D} pen
+   * @param {number} width
+   * @param {Columns} columns
+   * @param {Objective[]} axes across and up
    * @param {number[]} which of the rewards they are @param {number[]} order places of all valid evaluations
    */
   constructor(pen, width, columns, axes, which, order) {
@@ -46,7 +50,7 @@ export class Picture {
   /** @param {number} reward */
   across(reward) {
     const [low, high] = this.spans[0];
-    return PAD.left + (reward - low) / (high - low) * (this.width - PAD.left - PAD.right);
+    return PAD.left + ((reward - low) / (high - low)) * (this.width - PAD.left - PAD.right);
   }
 
   /** @param {number} reward */
@@ -62,7 +66,9 @@ export class Picture {
 
   /** Whether the reference point lies within the picture. */
   get referenced() {
-    return this.floors.every((floor, side) => floor !== null && floor >= this.spans[side][0] && floor <= this.spans[side][1]);
+    return this.floors.every(
+      (floor, side) => floor !== null && floor >= this.spans[side][0] && floor <= this.spans[side][1],
+    );
   }
 
   /** @param {{count: number, front: Set<number>, steps: number[], weights: number[], winner: number}} shown */
@@ -81,7 +87,8 @@ export class Picture {
   }
 
   frame() {
-    const { pen, width, tone } = this, foot = HEIGHT - PAD.bottom;
+    const { pen, width, tone } = this;
+    const foot = HEIGHT - PAD.bottom;
     this.axes.forEach((objective, side) => {
       const ends = this.spans[side].map((reward) => scoreOf(objective, reward)).sort((a, b) => a - b);
       pen.strokeStyle = tone.sunk;
@@ -102,7 +109,8 @@ export class Picture {
 
   /** @param {number} foot */
   titles(foot) {
-    const { pen, width } = this, [across, up] = this.axes.map((objective) => `${titled(objective)} →`);
+    const { pen, width } = this;
+    const [across, up] = this.axes.map((objective) => `${titled(objective)} →`);
     pen.fillStyle = this.tone.ink;
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
@@ -117,12 +125,15 @@ export class Picture {
 
   /** The way that weights pull: from the worst in both on. @param {number[]} weights */
   ray(weights) {
-    const most = Math.max(...weights), { pen } = this;
+    const most = Math.max(...weights);
+    const { pen } = this;
     if (!(most > 0)) return;
-    const [from, to] = [0, 2].map((far) => this.axes.map((objective, side) => {
-      const [low, high] = objective.low === null ? this.seen[side] : [0, 1];
-      return low + far * weights[side] / most * (high - low);
-    }));
+    const [from, to] = [0, 2].map((far) =>
+      this.axes.map((objective, side) => {
+        const [low, high] = objective.low === null ? this.seen[side] : [0, 1];
+        return low + ((far * weights[side]) / most) * (high - low);
+      }),
+    );
     pen.strokeStyle = this.tone.bad;
     pen.lineWidth = 1.5;
     pen.setLineDash([7, 5]);
@@ -143,7 +154,8 @@ export class Picture {
     pen.beginPath();
     steps.forEach((at, step) => {
       const [x, y] = this.place(at);
-      if (step) pen.lineTo(x, level); else pen.moveTo(x, level);
+      if (step) pen.lineTo(x, level);
+      else pen.moveTo(x, level);
       pen.lineTo(x, y);
       level = y;
     });
@@ -162,7 +174,8 @@ export class Picture {
     };
     pen.lineWidth = 1.3;
     pen.globalAlpha = 0.45;
-    for (let at = 0; at < Math.min(count, columns.place.length); at += 1) if (!front.has(at) && valid(columns, at)) each(at, 2.4);
+    for (let at = 0; at < Math.min(count, columns.place.length); at += 1)
+      if (!front.has(at) && valid(columns, at)) each(at, 2.4);
     pen.globalAlpha = 1;
     for (const at of front) {
       each(at, 3.2);
@@ -172,7 +185,8 @@ export class Picture {
 
   /** @param {number} at @param {number} size @param {string} stroke @param {number} wide */
   ring(at, size, stroke, wide) {
-    const { pen } = this, [x, y] = this.place(at);
+    const { pen } = this;
+    const [x, y] = this.place(at);
     pen.strokeStyle = stroke;
     pen.lineWidth = wide;
     pen.beginPath();

@@ -1,7 +1,20 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
+import {
+  addressOf,
+  chosen,
+  fitted,
+  frontsOf,
+  keep,
+  nameOf,
+  objectivesOfPage,
+  ordered,
+  scoreOf,
+  stairs,
+  titled,
+  valid,
+} from "./objectives.js";
 import { entry, islandColour, islandShape, onTheme, short } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
 
@@ -37,7 +50,9 @@ class ParetoScatter extends HTMLElement {
   }
 
   build() {
-    const plot = document.createElement("div"), until = document.createElement("div"), label = document.createElement("label");
+    const plot = document.createElement("div");
+    const until = document.createElement("div");
+    const label = document.createElement("label");
     plot.className = "plot";
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
@@ -46,7 +61,10 @@ class ParetoScatter extends HTMLElement {
     this.tip.hidden = true;
     plot.append(this.canvas, this.tip);
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
-    this.canvas.addEventListener("mouseleave", () => { this.near = -1; if (this.tip) this.tip.hidden = true; });
+    this.canvas.addEventListener("mouseleave", () => {
+      this.near = -1;
+      if (this.tip) this.tip.hidden = true;
+    });
     this.canvas.addEventListener("click", () => this.open());
     until.className = "until";
     this.slider = document.createElement("input");
@@ -70,7 +88,8 @@ class ParetoScatter extends HTMLElement {
 
   /** Takes other axes; an objective against itself shows nothing, so the other axis gives way. */
   turn() {
-    const selects = this.selects(), held = this.which ?? [0, 1];
+    const selects = this.selects();
+    const held = this.which ?? [0, 1];
     if (selects[0].selectedIndex === selects[1].selectedIndex) {
       const turned = selects[0].selectedIndex === held[0] ? 1 : 0;
       selects[1 - turned].selectedIndex = held[turned];
@@ -86,16 +105,19 @@ class ParetoScatter extends HTMLElement {
   }
 
   take() {
-    const columns = this.store?.columns, slider = this.slider;
+    const columns = this.store?.columns;
+    const slider = this.slider;
     if (!columns || !slider) return;
-    const first = !this.dataset.total, follow = first || this.atEnd();
+    const first = !this.dataset.total;
+    const follow = first || this.atEnd();
     this.fronts?.take(columns);
     this.order = null;
     slider.max = String(Math.max(1, columns.total));
     if (follow) slider.value = (first && chosen("until")) || slider.max;
     this.dataset.total = String(columns.total);
     const changed = document.querySelector("[data-changed]");
-    if (changed instanceof HTMLElement) changed.hidden = this.fronts?.of(columns.total).length === Number(changed.dataset.size);
+    if (changed instanceof HTMLElement)
+      changed.hidden = this.fronts?.of(columns.total).length === Number(changed.dataset.size);
     this.asked ||= window.setTimeout(() => void this.fetchVolumes(), first ? 0 : VOLUMES_MILLISECONDS);
     this.later();
   }
@@ -116,18 +138,39 @@ class ParetoScatter extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
-    const columns = this.store?.columns, which = this.which;
+    const columns = this.store?.columns;
+    const which = this.which;
     if (!columns || !this.canvas || !this.isConnected || !which || which.length < 2) return;
-    const order = this.order ??= ordered(columns, which[0], which[1]), count = this.count = Number(this.slider?.value);
-    const front = new Set(this.fronts?.of(count)), steps = stairs(order, columns.rewards[which[1]], count);
+    const order = this.order ?? ordered(columns, which[0], which[1]);
+    const count = Number(this.slider?.value);
+    this.order = order;
+    this.count = count;
+    const front = new Set(this.fronts?.of(count));
+    const steps = stairs(order, columns.rewards[which[1]], count);
     if (!order.length) return;
     const { pen, width } = fitted(this.canvas, HEIGHT);
-    this.picture = new Picture(pen, width, columns, which.map((one) => (this.objectives ?? [])[one]), which, order);
-    this.picture.draw({ count, front, steps, weights: which.map((one) => this.weights?.[one] ?? 0), winner: this.winner ?? -1 });
+    this.picture = new Picture(
+      pen,
+      width,
+      columns,
+      which.map((one) => (this.objectives ?? [])[one]),
+      which,
+      order,
+    );
+    this.picture.draw({
+      count,
+      front,
+      steps,
+      weights: which.map((one) => this.weights?.[one] ?? 0),
+      winner: this.winner ?? -1,
+    });
     this.front = front;
     this.tell(count, front.size, steps.length);
     this.list(columns, this.picture);
@@ -135,39 +178,74 @@ class ParetoScatter extends HTMLElement {
 
   /** @param {number} count @param {number} size @param {number} steps */
   tell(count, size, steps) {
-    const passed = (this.points ?? []).filter((point) => point.evaluations <= count), volume = passed.length ? passed[passed.length - 1].hypervolume : null;
-    const words = `After ${short(count)} evaluations: ${short(size)} on the front, ${short(steps)} steps in this picture${volume === null ? "" : `, hypervolume ${(this.objectives ?? []).length > 2 ? "about " : ""}${short(volume)}`}.`;
+    const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
+    const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
+    const about = (this.objectives ?? []).length > 2 ? "about " : "";
+    const measured = volume === null ? "" : `, hypervolume ${about}${short(volume)}`;
+    const shown = `${short(size)} on the front, ${short(steps)} steps in this picture${measured}`;
+    const words = `After ${short(count)} evaluations: ${shown}.`;
     if (this.told) this.told.textContent = words;
-    this.canvas?.setAttribute("aria-label", `${(this.which ?? []).map((one) => titled((this.objectives ?? [])[one])).join(" against ")}. ${words} The front is in the table below.`);
+    const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));
+    this.canvas?.setAttribute("aria-label", `${axes.join(" against ")}. ${words} The front is in the table below.`);
     this.dataset.front = String(size);
     this.dataset.volume = volume === null ? "" : String(volume);
   }
 
   /** @param {import("./columns.js").Columns} columns @param {Picture} picture */
   list(columns, picture) {
-    const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12).map((island) => entry(islandShape(island), islandColour(island), `island ${island}`));
+    const islands = [...new Set(columns.island)]
+      .sort((a, b) => a - b)
+      .slice(0, 12)
+      .map((island) => entry(islandShape(island), islandColour(island), `island ${island}`));
     const known = picture.floors.every((floor) => floor !== null);
-    const others = ["◯ on the front of all objectives", "⌐ front of these two", "╌ weights, and the best under them in a large ring"];
-    if (known) others.push(picture.referenced ? "✕ reference point" : `reference point outside, at ${picture.floors.map((floor, side) => short(scoreOf(picture.axes[side], /** @type {number} */ (floor)))).join(" and ")}`);
-    this.legend?.replaceChildren(...islands, ...others.map((words) => { const item = document.createElement("li"); item.textContent = words; return item; }));
+    const floors = picture.floors.map((floor, side) =>
+      short(floor === null ? null : scoreOf(picture.axes[side], floor)),
+    );
+    const others = [
+      "◯ on the front of all objectives",
+      "⌐ front of these two",
+      "╌ weights, and the best under them in a large ring",
+    ];
+    if (known)
+      others.push(picture.referenced ? "✕ reference point" : `reference point outside, at ${floors.join(" and ")}`);
+    this.legend?.replaceChildren(
+      ...islands,
+      ...others.map((words) => {
+        const item = document.createElement("li");
+        item.textContent = words;
+        return item;
+      }),
+    );
   }
 
   /** @param {MouseEvent} event */
   point(event) {
-    const columns = this.store?.columns, picture = this.picture, tip = this.tip;
+    const columns = this.store?.columns;
+    const picture = this.picture;
+    const tip = this.tip;
     if (!columns || !picture || !tip || !this.canvas) return;
-    let near = -1, least = NEAR * NEAR;
+    let near = -1;
+    let least = NEAR * NEAR;
     for (const at of this.order ?? []) {
       if (at >= (this.count ?? 0)) continue;
-      const [x, y] = picture.place(at), away = (x - event.offsetX) ** 2 + (y - event.offsetY) ** 2 - (this.front?.has(at) ? 1 : 0);
-      if (away < least) { least = away; near = at; }
+      const [x, y] = picture.place(at);
+      const away = (x - event.offsetX) ** 2 + (y - event.offsetY) ** 2 - (this.front?.has(at) ? 1 : 0);
+      if (away < least) {
+        least = away;
+        near = at;
+      }
     }
     this.near = near;
     this.canvas.style.cursor = near < 0 ? "default" : "pointer";
     tip.hidden = near < 0;
     if (near < 0) return;
-    const scores = (this.objectives ?? []).map((objective, one) => `${objective.name} ${short(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`);
-    tip.textContent = `${nameOf(columns, near)}, evaluation ${columns.place[near] + 1}, island ${columns.island[near]}${this.front?.has(near) ? ", on the front" : ""}: ${scores.join(", ")}; fitness ${short(columns.fitness[near])}. Click to open.`;
+    const scores = (this.objectives ?? []).map(
+      (objective, one) =>
+        `${objective.name} ${short(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`,
+    );
+    const origin = `evaluation ${columns.place[near] + 1}, island ${columns.island[near]}`;
+    const found = `${nameOf(columns, near)}, ${origin}${this.front?.has(near) ? ", on the front" : ""}`;
+    tip.textContent = `${found}: ${scores.join(", ")}; fitness ${short(columns.fitness[near])}. Click to open.`;
     const right = event.offsetX > picture.width / 2;
     tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
     tip.style.right = right ? `${picture.width - event.offsetX + 14}px` : "auto";
@@ -175,7 +253,8 @@ class ParetoScatter extends HTMLElement {
   }
 
   open() {
-    const columns = this.store?.columns, near = this.near ?? -1;
+    const columns = this.store?.columns;
+    const near = this.near ?? -1;
     if (columns && near >= 0 && valid(columns, near)) location.assign(addressOf(this.dataset.run ?? "", columns, near));
   }
 }

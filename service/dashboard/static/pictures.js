@@ -5,7 +5,9 @@ import { colour } from "./palette.js";
 /** Offers it for every chart that has drawn itself. */
 export function offerPictures() {
   for (const figure of document.querySelectorAll("figure.chart")) {
-    const watch = new MutationObserver(() => { if (offer(figure)) watch.disconnect(); });
+    const watch = new MutationObserver(() => {
+      if (offer(figure)) watch.disconnect();
+    });
     if (!offer(figure)) watch.observe(figure, { childList: true, subtree: true });
   }
 }
@@ -32,7 +34,9 @@ function largest(figure) {
 
 /** @param {Element} figure @param {string} name */
 function save(figure, name) {
-  const drawn = largest(figure), copy = document.createElement("canvas"), pen = copy.getContext("2d");
+  const drawn = largest(figure);
+  const copy = document.createElement("canvas");
+  const pen = copy.getContext("2d");
   if (!drawn || !pen) return;
   copy.width = drawn.width;
   copy.height = drawn.height;

@@ -5,7 +5,11 @@ import { colour, islandColour, onTheme, short } from "./palette.js";
 
 const HEIGHT = 260;
 const WAIT = 2000;
-const SERIES = /** @type {const} */ ([["tokens_input", "read", []], ["tokens_cached", "from a cache", [2, 4]], ["tokens_output", "written", [8, 4]]]);
+const SERIES = /** @type {const} */ ([
+  ["tokens_input", "read", []],
+  ["tokens_cached", "from a cache", [2, 4]],
+  ["tokens_output", "written", [8, 4]],
+]);
 
 /** @typedef {{evaluations: number, tokens_input: number, tokens_cached: number, tokens_output: number}} Point */
 
@@ -19,11 +23,20 @@ class TokenCurve extends HTMLElement {
     this.timer = 0;
     /** @type {Point[]} */
     this.points = [];
-    this.news = () => { this.timer ||= window.setTimeout(() => { this.timer = 0; void this.refresh(); }, WAIT); };
+    this.news = () => {
+      this.timer ||= window.setTimeout(() => {
+        this.timer = 0;
+        void this.refresh();
+      }, WAIT);
+    };
     document.addEventListener("evolve:news", this.news);
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
-    onTheme(() => { this.chart?.destroy(); this.chart = undefined; this.draw(); });
+    onTheme(() => {
+      this.chart?.destroy();
+      this.chart = undefined;
+      this.draw();
+    });
     void this.refresh();
   }
 
@@ -41,29 +54,53 @@ class TokenCurve extends HTMLElement {
   }
 
   draw() {
-    const points = this.points ?? [];
+    const points = /** @type {Point[]} */ (this.points ?? []);
     if (!points.length || !this.isConnected) return;
-    const data = [points.map((point) => point.evaluations), ...SERIES.map(([name]) => points.map((point) => point[name]))];
+    /** @type {uPlot.AlignedData} */
+    const data = [
+      points.map((point) => point.evaluations),
+      ...SERIES.map(([name]) => points.map((point) => point[name])),
+    ];
     if (this.chart) this.chart.setData(data);
     else this.chart = this.make(data);
     this.say(points.length - 1);
     this.dataset.shown = String(points.length);
   }
 
-  /** @param {number[][]} data */
+  /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui" };
-    // @ts-expect-error uPlot is a script of its own
-    return new uPlot({
-      width: this.clientWidth || 600,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: false } },
-      axes: [{ ...axis, label: "Evaluations", labelSize: 18 }, { ...axis, size: 80, values: (/** @type {unknown} */ _, /** @type {number[]} */ ticks) => ticks.map(short) }],
-      series: [{}, ...SERIES.map(([, label, dash], at) => ({ label, dash: [...dash], stroke: islandColour(at), width: 2, points: { show: false } }))],
-      hooks: { setCursor: [(/** @type {any} */ chart) => this.say(chart.cursor.idx ?? this.points.length - 1)] },
-    }, data, this.plot);
+    const axis = {
+      stroke: colour("soft"),
+      grid: { stroke: colour("sunk"), width: 1 },
+      ticks: { stroke: colour("line") },
+      font: "12px system-ui",
+    };
+    return new uPlot(
+      {
+        width: this.clientWidth || 600,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { drag: { x: true, y: false } },
+        scales: { x: { time: false } },
+        axes: [
+          { ...axis, label: "Evaluations", labelSize: 18 },
+          { ...axis, size: 80, values: (_, ticks) => ticks.map(short) },
+        ],
+        series: [
+          {},
+          ...SERIES.map(([, label, dash], at) => ({
+            label,
+            dash: [...dash],
+            stroke: islandColour(at),
+            width: 2,
+            points: { show: false },
+          })),
+        ],
+        hooks: { setCursor: [(chart) => this.say(chart.cursor.idx ?? (this.points?.length ?? 0) - 1)] },
+      },
+      data,
+      this.plot,
+    );
   }
 
   /** The numbers at a point, in words. @param {number} at */
@@ -72,11 +109,14 @@ class TokenCurve extends HTMLElement {
     if (!point || !this.legend) return;
     const place = document.createElement("li");
     place.textContent = `After ${short(point.evaluations)} evaluations:`;
-    this.legend.replaceChildren(place, ...SERIES.map(([name, label, dash], series) => {
-      const item = document.createElement("li");
-      item.append(lineSample(islandColour(series), dash), ` ${label} ${short(point[name])}`);
-      return item;
-    }));
+    this.legend.replaceChildren(
+      place,
+      ...SERIES.map(([name, label, dash], series) => {
+        const item = document.createElement("li");
+        item.append(lineSample(islandColour(series), dash), ` ${label} ${short(point[name])}`);
+        return item;
+      }),
+    );
   }
 }
 

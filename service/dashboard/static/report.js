@@ -2,7 +2,8 @@
 // @ts-check
 (() => {
   /** @param {string} address */
-  const carried = (address) => document.querySelector(`script[type="application/json"][data-answer="${CSS.escape(address)}"]`);
+  const carried = (address) =>
+    document.querySelector(`script[type="application/json"][data-answer="${CSS.escape(address)}"]`);
 
   globalThis.fetch = async (address) => {
     const { pathname, search } = new URL(String(address), location.href);
@@ -22,7 +23,10 @@
   };
 
   /** @param {URL} address */
-  const ofService = (address) => address.protocol === location.protocol && /\/(runs|candidates)\/[\w-]+/.test(address.pathname) && address.pathname !== location.pathname;
+  const ofService = (address) =>
+    address.protocol === location.protocol &&
+    /\/(runs|candidates)\/[\w-]+/.test(address.pathname) &&
+    address.pathname !== location.pathname;
 
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
@@ -30,7 +34,6 @@
     event.preventDefault();
     show(new URL(link.href));
   });
-  // @ts-expect-error not in all lists of types yet
   globalThis.navigation?.addEventListener("navigate", (event) => {
     const address = new URL(event.destination.url);
     if (!event.cancelable || !ofService(address)) return;

@@ -1,4 +1,4 @@
-// <weight-picker data-src data-run>: the best candidate under weights, computed here as GET /v1/runs/ID/best documents it.
+// <weight-picker data-src data-run>: the best candidate under weights, computed as GET /v1/runs/ID/best documents it.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { addressOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
@@ -11,7 +11,12 @@ const EQUAL = 1e-6; // means no further apart are equal, as the API has it
 /** @typedef {import("./columns.js").Columns} Columns */
 /** @typedef {import("./objectives.js").Objective} Objective */
 
-/** The worst and the best of each objective: declared bounds, else what the run saw. @param {Columns} columns @param {Objective[]} objectives @param {number[]} places */
+/**
+ * The worst and the best of each objective: declared bounds, else what the run saw.
+ * @param {Columns} columns
+ * @param {Objective[]} objectives
+ * @param {number[]} places
+ */
 export function spans(columns, objectives, places) {
   return objectives.map((objective, which) => {
     if (objective.low !== null) return [0, 1];
@@ -25,19 +30,25 @@ export function spans(columns, objectives, places) {
  * @param {Columns} columns @param {Objective[]} objectives @param {number[]} weights
  */
 export function bestUnder(columns, objectives, weights) {
-  const places = columns.place.map((_, at) => at).filter((at) => valid(columns, at)), ranges = spans(columns, objectives, places);
+  const places = columns.place.map((_, at) => at).filter((at) => valid(columns, at));
+  const ranges = spans(columns, objectives, places);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const values = places.map((at) => {
     let value = 0;
     weights.forEach((weight, which) => {
-      const [low, high] = ranges[which], share = high === low ? 1 : (/** @type {number} */ (columns.rewards[which][at]) - low) / (high - low);
-      value += weight / total * Math.min(1, Math.max(0, share));
+      const [low, high] = ranges[which];
+      const reward = /** @type {number} */ (columns.rewards[which][at]);
+      const share = high === low ? 1 : (reward - low) / (high - low);
+      value += (weight / total) * Math.min(1, Math.max(0, share));
     });
     return value;
   });
   const least = values.reduce((a, b) => Math.max(a, b), -Infinity) - EQUAL;
   const equals = places.map((at, place) => ({ at, value: values[place] })).filter((one) => one.value >= least);
-  equals.sort((one, other) => columns.number[one.at] - columns.number[other.at] || columns.position[one.at] - columns.position[other.at]);
+  equals.sort(
+    (one, other) =>
+      columns.number[one.at] - columns.number[other.at] || columns.position[one.at] - columns.position[other.at],
+  );
   return equals[0] ?? { at: -1, value: NaN };
 }
 
@@ -45,13 +56,18 @@ class WeightPicker extends HTMLElement {
   connectedCallback() {
     this.objectives = objectivesOfPage();
     this.store = storeOf(this.dataset.src ?? "");
-    this.fields = this.objectives.map((_, which) => /** @type {HTMLInputElement} */ (this.querySelector(`[name="w${which}"]`)));
+    this.fields = this.objectives.map(
+      (_, which) => /** @type {HTMLInputElement} */ (this.querySelector(`[name="w${which}"]`)),
+    );
     this.sliders = this.fields.map((field, which) => this.addSlider(field, which));
     this.status = document.createElement("p");
     this.status.setAttribute("role", "status");
     this.status.className = "note";
     this.querySelector(".weights")?.after(this.status);
-    this.querySelector(".weights")?.addEventListener("submit", (event) => { event.preventDefault(); this.keep(); });
+    this.querySelector(".weights")?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.keep();
+    });
     this.store.addEventListener("change", () => this.weigh());
     if (this.store.columns) this.weigh();
   }
@@ -64,17 +80,28 @@ class WeightPicker extends HTMLElement {
     slider.step = "any";
     slider.setAttribute("aria-label", `Weight of ${(this.objectives ?? [])[which].name}`);
     this.place(slider, field);
-    slider.addEventListener("input", () => { field.value = String(Number(Number(slider.value).toPrecision(3))); this.weigh(); });
+    slider.addEventListener("input", () => {
+      field.value = String(Number(Number(slider.value).toPrecision(3)));
+      this.weigh();
+    });
     slider.addEventListener("change", () => this.keep());
-    field.addEventListener("input", () => { this.place(slider, field); this.weigh(); });
+    field.addEventListener("input", () => {
+      this.place(slider, field);
+      this.weigh();
+    });
     field.addEventListener("change", () => this.keep());
     field.before(slider);
     return slider;
   }
 
-  /** Moves a slider to what its field says; it reaches to what is in the field, at least. @param {HTMLInputElement} slider @param {HTMLInputElement} field */
+  /**
+   * Moves a slider to what its field says; it reaches to what is in the field, at least.
+   * @param {HTMLInputElement} slider
+   * @param {HTMLInputElement} field
+   */
   place(slider, field) {
-    const value = Number(field.value), most = Math.max(1, 2 * (Number(field.dataset.declared) || 0));
+    const value = Number(field.value);
+    const most = Math.max(1, 2 * (Number(field.dataset.declared) || 0));
     slider.max = String(value > most && value <= MOST ? value : most);
     slider.step = String(Number(slider.max) / STEPS);
     slider.value = String(value);
@@ -87,17 +114,22 @@ class WeightPicker extends HTMLElement {
       if (weight >= 0 && weight <= MOST) (this.fields ?? [])[which].removeAttribute("aria-invalid");
       else (this.fields ?? [])[which].setAttribute("aria-invalid", "true");
     });
-    return weights.every((weight) => weight >= 0 && weight <= MOST) && weights.some((weight) => weight > 0) ? weights : null;
+    return weights.every((weight) => weight >= 0 && weight <= MOST) && weights.some((weight) => weight > 0)
+      ? weights
+      : null;
   }
 
   keep() {
-    if (this.weights()) keep(Object.fromEntries((this.fields ?? []).map((field, which) => [`w${which}`, field.value.trim()])));
+    if (this.weights())
+      keep(Object.fromEntries((this.fields ?? []).map((field, which) => [`w${which}`, field.value.trim()])));
   }
 
   weigh() {
-    const columns = this.store?.columns, weights = this.weights();
+    const columns = this.store?.columns;
+    const weights = this.weights();
     for (const found of this.querySelectorAll(".complaint")) found.remove();
-    if (this.status) this.status.textContent = weights ? "" : "Write numbers from 0 on, and at least one above 0: 1, or 2.5.";
+    if (this.status)
+      this.status.textContent = weights ? "" : "Write numbers from 0 on, and at least one above 0: 1, or 2.5.";
     if (!columns || !weights) return;
     const { at, value } = bestUnder(columns, this.objectives ?? [], weights);
     if (at < 0) return;
@@ -107,10 +139,13 @@ class WeightPicker extends HTMLElement {
 
   /** @param {Columns} columns @param {number} at @param {number} value */
   show(columns, at, value) {
-    const row = this.winner(), link = document.createElement("a");
+    const row = this.winner();
+    const link = document.createElement("a");
     link.href = addressOf(this.dataset.run ?? "", columns, at);
     link.textContent = nameOf(columns, at);
-    const scores = (this.objectives ?? []).map((objective, which) => short(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))));
+    const scores = (this.objectives ?? []).map((objective, which) =>
+      short(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
+    );
     const cells = [link, ...[short(value), ...scores, short(columns.fitness[at])]].map((content, place) => {
       const cell = document.createElement("td");
       if (place) cell.className = "num";
@@ -120,14 +155,17 @@ class WeightPicker extends HTMLElement {
     row.replaceChildren(row.cells[0], ...cells);
     this.dataset.winner = `${columns.number[at]}/${columns.position[at]}`;
     const fittest = this.querySelector("[data-fittest] a")?.textContent;
-    if (this.status) this.status.textContent = fittest === link.textContent ? "The fittest candidate of the run is the best under these weights, too." : "";
+    if (this.status)
+      this.status.textContent =
+        fittest === link.textContent ? "The fittest candidate of the run is the best under these weights, too." : "";
   }
 
   /** The row of the best, made where the page came without. */
   winner() {
     const found = this.querySelector("[data-winner]");
     if (found instanceof HTMLTableRowElement) return found;
-    const row = /** @type {HTMLTableSectionElement} */ (this.querySelector("tbody")).insertRow(0), head = document.createElement("th");
+    const row = /** @type {HTMLTableSectionElement} */ (this.querySelector("tbody")).insertRow(0);
+    const head = document.createElement("th");
     row.dataset.winner = "";
     head.scope = "row";
     head.textContent = "Best under these weights";

@@ -5,7 +5,18 @@ const PAUSE_MILLISECONDS = 2000;
 const MAX_ROWS = 8; // as many as the service gives at once
 const LOST_MILLISECONDS = 4000;
 const AGAIN_MILLISECONDS = 10000;
-const STATES = ["run.started", "run.pausing", "run.paused", "run.resumed", "run.cancelled", "run.finished", "run.continued", "run.waiting", "run.unblocked", "budget.extended"];
+const STATES = [
+  "run.started",
+  "run.pausing",
+  "run.paused",
+  "run.resumed",
+  "run.cancelled",
+  "run.finished",
+  "run.continued",
+  "run.waiting",
+  "run.unblocked",
+  "budget.extended",
+];
 const FIGURES = ["proposal.answered", "candidate.evaluated", "best.improved"];
 const KINDS = ["run.created", ...STATES, ...FIGURES];
 
@@ -27,10 +38,12 @@ class RunsLive {
   open() {
     this.close();
     const query = new URLSearchParams({ cursor: this.position, kinds: KINDS.join(",") });
-    const source = this.source = new EventSource(`/v1/events?${query}`);
+    const source = new EventSource(`/v1/events?${query}`);
+    this.source = source;
     source.addEventListener("open", () => this.heal());
     source.addEventListener("error", () => this.lose());
-    for (const kind of KINDS) source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
+    for (const kind of KINDS)
+      source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
   }
 
   close() {
@@ -68,7 +81,8 @@ class RunsLive {
     const runs = this.waiting.splice(0, MAX_ROWS);
     const page = runs.length ? await part(`/runs/rows?${new URLSearchParams(runs.map((run) => ["run", run]))}`) : null;
     for (const fresh of page?.querySelectorAll("tr[data-row]") ?? []) this.replace(fresh);
-    this.timer = this.waiting.length || this.created ? window.setTimeout(() => void this.refresh(), PAUSE_MILLISECONDS) : 0;
+    this.timer =
+      this.waiting.length || this.created ? window.setTimeout(() => void this.refresh(), PAUSE_MILLISECONDS) : 0;
   }
 
   /** Cells alone: the row, its tick and what has the focus stay. @param {Element} fresh */
@@ -103,8 +117,14 @@ class RunsLive {
     this.losing = window.setTimeout(() => {
       this.losing = 0;
       this.lostAt ||= Date.now();
-      banner(`The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. What is shown may be old; trying again.`);
-      if (ended) this.losing = window.setTimeout(() => { if (!document.hidden) this.open(); }, AGAIN_MILLISECONDS);
+      banner(
+        `The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+          "What is shown may be old; trying again.",
+      );
+      if (ended)
+        this.losing = window.setTimeout(() => {
+          if (!document.hidden) this.open();
+        }, AGAIN_MILLISECONDS);
     }, LOST_MILLISECONDS);
   }
 }
@@ -131,7 +151,12 @@ const list = document.querySelector("[data-runs]");
 if (list instanceof HTMLElement) {
   const live = new RunsLive(list);
   live.open();
-  document.addEventListener("visibilitychange", () => { if (document.hidden) live.close(); else live.open(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) live.close();
+    else live.open();
+  });
   window.addEventListener("pagehide", () => live.close());
-  window.addEventListener("pageshow", (event) => { if (event.persisted) live.open(); });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) live.open();
+  });
 }

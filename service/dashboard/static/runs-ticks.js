@@ -22,7 +22,10 @@ function follow(bulk) {
   };
   if (all) {
     all.hidden = false;
-    all.addEventListener("change", () => { for (const box of boxes()) box.checked = all.checked; show(); });
+    all.addEventListener("change", () => {
+      for (const box of boxes()) box.checked = all.checked;
+      show();
+    });
   }
   bulk.addEventListener("change", show);
   // A page that comes back from the browser's memory keeps its ticks.

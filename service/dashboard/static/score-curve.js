@@ -1,11 +1,18 @@
-// <score-curve data-src data-run>: best so far, every candidate as a mark of its island, failures in a gutter, what befell.
+// <score-curve data-src data-run>: best so far, each candidate as a mark of its island, failures in a gutter, and events
+// of the run.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { colour, entry, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
-const MARKS = { "island.migrated": "⇄", "island.reset": "↺", "run.paused": "‖", "run.resumed": "▸", "budget.extended": "+" };
+const MARKS = {
+  "island.migrated": "⇄",
+  "island.reset": "↺",
+  "run.paused": "‖",
+  "run.resumed": "▸",
+  "budget.extended": "+",
+};
 
 class ScoreCurve extends HTMLElement {
   connectedCallback() {
@@ -22,7 +29,11 @@ class ScoreCurve extends HTMLElement {
     this.store.addEventListener("change", () => this.later());
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
-    onTheme(() => { this.chart?.destroy(); this.chart = undefined; this.later(); });
+    onTheme(() => {
+      this.chart?.destroy();
+      this.chart = undefined;
+      this.later();
+    });
     if (this.store.columns) this.later();
   }
 
@@ -32,14 +43,21 @@ class ScoreCurve extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
   }
 
   draw() {
     const columns = this.store?.columns;
-    if (!columns || !columns.place.length || !this.isConnected) return;
+    if (!columns?.place.length || !this.isConnected) return;
     let best = -Infinity;
-    const line = columns.fitness.map((value) => { if (value !== null && value > best) best = value; return best === -Infinity ? null : best; });
+    const line = columns.fitness.map((value) => {
+      if (value !== null && value > best) best = value;
+      return best === -Infinity ? null : best;
+    });
+    /** @type {uPlot.AlignedData} */
     const data = [columns.place.map((place) => place + 1), line, columns.fitness];
     if (this.chart) this.chart.setData(data);
     else this.chart = this.make(data);
@@ -47,49 +65,75 @@ class ScoreCurve extends HTMLElement {
     this.list(columns);
   }
 
-  /** @param {any[]} data */
+  /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line") }, font: "12px system-ui" };
+    const axis = {
+      stroke: colour("soft"),
+      grid: { stroke: colour("sunk"), width: 1 },
+      ticks: { stroke: colour("line") },
+      font: "12px system-ui",
+    };
     const plot = /** @type {HTMLElement} */ (this.plot);
-    // @ts-expect-error uPlot is a script of its own
-    const chart = new uPlot({
-      width: this.clientWidth || 600,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false }, points: { show: false } },
-      scales: { x: { time: false }, y: { range: (_, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, label: "Evaluations", labelSize: 18 }, { ...axis, size: 64 }],
-      series: [{}, { stroke: colour("accent"), width: 2, paths: stepped(), points: { show: false } }, { stroke: "transparent", paths: () => null, points: { show: false } }],
-      hooks: { draw: [(chart) => this.dots(chart)], setCursor: [(chart) => this.point(chart)] },
-    }, data, plot);
+    const chart = new uPlot(
+      {
+        width: this.clientWidth || 600,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: { drag: { x: true, y: false }, points: { show: false } },
+        scales: { x: { time: false }, y: { range: (_, low, high) => this.range(low, high) } },
+        axes: [
+          { ...axis, label: "Evaluations", labelSize: 18 },
+          { ...axis, size: 64 },
+        ],
+        series: [
+          {},
+          { stroke: colour("accent"), width: 2, paths: stepped(), points: { show: false } },
+          { stroke: "transparent", paths: () => null, points: { show: false } },
+        ],
+        hooks: { draw: [(chart) => this.dots(chart)], setCursor: [(chart) => this.point(chart)] },
+      },
+      data,
+      plot,
+    );
     chart.over.append(/** @type {HTMLElement} */ (this.tip));
     chart.over.addEventListener("click", () => this.open());
     return chart;
   }
 
-  /** Room for most of the dots: what is far below the others would press them flat. @param {number} low @param {number} high */
+  /**
+   * Room for most of the dots: what is far below the others would press them flat.
+   * @param {number} low
+   * @param {number} high
+   * @returns {uPlot.Range.MinMax}
+   */
   range(low, high) {
     const values = (this.store?.columns?.fitness ?? []).filter((value) => value !== null).sort((a, b) => a - b);
     if (!values.length) return [low ?? 0, high ?? 1];
-    const floor = values[Math.floor(0.02 * (values.length - 1))], top = values[values.length - 1];
+    const floor = values[Math.floor(0.02 * (values.length - 1))];
+    const top = values[values.length - 1];
     const span = top - floor || Math.abs(top) || 1;
     return [floor - (GUTTER + 0.06) * span, top + 0.06 * span];
   }
 
-  /** @param {any} chart */
+  /** @param {uPlot} chart */
   dots(chart) {
     const columns = this.store?.columns;
     if (!columns) return;
-    const pen = chart.ctx, { left, top, width, height } = chart.bbox, size = 2.4 * devicePixelRatio;
-    const foot = top + height - 0.5 * GUTTER * height, shown = { left, right: left + width };
+    const pen = chart.ctx;
+    const { left, top, width, height } = chart.bbox;
+    const size = 2.4 * devicePixelRatio;
+    const foot = top + height - 0.5 * GUTTER * height;
+    const shown = { left, right: left + width };
     pen.save();
     pen.beginPath();
     pen.rect(left, top, width, height);
     pen.clip();
     for (let at = 0; at < columns.place.length; at += 1) {
-      const x = chart.valToPos(columns.place[at] + 1, "x", true), value = columns.fitness[at];
+      const x = chart.valToPos(columns.place[at] + 1, "x", true);
+      const value = columns.fitness[at];
       if (x < shown.left || x > shown.right) continue;
-      pen.fillStyle = pen.strokeStyle = value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
+      pen.fillStyle = pen.strokeStyle =
+        value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
       pen.globalAlpha = value === null ? 0.8 : 0.65;
       if (value === null) mark(pen, "cross", x, foot, size);
       else mark(pen, islandShape(columns.island[at]), x, Math.min(chart.valToPos(value, "y", true), foot), size);
@@ -108,32 +152,43 @@ class ScoreCurve extends HTMLElement {
     pen.restore();
   }
 
-  /** @param {any} chart */
+  /** @param {uPlot} chart */
   point(chart) {
-    const columns = this.store?.columns, tip = /** @type {HTMLElement} */ (this.tip), at = chart.cursor.idx;
+    const columns = this.store?.columns;
+    const tip = /** @type {HTMLElement} */ (this.tip);
+    const at = chart.cursor.idx ?? null;
+    const left = chart.cursor.left ?? -1;
     this.at = at;
-    tip.hidden = !columns || at === null || at === undefined || chart.cursor.left < 0;
-    if (tip.hidden || !columns || at >= columns.place.length) return;
+    tip.hidden = !columns || at === null || left < 0;
+    if (tip.hidden || !columns || at === null || at >= columns.place.length) return;
     const value = columns.fitness[at];
-    tip.textContent = `Evaluation ${columns.place[at] + 1}: ${value === null ? columns.outcomes[columns.outcome[at]] : short(value)}, island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}. Click to open.`;
-    const near = chart.cursor.left > chart.over.clientWidth / 2;
-    tip.style.left = near ? "auto" : `${chart.cursor.left + 12}px`;
-    tip.style.right = near ? `${chart.over.clientWidth - chart.cursor.left + 12}px` : "auto";
+    const result = value === null ? columns.outcomes[columns.outcome[at]] : short(value);
+    const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
+    tip.textContent = `Evaluation ${columns.place[at] + 1}: ${result}, ${origin}. Click to open.`;
+    const near = left > chart.over.clientWidth / 2;
+    tip.style.left = near ? "auto" : `${left + 12}px`;
+    tip.style.right = near ? `${chart.over.clientWidth - left + 12}px` : "auto";
     tip.style.top = "8px";
   }
 
   open() {
     const columns = this.store?.columns;
-    if (columns && this.at !== undefined && this.at !== null) location.assign(`/runs/${this.dataset.run}/at/${columns.number[this.at]}/${columns.position[this.at]}`);
+    if (columns && this.at !== undefined && this.at !== null)
+      location.assign(`/runs/${this.dataset.run}/at/${columns.number[this.at]}/${columns.position[this.at]}`);
   }
 
   /** @param {import("./columns.js").Columns} columns */
   list(columns) {
     const legend = /** @type {HTMLElement} */ (this.legend);
     const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12);
-    legend.replaceChildren(...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
-      ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) => item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`)),
-      ...columns.sampled ? [item(`${columns.place.length.toLocaleString("en")} of ${columns.total.toLocaleString("en")} candidates, the best among them`)] : []);
+    const [drawn, total] = [columns.place.length, columns.total].map((count) => count.toLocaleString("en"));
+    legend.replaceChildren(
+      ...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
+      ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) =>
+        item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`),
+      ),
+      ...(columns.sampled ? [item(`${drawn} of ${total} candidates, the best among them`)] : []),
+    );
   }
 }
 
@@ -147,8 +202,7 @@ readColours();
 onTheme(readColours);
 
 function stepped() {
-  // @ts-expect-error uPlot is a script of its own
-  return uPlot.paths.stepped({ align: 1 });
+  return uPlot.paths.stepped?.({ align: 1 });
 }
 
 /** @param {string} words */

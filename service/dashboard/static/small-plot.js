@@ -20,7 +20,8 @@ export class SmallPlot {
     this.key = key;
     this.holder = document.createElement("div");
     this.plot = document.createElement("div");
-    const words = document.createElement("p"), name = document.createElement("strong");
+    const words = document.createElement("p");
+    const name = document.createElement("strong");
     this.read = document.createElement("span");
     words.className = "title";
     this.read.className = "read";
@@ -31,19 +32,28 @@ export class SmallPlot {
     host.append(this.holder);
     /** @type {Line[]} */
     this.lines = [];
-    /** @type {any} */
+    /** @type {uPlot | null} */
     this.chart = null;
   }
 
-  /** @param {number[]} xs rising @param {Line[]} lines @param {number} end of the axis @param {[number, number] | null} range of all values; null: what there is */
+  /**
+   * @param {number[]} xs rising
+   * @param {Line[]} lines
+   * @param {number} end of the axis
+   * @param {[number, number] | null} range of all values; null: what there is
+   */
   show(xs, lines, end, range) {
-    const same = this.chart && lines.length === this.lines.length;
+    const same = lines.length === this.lines.length;
     this.lines = lines;
     this.range = range;
     this.end = end;
+    /** @type {uPlot.AlignedData} */
     const data = [xs, ...lines.map((line) => line.values)];
-    if (same) this.chart.setData(data);
-    else { this.forget(); this.chart = this.make(data); }
+    if (same && this.chart) this.chart.setData(data);
+    else {
+      this.forget();
+      this.chart = this.make(data);
+    }
     this.tell();
   }
 
@@ -57,41 +67,80 @@ export class SmallPlot {
     if (this.plot.clientWidth) this.chart?.setSize({ width: this.plot.clientWidth, height: HEIGHT });
   }
 
-  /** @param {unknown[]} data */
+  /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("sunk"), width: 1 }, ticks: { stroke: colour("line"), size: 4 }, font: "11px system-ui" };
-    // @ts-expect-error uPlot is a script of its own
+    const axis = {
+      stroke: colour("soft"),
+      grid: { stroke: colour("sunk"), width: 1 },
+      ticks: { stroke: colour("line"), size: 4 },
+      font: "11px system-ui",
+    };
     const { paths } = uPlot;
-    // @ts-expect-error uPlot is a script of its own
-    return new uPlot({
-      width: this.plot.clientWidth || 300,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: false, y: false }, points: { show: false }, sync: { key: this.key, setSeries: false, scales: ["x", null] } },
-      scales: { x: { time: false, range: () => [0, this.end ?? 1] }, y: { range: (/** @type {any} */ _, /** @type {number | null} */ low, /** @type {number | null} */ high) => this.range ?? roomy(low, high) } },
-      axes: [{ ...axis, size: 26, gap: 2 }, { ...axis, size: 52, gap: 2 }],
-      series: [{}, ...this.lines.map((line) => ({ stroke: line.stroke, width: line.width ?? 1.5, dash: line.dash, spanGaps: true, points: { show: false }, ...(line.stepped ? { paths: paths.stepped({ align: 1 }) } : {}) }))],
-      hooks: { setCursor: [() => this.tell()] },
-    }, data, this.plot);
+    return new uPlot(
+      {
+        width: this.plot.clientWidth || 300,
+        height: HEIGHT,
+        legend: { show: false },
+        cursor: {
+          drag: { x: false, y: false },
+          points: { show: false },
+          sync: { key: this.key, setSeries: false, scales: ["x", null] },
+        },
+        scales: {
+          x: { time: false, range: () => [0, this.end ?? 1] },
+          y: {
+            range: (_, low, high) => this.range ?? roomy(low, high),
+          },
+        },
+        axes: [
+          { ...axis, size: 26, gap: 2 },
+          { ...axis, size: 52, gap: 2 },
+        ],
+        series: [
+          {},
+          ...this.lines.map((line) => ({
+            stroke: line.stroke,
+            width: line.width ?? 1.5,
+            dash: line.dash,
+            spanGaps: true,
+            points: { show: false },
+            ...(line.stepped ? { paths: paths.stepped?.({ align: 1 }) } : {}),
+          })),
+        ],
+        hooks: { setCursor: [() => this.tell()] },
+      },
+      data,
+      this.plot,
+    );
   }
 
   /** Says the values at the cursor, or the last ones. */
   tell() {
-    const xs = this.chart?.data[0], pointed = this.chart?.cursor.left >= 0 ? this.chart.cursor.idx : null;
-    if (!xs?.length) { this.read.textContent = "nothing yet"; return; }
+    const xs = this.chart?.data[0];
+    const { left = -1, idx = null } = this.chart?.cursor ?? {};
+    const pointed = left >= 0 ? idx : null;
+    if (!xs?.length) {
+      this.read.textContent = "nothing yet";
+      return;
+    }
     const at = pointed ?? xs.length - 1;
-    this.read.textContent = `${pointed === null ? "" : `at ${short(xs[at])}: `}${this.lines.map((line) => `${line.name} ${short(lastOf(line.values, at))}`).join(", ")}`;
+    const place = pointed === null ? "" : `at ${short(xs[at])}: `;
+    const values = this.lines.map((line) => `${line.name} ${short(lastOf(line.values, at))}`);
+    this.read.textContent = `${place}${values.join(", ")}`;
   }
 }
 
 /** The newest value until a place. @param {(number | null)[]} values @param {number} at */
 function lastOf(values, at) {
-  for (let place = at; place >= 0; place -= 1) if (values[place] !== null && values[place] !== undefined) return Number(/** @type {number} */ (values[place]).toPrecision(4));
+  for (let place = at; place >= 0; place -= 1)
+    if (values[place] !== null && values[place] !== undefined)
+      return Number(/** @type {number} */ (values[place]).toPrecision(4));
   return null;
 }
 
 /** @param {number | null} low @param {number | null} high @returns {[number, number]} */
 function roomy(low, high) {
-  const least = Math.min(0, low ?? 0), most = high ?? 1;
+  const least = Math.min(0, low ?? 0);
+  const most = high ?? 1;
   return [least, most + 0.08 * (most - least || 1)];
 }

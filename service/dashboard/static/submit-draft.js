@@ -21,7 +21,9 @@ function read() {
 
 /** @returns {[string, string][]} */
 function fields() {
-  return [...new FormData(form)].filter(([name, value]) => !left.has(name) && typeof value === "string").map(([name, value]) => [name, String(value)]);
+  return [...new FormData(form)]
+    .filter(([name, value]) => !left.has(name) && typeof value === "string")
+    .map(([name, value]) => [name, String(value)]);
 }
 
 /** @param {boolean} sent */
@@ -34,7 +36,11 @@ function keep(sent) {
   }
 }
 
-/** Rows and files of a draft, of which there may be more than the page has. @param {string} list @param {number} wanted */
+/**
+ * Rows and files of a draft, of which there may be more than the page has.
+ * @param {string} list
+ * @param {number} wanted
+ */
 function grow(list, wanted) {
   const button = /** @type {HTMLButtonElement | null} */ (form.querySelector(`[data-more=${list}]`));
   const held = form.querySelector(`[data-${list}]`);
@@ -60,7 +66,10 @@ function tell(draft) {
   const again = document.createElement("button");
   again.type = "button";
   again.textContent = "Begin anew";
-  again.addEventListener("click", () => { sessionStorage.removeItem(place); location.assign(form.dataset.draft ?? ""); });
+  again.addEventListener("click", () => {
+    sessionStorage.removeItem(place);
+    location.assign(form.dataset.draft ?? "");
+  });
   said.replaceChildren(`This is what you typed at ${new Date(draft.at).toLocaleTimeString()}. `, again);
   said.hidden = false;
 }
@@ -75,7 +84,8 @@ function interrupted() {
 }
 
 const draft = read();
-if ("answered" in form.dataset) keep(false); // the service gave back what was typed, with what is wrong
+if ("answered" in form.dataset)
+  keep(false); // the service gave back what was typed, with what is wrong
 else if (draft && (!draft.sent || interrupted())) {
   restore(draft);
   tell(draft);
@@ -83,7 +93,13 @@ else if (draft && (!draft.sent || interrupted())) {
 } else if (draft) sessionStorage.removeItem(place); // it became a run
 
 let timer = 0;
-const later = () => { clearTimeout(timer); timer = window.setTimeout(() => keep(false), PAUSE_MILLISECONDS); };
+const later = () => {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => keep(false), PAUSE_MILLISECONDS);
+};
 form.addEventListener("input", later);
 form.addEventListener("evolve:typed", later);
-form.addEventListener("submit", () => { clearTimeout(timer); keep(true); });
+form.addEventListener("submit", () => {
+  clearTimeout(timer);
+  keep(true);
+});

@@ -1,4 +1,4 @@
-// The forms that start runs: puts what is wrong beside its field, adds rows and files, and takes files from this machine.
+// The forms that start runs: puts errors beside their fields, adds rows and files, and takes files from this machine.
 // @ts-check
 
 const MAX_CHARACTERS = 20_000_000;
@@ -6,7 +6,9 @@ const form = /** @type {HTMLFormElement} */ (document.querySelector("#submit"));
 
 /** Says what the check found beside each field, and nothing where there is nothing any more. */
 function distribute() {
-  const found = new Map([...document.querySelectorAll("#verdict [data-wrong]")].map((one) => [one.getAttribute("data-wrong") ?? "", one]));
+  const found = new Map(
+    [...document.querySelectorAll("#verdict [data-wrong]")].map((one) => [one.getAttribute("data-wrong") ?? "", one]),
+  );
   for (const place of form.querySelectorAll("[data-complaint]")) {
     const words = found.get(place.getAttribute("data-complaint") ?? "");
     if (place instanceof HTMLElement) place.hidden = !words;
@@ -21,9 +23,13 @@ function distribute() {
 const verdict = document.querySelector("#verdict");
 if (verdict) {
   let open = false;
-  verdict.addEventListener("toggle", (event) => {
-    if (event.target instanceof HTMLDetailsElement && event.target.isConnected) open = event.target.open;
-  }, true);
+  verdict.addEventListener(
+    "toggle",
+    (event) => {
+      if (event.target instanceof HTMLDetailsElement && event.target.isConnected) open = event.target.open;
+    },
+    true,
+  );
   new MutationObserver(() => {
     const lines = verdict.querySelector("[data-keep=lines]");
     if (lines instanceof HTMLDetailsElement) lines.open = open;
@@ -34,7 +40,9 @@ if (verdict) {
 // What a dry run said stays until the form is another: a check of the same words says less.
 const content = () => JSON.stringify([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 let tried = "";
-form.querySelector("[value=dry]")?.addEventListener("click", () => { tried = content(); });
+form.querySelector("[value=dry]")?.addEventListener("click", () => {
+  tried = content();
+});
 verdict?.addEventListener("htmx:before:request", (event) => {
   if (event.target !== verdict) return;
   if (tried && tried === content()) event.preventDefault();
@@ -50,7 +58,8 @@ function typed() {
 function more(list) {
   const copy = /** @type {HTMLElement} */ (list.lastElementChild?.cloneNode(true));
   const number = list.children.length + 1;
-  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (copy.querySelectorAll("input, textarea"))) field.value = "";
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (copy.querySelectorAll("input, textarea")))
+    field.value = "";
   for (const field of copy.querySelectorAll("[aria-label]")) {
     field.setAttribute("aria-label", (field.getAttribute("aria-label") ?? "").replace(/\d+$/, String(number)));
   }
@@ -61,15 +70,25 @@ function more(list) {
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-more]"))) {
   const list = form.querySelector(`[data-${button.dataset.more}]`);
   button.hidden = false;
-  button.addEventListener("click", () => { if (list) more(list).querySelector("input")?.focus(); });
+  button.addEventListener("click", () => {
+    if (list) more(list).querySelector("input")?.focus();
+  });
 }
 
-/** Puts a text into the file of its name, or into one without, or into another. @param {string} name @param {string} text */
+/**
+ * Puts a text into the file of its name, or into one without, or into another.
+ * @param {string} name
+ * @param {string} text
+ */
 export function put(name, text) {
   const list = form.querySelector("[data-files]");
   if (!list) return;
-  const named = (/** @type {string} */ wanted) => [...list.children].find((one) => one.querySelector("input")?.value.trim() === wanted);
-  const place = named(name) ?? [...list.children].find((one) => !one.querySelector("input")?.value && !one.querySelector("textarea")?.value) ?? more(list);
+  const named = (/** @type {string} */ wanted) =>
+    [...list.children].find((one) => one.querySelector("input")?.value.trim() === wanted);
+  const place =
+    named(name) ??
+    [...list.children].find((one) => !one.querySelector("input")?.value && !one.querySelector("textarea")?.value) ??
+    more(list);
   const [field, area] = [place.querySelector("input"), place.querySelector("textarea")];
   if (field) field.value = name;
   if (area) {

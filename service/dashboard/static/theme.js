@@ -1,7 +1,13 @@
 // The theme, before anything is drawn: what was chosen here, else what the system has.
 (() => {
   const order = ["auto", "light", "dark"];
-  const read = () => { try { return localStorage.getItem("evolve-theme") ?? "auto"; } catch { return "auto"; } };
+  const read = () => {
+    try {
+      return localStorage.getItem("evolve-theme") ?? "auto";
+    } catch {
+      return "auto";
+    }
+  };
   const show = (/** @type {string} */ name) => {
     if (name === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = name;
@@ -16,7 +22,11 @@
     label.textContent = chosen;
     button.addEventListener("click", () => {
       chosen = order[(order.indexOf(chosen) + 1) % order.length];
-      try { localStorage.setItem("evolve-theme", chosen); } catch { /* it holds for this page then */ }
+      try {
+        localStorage.setItem("evolve-theme", chosen);
+      } catch {
+        /* it holds for this page then */
+      }
       show(chosen);
       label.textContent = chosen;
       document.dispatchEvent(new CustomEvent("evolve:theme"));

@@ -10,8 +10,12 @@ function standing() {
 
 /** Whether a key press or a selection would be lost. */
 function engaged() {
-  const found = standing(), selection = getSelection();
-  return Boolean(found?.querySelector("form :focus") || (selection && !selection.isCollapsed && found?.contains(selection.anchorNode)));
+  const found = standing();
+  const selection = getSelection();
+  return Boolean(
+    found?.querySelector("form :focus") ||
+      (selection && !selection.isCollapsed && found?.contains(selection.anchorNode)),
+  );
 }
 
 setInterval(() => {
@@ -19,7 +23,8 @@ setInterval(() => {
 }, EVERY);
 
 document.addEventListener("htmx:after:swap", () => {
-  const now = standing()?.dataset.said, announcer = document.querySelector("[data-announcer]");
+  const now = standing()?.dataset.said;
+  const announcer = document.querySelector("[data-announcer]");
   if (now && now !== said && announcer) announcer.textContent = now;
   said = now;
 });

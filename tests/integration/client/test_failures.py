@@ -8,6 +8,8 @@ import pytest
 
 from service.client import AsyncClient, Call, Client, calls
 from service.client.errors import ERRORS
+from service.client.events import FollowedStream
+from service.client.transport import Transport
 from service.errors import QuotaError, RefusedError, ServiceError, StaleError, UnreachableError, UsageError
 from service.net.retry import Backoff
 from service.schemas.problem_details import Code
@@ -210,6 +212,24 @@ def test_half_an_event_is_asked_for_again_and_a_whole_one_is_not() -> None:
 def test_a_stream_that_is_refused_ends() -> None:
     with pytest.raises(RefusedError):
         list(client_of(Script(problem(403, "forbidden"))).stream("run_x"))
+
+
+def following(patience_seconds: float, backoff: Backoff) -> FollowedStream:
+    wire = Transport(httpx.Client(base_url="https://evolve.test"), "https://evolve.test", backoff)
+    return FollowedStream(wire, "/v1/events", "", [], patience_seconds=patience_seconds)
+
+
+def test_a_stream_is_not_taken_up_before_the_service_asks_for_it() -> None:
+    busy = problem(503, "unavailable", **{"Retry-After": "60"})
+    stream = following(61.0, Backoff(max_seconds=20.0))
+    assert stream.broken(busy) == 60.0
+    with pytest.raises(UnreachableError, match="one sentence"):
+        following(59.0, Backoff(max_seconds=20.0)).broken(busy)
+
+
+def test_waits_of_a_stream_grow_to_those_before_the_last_attempt_and_stay_there() -> None:
+    stream = following(1e6, Backoff(attempts=4, first_seconds=1.0, max_seconds=64.0, jitter=0.0))
+    assert [stream.broken(httpx.ConnectError("refused")) for _ in range(6)] == [1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
 
 
 def test_a_stream_of_all_runs_goes_on_behind_its_position() -> None:

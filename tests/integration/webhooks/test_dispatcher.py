@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -283,12 +284,17 @@ async def test_while_secrets_rotate_both_fit(outbox: Outbox, receiver: Receiver)
         verify([new_secret()], heard.headers, heard.body, outbox.clock.now())
 
 
-async def test_retry_after_is_respected(outbox: Outbox, receiver: Receiver) -> None:
+@pytest.mark.parametrize("asked", [timedelta(minutes=2), timedelta(hours=2), timedelta(days=3)], ids=str)
+@pytest.mark.parametrize("as_date", [False, True], ids=["seconds", "a date"])
+async def test_retry_after_is_respected_up_to_a_day(
+    outbox: Outbox, receiver: Receiver, asked: timedelta, as_date: bool
+) -> None:
     outbox.post()
-    receiver.answers = [Answer(status=429, headers={"retry-after": "120"})]
+    value = format_datetime(outbox.clock.now() + asked, usegmt=True) if as_date else f"{asked.total_seconds():g}"
+    receiver.answers = [Answer(status=429, headers={"retry-after": value})]
     async with dispatching(outbox) as dispatcher:
         await dispatcher.deliver_due()
-    assert outbox.stored().next_at == outbox.clock.now() + timedelta(seconds=120)
+    assert outbox.stored().next_at == outbox.clock.now() + min(asked, timedelta(days=1))
 
 
 async def test_a_message_that_is_too_large_is_never_sent(outbox: Outbox, receiver: Receiver) -> None:

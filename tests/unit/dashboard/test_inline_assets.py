@@ -27,6 +27,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "b.js": 'import { a } from "./a.js";\nexport const b = a;\n',
         "default.js": "export default 1;\n",
         "all.js": 'import * as leaf from "./leaf.js";\n',
+        "two.js": "export const one = 1, two = 2;\n",
+        "lost.js": 'import { one, two } from "./two.js";\none(two);\n',
         "ends.js": 'const text = "</script>";\n',
         "plain.css": "a { color: red; }\n",
     }
@@ -44,7 +46,7 @@ def test_what_a_module_imports_stands_before_it_once(own: None) -> None:
     assert "return { deep, more };" in text
 
 
-@pytest.mark.parametrize("name", ["default.js", "all.js", "a.js"])
+@pytest.mark.parametrize("name", ["default.js", "all.js", "a.js", "lost.js"])
 def test_what_cannot_be_joined_is_refused(own: None, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         joined([name])

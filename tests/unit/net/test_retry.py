@@ -52,6 +52,21 @@ def test_waits_are_spread_over_the_whole_growing_range() -> None:
         assert 0.95 * bound < max(waits) <= bound
 
 
+def test_without_chance_waits_double_up_to_the_limit_and_stay_there() -> None:
+    backoff = Backoff(first_seconds=0.2, max_seconds=5.0, jitter=0.0)
+    assert [backoff.seconds(attempt, 0.3) for attempt in range(1, 8)] == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert backoff.seconds(100_000) == 5.0
+
+
+@pytest.mark.parametrize(("draw", "seconds"), [(0.0, 6.0), (0.5, 7.0), (1.0, 8.0)])
+def test_jitter_is_the_share_of_a_wait_that_is_left_to_chance(draw: float, seconds: float) -> None:
+    assert Backoff(first_seconds=4.0, jitter=0.25).seconds(2, draw) == seconds
+
+
+def test_a_longer_limit_can_be_set_to_what_a_header_asks_for() -> None:
+    assert read_retry_after("90000", now, max_seconds=86_400.0) == 86_400.0
+
+
 def test_no_wait_is_shorter_than_the_server_asks_for() -> None:
     assert Backoff(first_seconds=0.1).wait(1, 3.0, np.random.default_rng(1)) == 3.0
 
