@@ -140,7 +140,8 @@ def small_modules(tree: Iterable[Module]) -> Iterator[Breach]:
     importers: defaultdict[str, set[str]] = defaultdict(set)
     for module in tree:
         for name in imported_modules(module, known):
-            importers[name].add(module.name)
+            if not (module.package and name.startswith(f"{module.name}.")):
+                importers[name].add(module.name)
     for module in tree:
         if module.lines < SMALL_MODULE and not module.package and len(importers[module.name]) == 1:
             [importer] = importers[module.name]
