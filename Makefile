@@ -51,6 +51,7 @@ lint: install ## everything that reads the code without running it
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.names
 
 format: install ## rewrite the code to the house format
 	$(BIN)/ruff check --fix-only --exit-zero .

@@ -51,7 +51,7 @@ class AdaptivePolicy(Policy, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapted:
+class AdaptedPolicy:
     """A policy that writes its requests differently from now on, since its server refused what they held.
 
     Attributes:
@@ -75,7 +75,7 @@ class ServedPolicy(Protocol):
     def heard(self) -> int:
         """A number that grows whenever something comes from the server: a policy that writes is not away."""
 
-    def notices(self) -> Sequence[Adapted]:
+    def notices(self) -> Sequence[AdaptedPolicy]:
         """What it learnt of its server since this was asked last, each thing once."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from service.errors import UsageError
 
-SHORTEST_SECRET = 32
+MIN_SECRET_LENGTH = 32
 
 
 class Signer:
@@ -24,9 +24,9 @@ class Signer:
     """
 
     def __init__(self, secret: str) -> None:
-        if len(secret) < SHORTEST_SECRET:
+        if len(secret) < MIN_SECRET_LENGTH:
             raise UsageError(
-                f"the secret of the API is too short: give api.secret {SHORTEST_SECRET} characters or more"
+                f"the secret of the API is too short: give api.secret {MIN_SECRET_LENGTH} characters or more"
             )
         self._secret = secret.encode()
 

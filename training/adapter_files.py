@@ -117,11 +117,11 @@ class UpdateLog:
         """What the trainer tells of its updates."""
         log, base = self, import_module("transformers").TrainerCallback
 
-        class Callback(base):  # type: ignore[misc, valid-type] # known once transformers is there
+        class LogCallback(base):  # type: ignore[misc, valid-type] # known once transformers is there
             def on_log(self, _args: Any, state: Any, _control: Any, logs: Mapping[str, Any], **_: Any) -> None:
                 log.write(state.global_step, logs)
 
-        return Callback()
+        return LogCallback()
 
     def write(self, step: int, logs: Mapping[str, Any]) -> None:
         """Write one update."""

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Padded:
+class PaddedBatch:
     """Sequences of tokens: ids (rows, length), padded behind their lengths (rows,)."""
 
     ids: "Tensor"
     lengths: "Tensor"
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]], device: str = "cpu") -> "Padded":
+    def of(cls, rows: Sequence[Sequence[int]], device: str = "cpu") -> "PaddedBatch":
         """Pad sequences, none of them empty."""
         lengths = np.array([len(row) for row in rows])
         ids = np.full((len(rows), lengths.max()), IDS[PAD])

@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 
 from evolve.domains.maze.words import COLUMNS
-from training.batches import Padded
+from training.batches import PaddedBatch
 from training.recipe import Shape
 from training.vocabulary import MAX_SIDE, WORDS, parts_of
 
@@ -137,7 +137,7 @@ def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", 
     return _logits(weights, shape, stream)
 
 
-def reply_losses(weights: Weights, shape: Shape, prompts: Padded, replies: Padded) -> "Tensor":
+def reply_losses(weights: Weights, shape: Shape, prompts: PaddedBatch, replies: PaddedBatch) -> "Tensor":
     """Minus the log-probability in nats of each token of replies to prompts: (rows, length), zero behind their ends."""
     prefix = read_prompts(weights, shape, prompts.ids, prompts.lengths)
     first = prefix.last.repeat_interleave(len(replies.ids) // len(prompts.ids), dim=0)

@@ -13,12 +13,12 @@ from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import expected_max, mean_pairwise_l2
 from evolve.vpo import Options, RolloutGroup, draw_weights, estimator
 from training import measures
-from training.batches import Padded
+from training.batches import PaddedBatch
 from training.demonstrator import Rng
 from training.llama import Weights, reply_losses
 from training.recipe import Reinforcement, Shape
 from training.rollouts import Rollouts, roll_out
-from training.vocabulary import decode, encode, in_form, longest_reply, prompt_words
+from training.vocabulary import decode, encode, in_form, max_reply, prompt_words
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -43,7 +43,7 @@ class Experience:
         moves: the answers of each prompt, chain by chain; None for one that is missing.
     """
 
-    prompts: Padded
+    prompts: PaddedBatch
     rollouts: Rollouts
     rewards: tuple[Floats, ...]
     moves: tuple[tuple[str | None, ...], ...]
@@ -62,7 +62,7 @@ def experience(
     What is out of form earns nothing. The parser that searches use is tolerant: left to it, policies learn to write on
     behind their last answer, and to begin answers anew.
     """
-    prompts = Padded.of(
+    prompts = PaddedBatch.of(
         [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)],
         _device_of(weights),
     )
@@ -72,7 +72,7 @@ def experience(
         shape,
         prompts,
         each=chains,
-        maximum=longest_reply(asked, settings.m),
+        maximum=max_reply(asked, settings.m),
         generator=generator,
         temperature=settings.temperature,
     )

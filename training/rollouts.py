@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from training.batches import Padded
+from training.batches import PaddedBatch
 from training.llama import Decoder, Prefix, Weights, read_prompts
 from training.recipe import Shape
 from training.vocabulary import EOS, IDS, PAD
@@ -26,7 +26,7 @@ class Rollouts:
         entropy: mean entropy of the next token in nats, over all tokens written.
     """
 
-    replies: Padded
+    replies: PaddedBatch
     cut: tuple[bool, ...]
     entropy: float
 
@@ -41,7 +41,7 @@ class Rollouts:
 def roll_out(
     weights: Weights,
     shape: Shape,
-    prompts: Padded,
+    prompts: PaddedBatch,
     *,
     each: int,
     maximum: int,
@@ -83,7 +83,7 @@ class _Writing:
             self._logits = self._decoder.step(drawn)
         rows = torch.arange(len(self._ids), device=self._ids.device)
         cut = self._ids[rows, self._lengths - 1] != IDS[EOS]
-        replies = Padded(ids=self._ids[:, : int(self._lengths.max())], lengths=self._lengths)
+        replies = PaddedBatch(ids=self._ids[:, : int(self._lengths.max())], lengths=self._lengths)
         entropy = float(torch.cat(self._entropy).mean())
         return Rollouts(replies=replies, cut=tuple(cut.tolist()), entropy=entropy)
 

@@ -183,9 +183,9 @@ def _time_limit(max_seconds: float | None, clock: Callable[[], float]) -> Any:
     """What ends training after the update that passes the limit."""
     started, base = clock(), import_module("transformers").TrainerCallback
 
-    class Callback(base):  # type: ignore[misc, valid-type] # known once transformers is there
+    class TimeLimitCallback(base):  # type: ignore[misc, valid-type] # known once transformers is there
         def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> None:
             if max_seconds is not None and clock() - started >= max_seconds:
                 control.should_training_stop = control.should_save = True
 
-    return Callback()
+    return TimeLimitCallback()

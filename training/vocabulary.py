@@ -112,7 +112,7 @@ def answer_words(walks: Sequence[Sequence[str]]) -> list[str]:
     return [word for words in tagged for word in words] + [EOS]
 
 
-def longest_reply(asked: Sequence[Maze], answers: int) -> int:
+def max_reply(asked: Sequence[Maze], answers: int) -> int:
     """Tokens for so many walks through any of some mazes, with their tags, a few steps too many, and the end.
 
     Without those one walk that is too long would cost the chain its last answer.

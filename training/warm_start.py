@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evolve.domains.maze import reward, steps, walk
-from training.batches import MazePool, Padded
+from training.batches import MazePool, PaddedBatch
 from training.demonstrator import Demonstrator, Field, Rng
 from training.llama import Weights, reply_losses
 from training.recipe import Shape, WarmStart
@@ -20,8 +20,8 @@ _STOPS = {"small": 3}
 class Lesson:
     """What one update imitates: prompts, and replies of which as many belong to each prompt, beside each other."""
 
-    prompts: Padded
-    replies: Padded
+    prompts: PaddedBatch
+    replies: PaddedBatch
 
 
 def lesson(pool: MazePool, kind: str, settings: WarmStart, rng: Rng, device: str = "cpu") -> Lesson:
@@ -38,7 +38,7 @@ def lesson(pool: MazePool, kind: str, settings: WarmStart, rng: Rng, device: str
                 demonstrator.edit(field, parent, rng) if shown else demonstrator.walk(field, rng) for _ in range(count)
             ]
             replies.append(encode(answer_words([steps(field.maze, moves) for moves in walks])))
-    return Lesson(prompts=Padded.of(prompts, device), replies=Padded.of(replies, device))
+    return Lesson(prompts=PaddedBatch.of(prompts, device), replies=PaddedBatch.of(replies, device))
 
 
 def _prompt(field: Field, count: int, parent: str) -> list[str]:

@@ -68,13 +68,13 @@ def truncation_of(name: str, width: int) -> Truncation:
     return _TRUNCATIONS[name if width <= EXACT else CROWDING]
 
 
-def _most_crowded(rows: Floats, ages: Ages) -> int:
+def _crowded_member(rows: Floats, ages: Ages) -> int:
     """By crowding distance (NSGA-II, Deb et al. 2002); of equals the first row."""
     del ages
     return int(np.argmin(crowding(rows)))
 
 
-def _least_contributor(rows: Floats, ages: Ages) -> int:
+def _min_contributor(rows: Floats, ages: Ages) -> int:
     """By the volume that the front would lose with each row (SMS-EMOA, Beume, Naujoks and Emmerich 2007).
 
     As there, the reference point follows the worst of the rows, but by a share of each objective's range, since scores
@@ -88,4 +88,4 @@ def _least_contributor(rows: Floats, ages: Ages) -> int:
     return offered if minimum[-1] == offered else int(minimum[np.argmax(ages[minimum])])
 
 
-_TRUNCATIONS: Mapping[str, Truncation] = {CROWDING: _most_crowded, HYPERVOLUME: _least_contributor}
+_TRUNCATIONS: Mapping[str, Truncation] = {CROWDING: _crowded_member, HYPERVOLUME: _min_contributor}

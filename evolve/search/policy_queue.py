@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evolve.ports import Adapted, Policy, ServedPolicy
+from evolve.ports import AdaptedPolicy, Policy, ServedPolicy
 
 if TYPE_CHECKING:
     from evolve.proposal import Proposal
@@ -49,7 +49,7 @@ class PolicyQueue:
         """Take in that a call got through."""
         self._denied = ""
 
-    def notices(self) -> Sequence[Adapted]:
+    def notices(self) -> Sequence[AdaptedPolicy]:
         """What the policy learnt of its server since this was asked last."""
         return self.policy.notices() if isinstance(self.policy, ServedPolicy) else ()
 

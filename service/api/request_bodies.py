@@ -26,14 +26,14 @@ class JsonRoute(APIRoute):
 
         async def strict(request: Request) -> Response:
             if takes_body:
-                request = _Read(request.scope, request.receive)
+                request = _BufferedRequest(request.scope, request.receive)
                 await request.read()
             return await handle(request)
 
         return strict
 
 
-class _Read(Request):
+class _BufferedRequest(Request):
     """A request whose JSON is there already when somebody asks for it."""
 
     async def read(self) -> None:

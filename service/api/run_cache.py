@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CacheEntry:
     columns: Columns | None = None
     saved: int = 0  # evaluations
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -62,7 +62,7 @@ class RunCache:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _CacheEntry] = OrderedDict()
 
     @asynccontextmanager
     async def turn(self, run_id: str) -> AsyncIterator[None]:
@@ -139,13 +139,13 @@ class RunCache:
         result: _Result = found
         return result
 
-    def _of(self, run_id: str) -> _Kept:
+    def _of(self, run_id: str) -> _CacheEntry:
         with self._lock:
-            kept = self._kept.setdefault(run_id, _Kept())
+            kept = self._kept.setdefault(run_id, _CacheEntry())
             self._kept.move_to_end(run_id)
             return kept
 
-    def _caught_up(self, kept: _Kept, reader: RunReader, run: RunRecord) -> Columns:
+    def _caught_up(self, kept: _CacheEntry, reader: RunReader, run: RunRecord) -> Columns:
         columns = kept.columns
         if columns is None:
             columns = self._restored(run)

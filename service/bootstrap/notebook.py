@@ -108,12 +108,12 @@ def run(
     )
     plan = _plan(replace(order, labels=named(name, labels or {})), loaded)
     _check_critic(critic, plan, own)
-    called = _Called(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
+    called = _CallerFunctions(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
     return _sit(partial(_NotebookSession, plan, order, called, on_event, progress=progress), plan, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Called:
+class _CallerFunctions:
     """What of the caller's own a run calls: who scores, answers and reviews."""
 
     evaluate: Function | None
@@ -128,7 +128,7 @@ class _NotebookSession:
         self,
         plan: RunPlan,
         order: RunOrder,
-        called: _Called,
+        called: _CallerFunctions,
         on_event: Watcher | None,
         *,
         progress: bool,

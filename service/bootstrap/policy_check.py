@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evolve.ports import Adapted, AdaptivePolicy, Evaluator, Policy, ServedPolicy
+from evolve.ports import AdaptedPolicy, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
 from evolve.search.format_yield import FormatYield, measure_format_yield
 from service.bootstrap.clock import SystemClock
@@ -49,7 +49,7 @@ class PolicyReport:
     tells_context: bool = False
     counts_tokens: bool = False
     streams: bool = False
-    adapted: tuple[Adapted, ...] = ()
+    adapted: tuple[AdaptedPolicy, ...] = ()
     yields: tuple[FormatYield, ...] = ()
 
     @property

@@ -23,7 +23,7 @@ WRITERS = {"program": "printed by the program", "evaluator": "printed by the eva
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from service.problems.check import CheckReport, SeedReport
+    from service.problems.check import CheckReport, SeedRun
     from service.schemas.problems import ProblemCheck, SeedScore
 
 
@@ -43,7 +43,7 @@ class CheckedSeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedProblem:
     """A check of a problem, made here or by a service.
 
     Attributes:
@@ -80,7 +80,7 @@ def check_anywhere(terminal: Terminal, project: Project, where: SourceOptions, *
     return _show(terminal, project, checked)
 
 
-def _check_here(terminal: Terminal, project: Project) -> Checked:
+def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
     from service.bootstrap.runs import check_folder
     from service.telemetry import configure_logging
 
@@ -88,7 +88,7 @@ def _check_here(terminal: Terminal, project: Project) -> Checked:
     settings = load_settings()
     with terminal.doing("running the seed"):
         report = asyncio.run(check_folder(settings, project))
-    return Checked(
+    return CheckedProblem(
         ok=report.ok,
         complaints=report.complaints,
         warnings=report.warnings,
@@ -100,14 +100,14 @@ def _check_here(terminal: Terminal, project: Project) -> Checked:
     )
 
 
-def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -> Checked:
+def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -> CheckedProblem:
     from service.bootstrap.upload import upload_of
     from service.client import calls
 
     upload = upload_of(project)
     with advising_local(service), service.client() as client, terminal.doing("running the seed"):
         report = client.send(calls.check_problem(upload))
-    return Checked(
+    return CheckedProblem(
         ok=report.ok,
         complaints=report.complaints,
         warnings=report.warnings,
@@ -123,7 +123,7 @@ def _document(report: "ProblemCheck") -> dict[str, Any]:
     return {**said, "ready": report.ok and not report.errors}
 
 
-def _seed_here(seed: "SeedReport") -> CheckedSeed:
+def _seed_here(seed: "SeedRun") -> CheckedSeed:
     evaluation, trace = seed.evaluation, seed.evaluation.trace
     return CheckedSeed(
         name=seed.name,
@@ -152,7 +152,7 @@ def _seed_there(seed: "SeedScore") -> CheckedSeed:
     )
 
 
-def _show(terminal: Terminal, project: Project, checked: Checked) -> int:
+def _show(terminal: Terminal, project: Project, checked: CheckedProblem) -> int:
     show_warnings(terminal, checked.warnings)
     for complaint in checked.complaints:
         terminal.show(plain(f"✗ {complaint}"))
@@ -215,7 +215,7 @@ def report_json(report: "CheckReport") -> dict[str, Any]:
     }
 
 
-def _seed_json(seed: "SeedReport") -> dict[str, Any]:
+def _seed_json(seed: "SeedRun") -> dict[str, Any]:
     evaluation, trace = seed.evaluation, seed.evaluation.trace or Trace()
     return {
         "name": seed.name,

@@ -14,7 +14,6 @@ from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, lim
 from service.cli.export import STDOUT, write_program
 from service.cli.failures import failure_rows, failures_json
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
-from service.cli.pareto_front import front_words
 from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json, run_name
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
@@ -367,3 +366,11 @@ def facts(rows: Rows) -> "Table":
         if value is not None:
             table.add_row(name, value)
     return table
+
+
+def front_words(front: Front) -> str:
+    """A front in a few words."""
+    told = f"{formatting.plural(front.size, 'candidate')} that no other dominates"
+    if front.hypervolume is None:
+        return told
+    return f"{told}, hypervolume {'' if front.exact else 'about '}{formatting.number(front.hypervolume)}"

@@ -28,7 +28,7 @@ MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "paral
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFile:
+class ReportFile:
     """A file of a candidate. `left_out`: characters behind the text that is shown."""
 
     path: str
@@ -41,7 +41,7 @@ class ShownSource:
     """A candidate with its files."""
 
     candidate: Candidate
-    files: list[ShownFile]
+    files: list[ReportFile]
 
 
 async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
@@ -148,5 +148,5 @@ async def _sources(api: AsyncClient, candidates: Iterable[Candidate]) -> list[Sh
     return shown
 
 
-def _shown_file(path: str, text: str) -> ShownFile:
-    return ShownFile(path=path, text=text[:MAX_TEXT], left_out=max(0, len(text) - MAX_TEXT))
+def _shown_file(path: str, text: str) -> ReportFile:
+    return ReportFile(path=path, text=text[:MAX_TEXT], left_out=max(0, len(text) - MAX_TEXT))

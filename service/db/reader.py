@@ -20,6 +20,7 @@ from service.ports import (
     CandidateKey,
     CandidateRecord,
     EvaluationRecord,
+    FrontMember,
     LoggedEvent,
     MembershipRecord,
     OutcomeCount,
@@ -30,7 +31,6 @@ from service.ports import (
     RunRecord,
     ScoredCandidate,
     SearchResult,
-    Undominated,
 )
 
 # Named, not "none that ended": an index finds what stands in it.
@@ -172,7 +172,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return records.candidates_of(connection, wellformed(candidate_ids), self._scope)
 
-    def front(self, run_id: str) -> list[Undominated]:
+    def front(self, run_id: str) -> list[FrontMember]:
         """Evaluated candidates whose scores no other dominates, by fitness; ties by age."""
         with self._database.read() as connection:
             return records.undominated(connection, self._scope.run_id(connection, run_id))

@@ -25,11 +25,11 @@ from service.ports import (
     CandidateRecord,
     Counters,
     EvaluationRecord,
+    FrontMember,
     MembershipRecord,
     ParentEdge,
     PolicyHealth,
     RunRecord,
-    Undominated,
 )
 from service.projections.candidates import read_objectives
 
@@ -120,7 +120,7 @@ def evaluations(connection: Connection, candidate_id: str) -> list[EvaluationRec
     return [_evaluation(row) for row in connection.execute(query).mappings()]
 
 
-def undominated(connection: Connection, run_id: str) -> list[Undominated]:
+def undominated(connection: Connection, run_id: str) -> list[FrontMember]:
     """Evaluated candidates of a run whose scores no other dominates, by fitness; ties by age."""
     import numpy as np
 
@@ -142,7 +142,7 @@ def undominated(connection: Connection, run_id: str) -> list[Undominated]:
         return []
     objectives = read_objectives(stored)
     points = np.array([signed_scores(objectives, row.scores, row.fitness) for row in rows], dtype=np.float64)
-    return list(itertools.compress([Undominated(*row[:5]) for row in rows], front(points)))
+    return list(itertools.compress([FrontMember(*row[:5]) for row in rows], front(points)))
 
 
 def memberships(connection: Connection, run_id: str, island: int | None) -> list[MembershipRecord]:

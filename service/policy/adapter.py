@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evolve.ports import Adapted
+from evolve.ports import AdaptedPolicy
 from service.policy.capabilities import (
     Adaptation,
     ParameterChange,
@@ -31,7 +31,7 @@ class RequestAdapter:
         self._policy = policy
         self._model = ""
         self._told: set[ParameterChange] = set()
-        self._notices: list[Adapted] = []
+        self._notices: list[AdaptedPolicy] = []
 
     def serve(self, model: str) -> None:
         """Start anew for another model than the one that was learnt about."""
@@ -59,7 +59,7 @@ class RequestAdapter:
         changes = (ParameterChange(parameter="n", action="dropped"),)
         self._take(Adaptation(shape=without_choices(self.shape), changes=changes, reason=reason))
 
-    def notices(self) -> tuple[Adapted, ...]:
+    def notices(self) -> tuple[AdaptedPolicy, ...]:
         """What was learnt since this was asked last."""
         notices, self._notices = tuple(self._notices), []
         return notices
@@ -70,5 +70,7 @@ class RequestAdapter:
             if change not in self._told:
                 self._told.add(change)
                 self._notices.append(
-                    Adapted(policy=self._policy, parameter=change.parameter, action=change.action, reason=found.reason)
+                    AdaptedPolicy(
+                        policy=self._policy, parameter=change.parameter, action=change.action, reason=found.reason
+                    )
                 )

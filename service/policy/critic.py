@@ -10,7 +10,7 @@ import numpy as np
 from evolve.answers.reasoning import ReasoningFilter
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.money import FREE, shared_currency
-from evolve.ports import Adapted, AdaptivePolicy, Policy, ServedPolicy
+from evolve.ports import AdaptedPolicy, AdaptivePolicy, Policy, ServedPolicy
 from evolve.proposal import Charge, CompletedReply, Proposal, Reply
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import EnsembleMember
@@ -44,7 +44,7 @@ class Critic:
         """Its name in records and statistics."""
         return self._policy.name
 
-    def notices(self) -> Sequence[Adapted]:
+    def notices(self) -> Sequence[AdaptedPolicy]:
         """What it learnt of its server since this was asked last."""
         return self._policy.notices() if isinstance(self._policy, ServedPolicy) else ()
 
@@ -154,7 +154,7 @@ class ReviewedPolicy:
         """Grows whenever something comes from the author's server."""
         return self._author.heard if isinstance(self._author, ServedPolicy) else 0
 
-    def notices(self) -> Sequence[Adapted]:
+    def notices(self) -> Sequence[AdaptedPolicy]:
         """What author and critic learnt of their servers since this was asked last."""
         own = self._author.notices() if isinstance(self._author, ServedPolicy) else ()
         return (*own, *self._critic.notices())

@@ -33,7 +33,7 @@ def form_for(answers: int) -> AnswerForm:
 
 
 @dataclass(slots=True)
-class _Said:
+class _ParsedReply:
     """What one call said, taken apart."""
 
     text: str
@@ -90,7 +90,7 @@ class FunctionPolicy:
         prompt = self._build_prompt(asking, count=estimate_tokens, context_tokens=CONTEXT_TOKENS)
         text = "\n\n".join(sendable(message.content) for message in prompt.messages)
         calls = [asyncio.ensure_future(self._attempt(text)) for _ in range(asking.samples)]
-        said: list[_Said] = []
+        said: list[_ParsedReply] = []
         try:
             for chain, call in enumerate(calls):
                 quota = max(0, min(asking.answers, asking.limit - chain * asking.answers))
@@ -111,7 +111,7 @@ class FunctionPolicy:
             attempts=len(calls),
         )
 
-    def _read(self, attempt: Attempt, quota: int) -> _Said:
+    def _read(self, attempt: Attempt, quota: int) -> _ParsedReply:
         value, error = attempt
         if error is None:
             error = self._complaint(value)
@@ -144,16 +144,16 @@ class FunctionPolicy:
             f"the policy {self.name} returned a {what}: return the completion as text, or a list of answers as texts"
         )
 
-    def _parsed(self, text: str, quota: int) -> _Said:
+    def _parsed(self, text: str, quota: int) -> _ParsedReply:
         parser = ChainParser(self._format, quota)
         parsed = [*parser.feed(text), *parser.close()]
-        return _Said(text, [one.text for one in parsed], parser.dropped)
+        return _ParsedReply(text, [one.text for one in parsed], parser.dropped)
 
     @staticmethod
-    def _listed(texts: list[str], quota: int) -> _Said:
+    def _listed(texts: list[str], quota: int) -> _ParsedReply:
         beyond = len(texts) - quota
         dropped = [f"{beyond} answer{'s' if beyond > 1 else ''} beyond the {quota} asked for"] if beyond > 0 else []
-        return _Said("\n---\n".join(texts), texts[:quota], dropped)
+        return _ParsedReply("\n---\n".join(texts), texts[:quota], dropped)
 
 
 def _texts(value: object) -> Sequence[object]:

@@ -10,16 +10,15 @@ from typing import Any
 from evolve.answers.chain import parse_format
 from evolve.answers.continuation import CONTINUE
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
-from evolve.ports import Adapted
+from evolve.ports import AdaptedPolicy
 from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, RejectedText, Reply, Usage
 from evolve.reply_form import ReplyForm
 from service.policy.activity import Activity
 from service.policy.capabilities import RequestShape
 from service.policy.chains import CUT, ChainCollector
 from service.policy.connection import ServerConnection
-from service.policy.continuation import CONTINUING, continuing
 from service.policy.forms import open_forms
-from service.policy.openai_protocol import RequestRefused
+from service.policy.openai_protocol import CONTINUING, RequestRefused, continuing
 from service.policy.request_log import SEEDS, RequestLog
 from service.policy.request_options import PromptBuilder, fitted, sendable
 from service.policy.served_models import choose, unlisted
@@ -149,7 +148,7 @@ class OpenAIPolicy:
         """Events of streams that came from its server so far."""
         return self.connection.heard
 
-    def notices(self) -> tuple[Adapted, ...]:
+    def notices(self) -> tuple[AdaptedPolicy, ...]:
         """What was learnt of its server since this was asked last."""
         return self.connection.adapter.notices()
 

@@ -17,6 +17,8 @@ DONE = "[DONE]"
 MAX_LINE_BYTES = 2 << 20
 MAX_MESSAGE_CHARACTERS = 300
 MAX_REFUSAL_CHARACTERS = 2000
+# Servers known to continue a reply, by what their list of models calls them. Others would begin a reply of their own.
+CONTINUING = frozenset({"vllm"})
 _UNKNOWN_MODEL = frozenset({"model_not_found", "unknown_model", "model_not_exist"})
 
 # A line of Prometheus' text format: vLLM's gauges, one series for each engine.
@@ -221,3 +223,25 @@ def _passed_on(body: object) -> str:
 def _trim(text: str, maximum: int = MAX_MESSAGE_CHARACTERS) -> str:
     line = clean(" ".join("".join(c if c.isprintable() else " " for c in text[:4096]).split()))
     return line if len(line) <= maximum else line[: maximum - 1] + "\u2026"
+
+
+def continuing(beginning: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a request whose last message is the beginning of the reply; none where there is no beginning.
+
+    The server stops behind the fence that closes the program, as words behind it are of no use.
+
+    Args:
+        beginning: of the reply, from the line that opens a fenced block on.
+        parameters: of the policy; their `stop` holds as well.
+    """
+    if not beginning:
+        return {}
+    opening = beginning.partition("\n")[0]
+    run = opening[: len(opening) - len(opening.lstrip("`"))]
+    stop = parameters.get("stop", [])
+    return {
+        "add_generation_prompt": False,
+        "continue_final_message": True,
+        "include_stop_str_in_output": True,
+        "stop": [*([stop] if isinstance(stop, str) else stop), f"\n{run}"],
+    }

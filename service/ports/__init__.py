@@ -94,6 +94,7 @@ from service.ports.values import (
     CandidateRecord,
     Counters,
     EvaluationRecord,
+    FrontMember,
     LoggedEvent,
     MembershipRecord,
     NewRun,
@@ -103,7 +104,6 @@ from service.ports.values import (
     ProposalRecord,
     RunRecord,
     ScoredCandidate,
-    Undominated,
 )
 from service.ports.webhooks import (
     WEBHOOK_TYPES,
@@ -145,6 +145,7 @@ __all__ = [
     "EvaluationRecords",
     "EvaluationResult",
     "EvaluationTask",
+    "FrontMember",
     "Intent",
     "KeyRecord",
     "KeyStore",
@@ -191,7 +192,6 @@ __all__ = [
     "TaskInHand",
     "TenantAccounts",
     "TenantStorage",
-    "Undominated",
     "Upload",
     "UsageRecord",
     "View",

@@ -10,6 +10,7 @@ from evolve.statistics.voting import VoteTable
 from service.ports.values import (
     CandidateRecord,
     EvaluationRecord,
+    FrontMember,
     LoggedEvent,
     MembershipRecord,
     OutcomeCount,
@@ -17,7 +18,6 @@ from service.ports.values import (
     ProposalRecord,
     RunRecord,
     ScoredCandidate,
-    Undominated,
 )
 
 
@@ -197,7 +197,7 @@ class RunReader(ResultReader, Protocol):
     def named(self, candidate_ids: Sequence[str]) -> list[CandidateRecord]:
         """Candidates by their whole ids, in that order; those that are not there are left out."""
 
-    def front(self, run_id: str) -> list[Undominated]:
+    def front(self, run_id: str) -> list[FrontMember]:
         """Evaluated candidates whose reward vectors no other dominates, the fittest first; ties by age."""
 
     def poll(self, run_id: str) -> VoteTable:

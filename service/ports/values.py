@@ -339,7 +339,7 @@ class OutcomeCount(NamedTuple):
     seconds: float
 
 
-class Undominated(NamedTuple):
+class FrontMember(NamedTuple):
     """A member of a front: a candidate, its fitness and its reward vector, larger is better."""
 
     candidate_id: str

@@ -20,7 +20,7 @@ Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedReport:
+class SeedRun:
     """What came of running one seed once. `fitness` is None when it failed."""
 
     name: str
@@ -45,7 +45,7 @@ class CheckReport:
 
     complaints: tuple[str, ...]
     warnings: tuple[str, ...]
-    seeds: tuple[SeedReport, ...]
+    seeds: tuple[SeedRun, ...]
     lenient: bool = False
     limits: Limits = field(default_factory=Limits)
     evaluations: int = DEFAULT_EVALUATIONS
@@ -122,9 +122,9 @@ def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
         return RunConfig(), [str(error)]
 
 
-async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedReport:
+async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedRun:
     evaluation = await evaluate(program, ScoringRequest(traced=True))
-    return SeedReport(
+    return SeedRun(
         name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
     )
 
@@ -150,7 +150,7 @@ def _declarations(problem: Problem) -> Iterator[str]:
         yield f"known_best = {known:g} lies outside of {first.name}'s bounds {_bounds(first)}"
 
 
-def _results(problem: Problem, seed: SeedReport) -> Iterator[str]:
+def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
     evaluation = seed.evaluation
     if not evaluation.ok:
         reason = evaluation.reason or "no reason was given"

@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class _Sent:
+class _PendingTask:
     """A task without a result. `entry`: its place in the stream; empty: it has not got there."""
 
     task: EvaluationTask
@@ -58,12 +58,12 @@ class RedisEvaluationQueue:
         self._share = client.register_script(scripts.SHARE)
         self._add = client.register_script(scripts.ADD)
         self._pools: set[str] = set()
-        self._outstanding: dict[str, _Sent] = {}
+        self._outstanding: dict[str, _PendingTask] = {}
         self._sending = asyncio.Lock()
 
     async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
         """Hand over a task; while Redis is away it is kept, and sent by `results`."""
-        sent = self._outstanding[task.evaluation_id] = _Sent(task, bundle)
+        sent = self._outstanding[task.evaluation_id] = _PendingTask(task, bundle)
         sending = asyncio.ensure_future(self._send_first(sent))
         try:
             await asyncio.shield(sending)
@@ -120,12 +120,12 @@ class RedisEvaluationQueue:
             for pool in self._pools:
                 await self.share(pool, 0)
 
-    async def _send_first(self, sent: _Sent) -> None:
+    async def _send_first(self, sent: _PendingTask) -> None:
         async with self._sending:
             with suppress(UnreachableError):
                 await self._send(sent)
 
-    async def _send(self, sent: _Sent) -> None:
+    async def _send(self, sent: _PendingTask) -> None:
         task, stays = sent.task, _milliseconds(self._terms.bundle_seconds)
         keys = [connection.bundle(sent.bundle.hash), connection.tasks(task.pool), connection.pools()]
         args: list[Any] = [stays, task.pool, wire.task_to_json(task), self._results, task.evaluation_id]
@@ -136,7 +136,7 @@ class RedisEvaluationQueue:
         if self._outstanding.get(task.evaluation_id) is not sent:
             await self._take_back(sent)
 
-    async def _take_back(self, sent: _Sent) -> None:
+    async def _take_back(self, sent: _PendingTask) -> None:
         mark, stream = connection.cancellation(sent.task.pool, sent.entry), connection.tasks(sent.task.pool)
         with suppress(UnreachableError):
             async with reaching(), self._redis.pipeline(transaction=True) as steps:
@@ -175,7 +175,7 @@ class RedisEvaluationQueue:
                         log.info("evaluation.sent_again", evaluation_id=sent.task.evaluation_id)
         return found
 
-    async def _is_there(self, sent: _Sent) -> bool:
+    async def _is_there(self, sent: _PendingTask) -> bool:
         if not sent.entry:
             return False
         async with reaching():

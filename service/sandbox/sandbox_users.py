@@ -15,13 +15,13 @@ _taken = itertools.count()
 def spare_user() -> int:
     """A user id that no other cell of ours, in this process or another, and nobody else uses."""
     number = next(_taken) % _PER_PROCESS
-    start, count = _largest_range()
+    start, count = _max_range()
     if count >= _IDENTITY_MAP:
         return _FIRST + os.getpid() % _PROCESSES * _PER_PROCESS + number
     return start + count - 1 - (os.getpid() * _PER_PROCESS + number) % max(1, count // 2)
 
 
-def _largest_range() -> tuple[int, int]:
+def _max_range() -> tuple[int, int]:
     """First id and number of ids of the largest range that a user namespace round us, if any, leaves."""
     try:
         lines = _UID_MAP.read_text(encoding="ascii").splitlines()

@@ -1,8 +1,8 @@
-"""Keys, audit, usage and quotas on the wire."""
+"""Keys, sessions, audit, usage and quotas on the wire."""
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from service.ports import Scope
 from service.schemas.types import Count, Moment, Name, Page, Positive, Reply, Request
@@ -127,3 +127,9 @@ class Usage(Reply):
     tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
     quotas: Quota = Field(description="Limits of the tenant")
+
+
+class SessionCreate(Request):
+    """A session, opened with a key."""
+
+    key: SecretStr = Field(max_length=200, description="An API key")

@@ -13,7 +13,7 @@ from training.recipe import Shape
 from training.vocabulary import EOS, IDS, PAD, WORDS
 
 if TYPE_CHECKING:
-    from training.batches import Padded
+    from training.batches import PaddedBatch
 
 if TYPE_CHECKING or TORCH:
     import torch
@@ -28,7 +28,7 @@ NEAR = 1e-4
 SHAPES = (SHAPE, Shape(hidden=24, layers=1, heads=3, head_size=8, inner=20, rope_theta=500.0, epsilon=1e-3))
 
 
-def log_probabilities(weights: "Weights", shape: Shape, asked: "Padded", written: "Padded") -> "torch.Tensor":
+def log_probabilities(weights: "Weights", shape: Shape, asked: "PaddedBatch", written: "PaddedBatch") -> "torch.Tensor":
     """Logarithms of what may stand at each place of replies, by sharing prompts: (rows, length, vocabulary)."""
     with torch.no_grad():
         prefix = read_prompts(weights, shape, asked.ids, asked.lengths)

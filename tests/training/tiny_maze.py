@@ -11,7 +11,7 @@ from training.vocabulary import answer_words, encode, prompt_words
 if TYPE_CHECKING or TORCH:
     import torch
 
-    from training.batches import Padded
+    from training.batches import PaddedBatch
     from training.llama import Weights, initial
 
 SHAPE = Shape(hidden=32, layers=2, heads=2, head_size=16, inner=48)
@@ -59,8 +59,8 @@ def replies(each: int = 2) -> list[list[int]]:
     ]
 
 
-def padded(rows: list[list[int]], more: int = 0, filling: int = 7) -> "Padded":
+def padded(rows: list[list[int]], more: int = 0, filling: int = 7) -> "PaddedBatch":
     """Rows as one tensor; what is padded holds `filling`, and `more` columns of it lie behind."""
-    found = Padded.of(rows)
+    found = PaddedBatch.of(rows)
     ids = torch.where(found.mask, found.ids, filling)
-    return Padded(ids=torch.nn.functional.pad(ids, (0, more), value=filling), lengths=found.lengths)
+    return PaddedBatch(ids=torch.nn.functional.pad(ids, (0, more), value=filling), lengths=found.lengths)

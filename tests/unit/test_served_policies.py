@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.events import EventKind
-from evolve.ports import Adapted
+from evolve.ports import AdaptedPolicy
 from evolve.proposal import Proposal, Reply
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
@@ -17,7 +17,7 @@ from tests.fakes.world import toy_problem
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
 
-SEED = Adapted(policy="toy", parameter="seed", action="dropped", reason="Unknown parameter: 'seed'.")
+SEED = AdaptedPolicy(policy="toy", parameter="seed", action="dropped", reason="Unknown parameter: 'seed'.")
 
 
 @dataclass
@@ -25,10 +25,10 @@ class Served(ToyPolicy):
     """Learns one thing with its first call."""
 
     heard: int = 0
-    learnt: list[Adapted] = field(default_factory=list)
+    learnt: list[AdaptedPolicy] = field(default_factory=list)
     calls: int = 0
 
-    def notices(self) -> tuple[Adapted, ...]:
+    def notices(self) -> tuple[AdaptedPolicy, ...]:
         told, self.learnt = tuple(self.learnt), []
         return told
 

@@ -12,7 +12,7 @@ from evolve.multiobjective.scalarization import Floats
 from service.policy.bundled.sampling import SampledChain, generate
 from training.study.contenders import Contender, open_model
 from training.study.raw import MeasurementKey, Store
-from training.vocabulary import encode, longest_reply, prompt_words
+from training.vocabulary import encode, max_reply, prompt_words
 
 _DOMAIN = MazeDomain()
 _SEED = 2605_22817
@@ -77,7 +77,7 @@ class SamplingTask:
             model,
             [encode(prompt_words(maze, m)) for maze in asked],
             samples=self.answers // m,
-            max_tokens=longest_reply(asked, m),
+            max_tokens=max_reply(asked, m),
             temperature=self.temperature,
             seeds=[_seed(self.kind, self.split, number) for number in range(self.mazes)],
         )

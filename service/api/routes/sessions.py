@@ -14,8 +14,8 @@ from service.api.problem_errors import ApiFault
 from service.api.request_bodies import JsonRoute
 from service.api.sessions import close_session, open_session
 from service.ports import Caller, Scope
+from service.schemas.keys import SessionCreate
 from service.schemas.problem_details import Code
-from service.schemas.sessions import SessionCreate
 
 router = APIRouter(tags=["sessions"], route_class=JsonRoute)
 

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["metrics"])
 
 # Answers are of programs, as what evaluators say of them.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]
-LeastShare = Annotated[
+MinShare = Annotated[
     float,
     Query(ge=0, le=1, allow_inf_nan=False, description="Share of the votes from which an answer is frequent enough."),
 ]
@@ -31,7 +31,7 @@ def get_run_votes(
     caller: Reading,
     parts: PartsDep,
     rule: Annotated[Rule, Query(description="Which answer wins.")] = "majority",
-    min_share: LeastShare = MIN_SHARE,
+    min_share: MinShare = MIN_SHARE,
 ) -> Response:
     """Count the answers that the candidates of a run came to, and read which wins.
 

@@ -25,7 +25,7 @@ _MIN_REPLY = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _TokenizedPrompt:
     """A prompt as it is shown and as the model reads it."""
 
     prompt: Prompt
@@ -111,7 +111,7 @@ class BundledPolicy:
                     yield answer
         yield self._completed(chains, asked, words, self._monotonic() - started)
 
-    def _asked(self, model: Model, proposal: Proposal) -> _Asked:
+    def _asked(self, model: Model, proposal: Proposal) -> _TokenizedPrompt:
         """The prompt with as much of the proposal as fits, judged by what the chat template keeps of it.
 
         Raises:
@@ -130,13 +130,13 @@ class BundledPolicy:
                 raise PolicyRefused(f"The model {model.folder.name} does not take the prompt: {error}") from error
             needed = len(ids) + reply
             if ids and needed <= context:
-                return _Asked(prompt=replace(prompt, tokens=len(ids)), ids=ids)
+                return _TokenizedPrompt(prompt=replace(prompt, tokens=len(ids)), ids=ids)
         raise PolicyRefused(
             f"The parent program {proposal.parent.candidate_id} does not fit the context of the model"
             f" {model.folder.name}: prompt and reply take {needed} tokens, and there is room for {context}."
         )
 
-    def _steps(self, model: Model, asked: _Asked, proposal: Proposal) -> Iterator[DecodingStep]:
+    def _steps(self, model: Model, asked: _TokenizedPrompt, proposal: Proposal) -> Iterator[DecodingStep]:
         return stream(
             model,
             [asked.ids],
@@ -148,7 +148,7 @@ class BundledPolicy:
         )
 
     @staticmethod
-    def _completed(chains: ChainCollector, asked: _Asked, words: "_Words", seconds: float) -> CompletedReply:
+    def _completed(chains: ChainCollector, asked: _TokenizedPrompt, words: "_Words", seconds: float) -> CompletedReply:
         return CompletedReply(
             completions=chains.completions,
             finish_reasons=chains.finish_reasons,

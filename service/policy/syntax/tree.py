@@ -36,7 +36,7 @@ _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.ClassDef: ("body",),
     ast.AnnAssign: ("value",),
 }
-_Visit = Callable[["Tree", "_Seen"], None]
+_Visit = Callable[["Tree", "_NodeContext"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _NodeContext:
     node: ast.AST
     groups: tuple[int, ...]
     scope: str
@@ -142,7 +142,7 @@ def read_tree(text: str) -> Tree | None:
         return None
     tree = Tree(text)
     tree._starts.extend([0, *(match.end() for match in _LINE_END.finditer(text))])  # noqa: SLF001 # its own maker
-    waiting = [_Seen(module, (), "")]
+    waiting = [_NodeContext(module, (), "")]
     while waiting:  # not recursive: a long sum is a deep tree
         seen = waiting.pop()
         kind = type(seen.node)
@@ -158,7 +158,7 @@ def read_tree(text: str) -> Tree | None:
     return tree
 
 
-def _children(tree: Tree, seen: _Seen) -> list[_Seen]:
+def _children(tree: Tree, seen: _NodeContext) -> list[_NodeContext]:
     node, groups, scope = seen.node, seen.groups, seen.scope
     kind = type(node)
     if kind is ast.UnaryOp and _signed(node) is not None:
@@ -171,7 +171,9 @@ def _children(tree: Tree, seen: _Seen) -> list[_Seen]:
     for name in _PARTS.get(kind) or node._fields:
         value = getattr(node, name, None)
         parts += value if isinstance(value, list) else [value]
-    return [_Seen(part, groups, scope) for part in parts if isinstance(part, ast.AST) and type(part) not in _LEAVES]
+    return [
+        _NodeContext(part, groups, scope) for part in parts if isinstance(part, ast.AST) and type(part) not in _LEAVES
+    ]
 
 
 def _signed(node: ast.AST) -> ast.Constant | None:
@@ -184,7 +186,7 @@ def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in {int, float}
 
 
-def _note_number(tree: Tree, seen: _Seen) -> None:
+def _note_number(tree: Tree, seen: _NodeContext) -> None:
     if _is_number(seen.node) or _signed(seen.node) is not None:
         place = tree.place(seen.node)
         numeral = read(tree.text[place.start : place.end], place.start, seen.groups)
@@ -192,34 +194,34 @@ def _note_number(tree: Tree, seen: _Seen) -> None:
             tree.numerals.append(numeral)
 
 
-def _note_binary(tree: Tree, seen: _Seen) -> None:
+def _note_binary(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.BinOp):
         tree.operators.append(tree.gap(seen.node.left, seen.node.right, "arithmetic"))
 
 
-def _note_comparison(tree: Tree, seen: _Seen) -> None:
+def _note_comparison(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.Compare):
         operands = [seen.node.left, *seen.node.comparators]
         tree.comparisons += [tree.gap(left, right, "comparison") for left, right in pairwise(operands)]
 
 
-def _note_boolean(tree: Tree, seen: _Seen) -> None:
+def _note_boolean(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.BoolOp):
         operands = seen.node.values
         tree.booleans += [tree.gap(left, right, "boolean") for left, right in pairwise(operands)]
 
 
-def _note_condition(tree: Tree, seen: _Seen) -> None:
+def _note_condition(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.If | ast.While | ast.IfExp):
         tree.conditions.append(tree.place(seen.node.test))
 
 
-def _note_call(tree: Tree, seen: _Seen) -> None:
+def _note_call(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Name) and seen.node.func.id == "range":
         tree.bounds += [tree.place(argument) for argument in seen.node.args]
 
 
-def _note_assignment(tree: Tree, seen: _Seen) -> None:
+def _note_assignment(tree: Tree, seen: _NodeContext) -> None:
     node = seen.node
     if isinstance(node, ast.AugAssign):
         tree.operators.append(tree.gap(node.target, node.value, "assignment"))
@@ -227,7 +229,7 @@ def _note_assignment(tree: Tree, seen: _Seen) -> None:
         tree.values[seen.scope + node.targets[0].id] = tree.place(node.value)
 
 
-def _note_function(tree: Tree, seen: _Seen) -> None:
+def _note_function(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.FunctionDef | ast.AsyncFunctionDef):
         lines = tree.lines(seen.node)
         if lines is not None:

@@ -36,7 +36,7 @@ _SETTLED = ("description", "language", "main", "evaluator", "objectives")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _AskedQuestion:
     domain: Domain[Any, Any]
     question: Any
 
@@ -59,7 +59,7 @@ def written_out(folder: Folder) -> Folder:
     wanted = read_table(document.pop("domain"))
     if complaints := [*_contradictions(document), *_collisions(folder, wanted)]:
         raise InvalidProblemError(complaints)
-    asked = _Asked(domain=_domain(wanted.name), question=_question(wanted, folder))
+    asked = _AskedQuestion(domain=_domain(wanted.name), question=_question(wanted, folder))
     files = {path: content for path, content in folder.files.items() if path != wanted.file}
     files[EVALUATOR] = evaluator_text(wanted.name).encode()
     files[QUESTION] = json.dumps(question_as_json(asked.question), indent=1).encode()
@@ -112,7 +112,7 @@ def _question(wanted: DomainQuestion, folder: Folder) -> Any:
     return read_question(wanted.name, read_row(wanted.file, io.BytesIO(content), wanted.number), place)
 
 
-def _filled(document: dict[str, Any], wanted: DomainQuestion, asked: _Asked) -> dict[str, Any]:
+def _filled(document: dict[str, Any], wanted: DomainQuestion, asked: _AskedQuestion) -> dict[str, Any]:
     description = f"{asked.domain.task(asked.question)}\n\n{form_of_answer(asked.question)}"
     if len(description) > MAX_CHARACTERS or not storable(description):
         raise InvalidProblemError(
@@ -140,7 +140,7 @@ def _command(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"command": ["{python}", "-c", RUNNER, first.rpartition("/")[2]]}
 
 
-def _objectives(asked: _Asked) -> Iterator[dict[str, Any]]:
+def _objectives(asked: _AskedQuestion) -> Iterator[dict[str, Any]]:
     """Weighted so that the fitness is the domain's own scalar."""
     for name in asked.domain.objectives(asked.question):
         weight = {"weight": ANSWER_WEIGHT} if name == "answer_f1" else {}
