@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint lint-js types imports format format-js test-browser test-vllm test-training test-clients test-differential faults lock clean
+.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -41,17 +41,46 @@ $(VENV)/.dev: $(VENV)/.base requirements/dev.txt
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.dev requirements/docs.txt
+	@echo "Installing what the documentation site needs into $(VENV) ..."
+	@$(PIP) -r requirements/docs.txt
+	@touch $@
+
 test: lint pytest ## format, lint, types, import contracts and all tests
 
 pytest: install ## the tests alone: make pytest TESTS=tests/unit PYTEST_ARGS=-x
 	$(BIN)/pytest $(PYTEST_ARGS) $(TESTS)
 
-lint: install ## everything that reads the code without running it
+lint: check-format check-code check-types check-imports check-names check-prose ## everything that reads the code without running it
+
+check-format: install
 	$(BIN)/ruff format --check .
+
+check-code: install
 	$(BIN)/ruff check .
+
+check-types: install
 	$(BIN)/mypy
+
+check-imports: install
 	$(BIN)/lint-imports
+
+check-names: install
 	$(BIN)/python -m scripts.names
+
+check-prose: install
+	$(BIN)/python -m scripts.prose --quiet
+
+prose: install ## measure the English of every page; PROSE_ARGS=--write lowers the ceilings to today's figures
+	$(BIN)/python -m scripts.prose $(PROSE_ARGS)
+
+COVERED_TESTS ?= tests/unit tests/property tests/contract tests/api tests/integration
+
+coverage: install ## the share of lines and branches that tests within the process run, as a page in htmlcov/
+	$(BIN)/pytest $(PYTEST_ARGS) --cov --cov-report=html --cov-report=term:skip-covered $(COVERED_TESTS)
+
+docs: $(VENV)/.docs ## the documentation site, into site/: every broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: install ## rewrite the code to the house format
 	$(BIN)/ruff check --fix-only --exit-zero .
@@ -100,9 +129,10 @@ lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer v
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --excludes requirements/torch.txt \
 		--extra trl --group training pyproject.toml -o requirements/training.txt
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group differential -o requirements/differential.txt
+	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group docs -o requirements/docs.txt
 	$(COMPILE) $(UPGRADE) --group clients -o requirements/clients.txt
 	$(COMPILE) $(UPGRADE) --no-deps --group verl -o requirements/verl.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-differential tests/clients/node_modules scripts/javascript/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-differential tests/clients/node_modules scripts/javascript/node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .coverage htmlcov .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

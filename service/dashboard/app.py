@@ -1,5 +1,7 @@
 """Joins the dashboard to the application that answers it."""
 
+from pathlib import Path
+
 from fastapi import FastAPI
 from fastapi.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -7,17 +9,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.dashboard import assets
 from service.dashboard.pages import failed
 from service.dashboard.views import ROUTERS
+from service.dashboard.views.documentation import FOLDER
 
 _MACHINES = ("/v1/", "/static/")
 
 
-def add_dashboard(app: FastAPI, public_url: str = "") -> None:
+def add_dashboard(app: FastAPI, public_url: str = "", documentation: Path = FOLDER) -> None:
     """Add every page to an application, and a page for addresses where there is nothing.
 
     Args:
         app: the application.
         public_url: where people reach it; empty: where they ask for its pages.
+        documentation: the folder of the documentation site, which need not be there.
     """
+    app.state.documentation = documentation
     app.state.public_url = public_url
     app.include_router(assets.router)
     for router in ROUTERS:

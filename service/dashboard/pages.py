@@ -96,6 +96,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         "csrf": request.cookies.get(CSRF_COOKIE, ""),
         "csrf_field": CSRF_FIELD,
         "part": is_part(request),
+        "documented": (request.app.state.documentation / "index.html").is_file(),
     }
     text = environment().get_template(template).render(about | values)
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Vary": "HX-Request"}

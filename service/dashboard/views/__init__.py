@@ -10,6 +10,7 @@ from service.dashboard.views import (
     candidates,
     compare,
     diversity,
+    documentation,
     events,
     fork,
     grid,
@@ -58,4 +59,5 @@ ROUTERS = (
     compare.router,
     workers.router,
     reference.router,
+    documentation.router,
 )

@@ -1,0 +1,1 @@
+"""The documentation site: what `make docs` builds out of `docs/` and out of the code."""
