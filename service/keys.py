@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from service.signer import Signer
 
 KEY, SHARE = "evo", "evs"
+UNKNOWN = "the key is unknown or void: check it, or ask for another"
+FOREIGN = (
+    "the key was made with another api.secret than this service has: whoever operates it must start it with the"
+    " api.secret of the installation that the key was made in"
+)
 _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM, _CHECK, _SHOWN = 37, 6, 8
 
@@ -25,7 +30,7 @@ def mint(signer: Signer, prefix: str = KEY) -> NewKey:
     """Make a key: its prefix, 37 random characters (220 bits), and a checksum that tells slips from strangers."""
     body = f"{prefix}_" + "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     text = body + _checksum(body)
-    return NewKey(text=text, shown=text[: len(prefix) + 1 + _SHOWN], hash=digest(signer, text))
+    return NewKey(text=text, shown=beginning(text), hash=digest(signer, text))
 
 
 def well_formed(text: str) -> bool:
@@ -34,6 +39,11 @@ def well_formed(text: str) -> bool:
     if prefix not in (KEY, SHARE) or len(rest) != _RANDOM + _CHECK or not rest.isascii() or not rest.isalnum():
         return False
     return _checksum(text[:-_CHECK]) == text[-_CHECK:]
+
+
+def beginning(text: str) -> str:
+    """What may be shown of a key: its prefix and 8 characters."""
+    return text[: text.index("_") + 1 + _SHOWN]
 
 
 def digest(signer: Signer, text: str) -> str:

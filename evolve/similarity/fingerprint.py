@@ -30,7 +30,7 @@ _Form = tuple[str, Callable[[Any], Iterable[Any]] | None, Callable[[Any], Any] |
 def fingerprint(program: Program, language: str) -> str:
     """32 hex digits, equal for programs that are the same but for what does not matter to their running.
 
-    The same under Python 3.11 to 3.13, so that a run may go on under another one.
+    The same under Python 3.11 to 3.14, so that a run may go on under another one.
 
     Python is compared by syntax tree: comments, formatting and docstrings are ignored, names are kept. Other languages,
     Python that does not parse, and programs longer than `MAX_PARSED`, are compared by tokens line by line, with

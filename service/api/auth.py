@@ -106,9 +106,18 @@ async def identify(request: Request, parts: ApiDependencies, shown: HTTPAuthoriz
     found = await run_in_threadpool(_found, request, parts, shown)
     if found is None:
         await limit_stranger(request, parts)
-        detail = "show a valid key: Authorization: Bearer evo_..." if shown is None else "the key is unknown or void"
+        detail = "show a valid key: Authorization: Bearer evo_..."
+        if shown is not None:
+            detail = await run_in_threadpool(why_unknown, parts, shown.credentials)
         raise ApiFault(401, Code.UNAUTHENTICATED, detail, headers=_CHALLENGE)
     return found
+
+
+def why_unknown(parts: ApiDependencies, text: str) -> str:
+    """Why a key opens nothing, in one sentence; who was not limited before may not ask."""
+    if not keys.well_formed(text) or parts.keys.find(keys.digest(parts.signer, text)) is not None:
+        return keys.UNKNOWN
+    return keys.FOREIGN if parts.keys.has_beginning(keys.beginning(text)) else keys.UNKNOWN
 
 
 def known(request: Request, parts: ApiDependencies) -> bool:

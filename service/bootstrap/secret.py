@@ -21,14 +21,36 @@ def open_seal(settings: "Settings", override: str | None = None) -> Signer:
 
     Raises:
         UsageError: there is no secret, and no place of one's own to make it in.
-        RefusedError: the file with the secret may be read by others, or cannot be made.
+        RefusedError: the file with the secret may be read by others, or cannot be made; or it is missing beside a
+            database with keys, which a new secret would make void.
     """
     if settings.api.secret is not None:
         return Signer(settings.api.secret.get_secret_value())
     scheme, _, path = database_url(settings, override).partition(":///")
     if scheme != "sqlite":
         raise UsageError(f"the API needs a secret that all its processes share: {_HOW}")
-    return Signer(_kept(Path(path).expanduser().with_suffix(".secret")))
+    file = Path(path).expanduser()
+    secret = file.with_suffix(".secret")
+    if file.exists() and not os.path.lexists(secret):
+        _check_no_keys(file, secret)
+    return Signer(_kept(secret))
+
+
+def _check_no_keys(file: Path, secret: Path) -> None:
+    from service.db.engine import connect
+    from service.db.keys import count_keys
+
+    database = connect(f"sqlite:///{file}")
+    try:
+        count = count_keys(database)
+    finally:
+        database.close()
+    if count:
+        raise RefusedError(
+            f"{file} holds API keys, and {secret}, the secret that they were made with, is missing: copy it from the"
+            f" installation that this database is from, with mode 600, or {_HOW}; if it is lost, name a new one, which"
+            " makes these keys void"
+        )
 
 
 def _kept(path: Path) -> str:

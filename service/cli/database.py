@@ -109,6 +109,9 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     else:
         runs, candidates = plural(counts["runs"], "run"), plural(counts["candidates"], "candidate")
         terminal.show(f"{shown} has {runs} and {candidates} from {plain(str(path))}")
+        if counts["api_keys"]:
+            count = plural(counts["api_keys"], "API key")
+            terminal.note(f"it has {count}, valid only with the api.secret that the backed-up installation has")
 
 
 def _confirm(terminal: Terminal, what: str) -> None:

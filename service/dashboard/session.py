@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.client import AsyncClient
 from service.errors import RateLimitedError, RefusedError, StorageAwayError, UsageError
+from service.keys import UNKNOWN
 from service.net.retry import Backoff
 
 SESSION_COOKIE, CSRF_COOKIE, SHARE_COOKIE = "evolve_session", "evolve_csrf", "evolve_share"
@@ -60,7 +61,7 @@ async def open_session(request: Request, key: str) -> list[str]:
     if answer.status_code == 429:
         raise RateLimitedError("too many attempts: wait a minute and try again")
     if not answer.is_success:
-        raise SignedOutError("this key is unknown or void: check it, or ask for another")
+        raise SignedOutError(answer.json()["detail"] if answer.status_code == 401 else UNKNOWN)
     return answer.headers.get_list("set-cookie")
 
 

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from sqlalchemy import RowMapping, func, insert, or_, select, update
+from sqlalchemy import RowMapping, func, insert, inspect, or_, select, update
 
 from service.db.account_models import ApiKeyRow
 from service.db.columns import is_id
@@ -58,6 +58,12 @@ class SqlKeyStore:
             row = connection.execute(_KEYS.where(is_id(ApiKeyRow.hash, key_hash))).mappings().one_or_none()
         return None if row is None else _record(row)
 
+    def has_beginning(self, shown: str) -> bool:
+        """Whether what is shown of some key is this, revoked and expired ones too."""
+        query = select(ApiKeyRow.id).where(is_id(ApiKeyRow.shown, shown)).limit(1)
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
     def keys(self, tenant: str, after: str = "", limit: int = 50) -> list[KeyRecord]:
         """Keys of a tenant in order of their ids, which is that of age."""
         query = _KEYS.where(ApiKeyRow.tenant == tenant, ApiKeyRow.id > after).order_by(ApiKeyRow.id).limit(limit)
@@ -92,6 +98,15 @@ class SqlKeyStore:
                 return
         with suppress(StorageAwayError), self._database.write() as connection:
             connection.execute(update(ApiKeyRow).where(*mine).values(last_used_at=at))
+
+
+def count_keys(database: Database) -> int:
+    """How many keys are not revoked; 0 in a database that has no table for them."""
+    with database.read() as connection:
+        if not inspect(connection).has_table(ApiKeyRow.__tablename__):
+            return 0
+        query = select(func.count()).select_from(ApiKeyRow).where(ApiKeyRow.revoked_at.is_(None))
+        return int(connection.execute(query).scalar_one())
 
 
 def _record(row: RowMapping) -> KeyRecord:

@@ -69,6 +69,9 @@ class KeyStore(Protocol):
     def find(self, key_hash: str) -> KeyRecord | None:
         """The key of a hash, revoked and expired ones too."""
 
+    def has_beginning(self, shown: str) -> bool:
+        """Whether what is shown of some key is this, revoked and expired ones too."""
+
     def keys(self, tenant: str, after: str = "", limit: int = 50) -> list[KeyRecord]:
         """Keys of a tenant in order of their ids, which is that of age."""
 

@@ -12,12 +12,14 @@ import pytest
 from evolve.events import EventKind
 from service import keys
 from service.api.sessions import OneTimeLogin
-from service.ports import Quotas, Scope
+from service.ports import KeyRecord, Quotas, Scope
+from service.signer import Signer
 from tests.api.conftest import FILES
 from tests.api.told import Told, bearer, open_told, small_run
 from tests.contract.story import RUN, START, Story
 
 AN_HOUR = timedelta(hours=1)
+RECORD = KeyRecord(id="key_1", tenant="default", name="k", shown="", scopes=(), created_at=START, created_by="")
 
 
 def browser(told: Told) -> httpx.AsyncClient:
@@ -51,6 +53,23 @@ async def test_a_key_is_shown_once_and_opens_what_it_may(told: Told, owner: http
         assert (
             await client.post("/v1/views", json={"name": "v", "settings": {}}, headers=bearer(made["key"]))
         ).status_code == 403
+
+
+async def test_a_key_of_another_secret_is_told_from_an_unknown_one(told: Told, owner: httpx.AsyncClient) -> None:
+    other = Signer("another secret, which is as long as it has to be")
+    foreign = keys.mint(other)
+    told.parts.keys.add(replace(RECORD, shown=foreign.shown), foreign.hash)
+    revoked = await made_key(owner)
+    await owner.delete(f"/v1/api-keys/{revoked['id']}")
+    expected = {foreign.text: keys.FOREIGN, keys.mint(other).text: keys.UNKNOWN, revoked["key"]: keys.UNKNOWN}
+    async with browser(told) as client:
+        for text, detail in expected.items():
+            for answer in (
+                await client.get("/v1/runs", headers=bearer(text)),
+                await client.post("/v1/session", json={"key": text}),
+            ):
+                assert answer.status_code == 401
+                assert answer.json()["detail"] == detail
 
 
 async def test_a_revoked_or_expired_key_opens_nothing(told: Told, owner: httpx.AsyncClient) -> None:

@@ -42,6 +42,9 @@ class Keys:
     def find(self, key_hash: str) -> KeyRecord | None:
         return self.records.get(key_hash)
 
+    def has_beginning(self, shown: str) -> bool:
+        return any(record.shown == shown for record in self.records.values())
+
     def used(self, key_id: str, at: datetime) -> None:
         pass
 

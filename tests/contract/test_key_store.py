@@ -49,6 +49,13 @@ def test_a_key_is_found_by_its_hash_alone(keys: KeyStore) -> None:
     assert [keys.find(other) for other in ("hash", "key_0001", "HASH-1", "", "a\x00b", "\ud800")] == [None] * 6
 
 
+def test_a_key_is_known_by_its_whole_beginning(keys: KeyStore) -> None:
+    keys.add(key(), "hash-1")
+    keys.revoke("lab", "key_0001", START)
+    shown = ("evo_abcd", "evo_abc", "evo_abcde", "EVO_ABCD", "", "a\x00b", "\ud800")
+    assert [keys.has_beginning(text) for text in shown] == [True] + [False] * 6
+
+
 def test_a_key_brings_its_tenant(keys: KeyStore, database: Database) -> None:
     keys.add(key(1), "hash-1")
     keys.add(key(2), "hash-2")

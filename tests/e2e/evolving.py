@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +53,16 @@ def make_problem(folder: Path, *, evaluations: int = 40, wall_seconds: float = 5
 
 
 class Evolve:
-    """The command, with an empty database of its own in a home of its own."""
+    """The command, with an empty database of its own in a home of its own; `before` are words before it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, before: Sequence[str] = ()) -> None:
+        self.before = before
         self.url = sqlite_file(home / "runs.db")
         kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
         self.environment = kept | {"HOME": str(home), "EVOLVE_DATABASE__URL": self.url, "EVOLVE_CANARY": "s3cret"}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        command = [EVOLVE, *words]
+        command = [*self.before, EVOLVE, *words]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
         )

@@ -114,9 +114,9 @@ class Machine:
         }
 
     @contextmanager
-    def serving(self, key: str) -> Iterator[httpx.Client]:
-        """Its API, for a key; in the end its power fails."""
-        process = self.evolve.start("serve", "--port", "0", "--slots", "2", "--json")
+    def serving(self, key: str, *words: str) -> Iterator[httpx.Client]:
+        """Its API, for a key, by another command where words name one; in the end its power fails."""
+        process = self.evolve.start(*(words or ("serve", "--slots", "2")), "--port", "0", "--json")
         try:
             assert process.stdout
             url = json.loads(process.stdout.readline())["url"]

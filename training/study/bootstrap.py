@@ -5,6 +5,7 @@ its mean is over the cells of the table that they span (the pigeonhole bootstrap
 bootstrap", Annals of Applied Statistics 1). With one seed it is the plain bootstrap over mazes.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,15 +17,31 @@ from evolve.statistics.intervals import DRAWS, Estimate, percentiles
 _SEED = 20_07
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference(Estimate):
+    """A difference between means; `p_value` is two-sided, of the draws that the interval is of.
+
+    It is the share of the draws on the rarer side of zero, twice, counted with the measured value as one more draw
+    (Davison and Hinkley 1997, "Bootstrap Methods and their Application", section 4.2).
+    """
+
+    p_value: float
+
+
 def mean(values: ArrayLike) -> Estimate:
     """The mean of a table of (seeds, mazes)."""
     table = _table(values)
     return percentiles(float(table.mean()), _means(table))
 
 
-def difference(values: ArrayLike, others: ArrayLike) -> Estimate:
+def difference(values: ArrayLike, others: ArrayLike) -> Difference:
     """How far one table lies above another in the mean, paired cell by cell."""
-    return mean(_table(values) - _table(others))
+    apart = _table(values) - _table(others)
+    draws = _means(apart)
+    found = percentiles(float(apart.mean()), draws)
+    rarer = int(min((draws <= 0).sum(), (draws >= 0).sum()))
+    p_value = min(1.0, 2 * (rarer + 1) / (draws.size + 1))
+    return Difference(value=found.value, low=found.low, high=found.high, p_value=p_value)
 
 
 def ratio(values: ArrayLike, others: ArrayLike) -> Estimate | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.intervals import Estimate
-from training.study.bootstrap import difference, mean, ratio
+from training.study.bootstrap import Difference, difference, mean, ratio
 from training.study.campaign import Campaign, SettingsScore, TriedSettings
 from training.study.contenders import Contender
 from training.study.gather import AT_ONE, LABELS, OWN, Compared, Gathering, PlainFigures
@@ -77,7 +77,7 @@ def estimate(found: MethodTable | None, name: str) -> Estimate | None:
     return mean(found.tables[name]) if found is not None and name in found.tables else None
 
 
-def lead(compared: Compared, method: str, other: str, name: str) -> Estimate | None:
+def lead(compared: Compared, method: str, other: str, name: str) -> Difference | None:
     """How far one method lies above another in a figure, over the training seeds that both have."""
     pair = _pair(compared.get(method), compared.get(other), name)
     return difference(*pair) if pair else None

@@ -1,10 +1,23 @@
 """Tables and sentences in Markdown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from evolve.statistics.intervals import Estimate
+from evolve.statistics.intervals import COVERED, Estimate
+from evolve.statistics.significance import holm
+from training.study.bootstrap import Difference
 
 NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two methods on a figure; `ahead` is how far the first lies above the second, None where it was not measured."""
+
+    ahead: Difference | None
+    one: str
+    other: str
+    figure: str
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -28,16 +41,27 @@ def signed(estimate: Estimate | None) -> str:
     return f"**{estimate.signed}**" if apart else estimate.signed
 
 
-def stands(ahead: Estimate | None, one: str, other: str, figure: str) -> str:
-    """One sentence about a difference, whichever way it came out."""
-    if ahead is None:
-        return f"{one} and {other} were not both measured on {figure}."
-    size = f"{abs(ahead.value):.3f} (difference {ahead.signed})"
-    if ahead.low > 0:
-        return f"{one} lies above {other} on {figure} by {size}."
-    if ahead.high < 0:
-        return f"{one} lies below {other} on {figure} by {size}."
-    return f"{one} and {other} cannot be told apart on {figure} (difference {ahead.signed})."
+def conclusions(comparisons: Sequence[Comparison]) -> list[str]:
+    """A sentence about each of several differences, whichever way they came out.
+
+    Their p-values are adjusted together by Holm's method, so that the chance of any false finding among them stays
+    below 5 %.
+    """
+    adjusted = iter(holm([one.ahead.p_value for one in comparisons if one.ahead is not None]))
+    return [
+        f"{one.one} and {one.other} were not both measured on {one.figure}."
+        if one.ahead is None
+        else _conclusion(one, one.ahead, next(adjusted))
+        for one in comparisons
+    ]
+
+
+def _conclusion(compared: Comparison, ahead: Difference, p_value: float) -> str:
+    one, other, figure = compared.one, compared.other, compared.figure
+    seen = f"(difference {ahead.signed}, p = {p_value:.3f})"
+    if p_value >= 1 - COVERED:
+        return f"{one} and {other} cannot be told apart on {figure} {seen}."
+    return f"{one} lies {'above' if ahead.value > 0 else 'below'} {other} on {figure} by {abs(ahead.value):.3f} {seen}."
 
 
 def paragraphs(*parts: str) -> str:

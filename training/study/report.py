@@ -72,6 +72,9 @@ def _done(found: Findings) -> str:
         " are paired: models of one seed started from the same warm start. With few training seeds an interval says"
         " little"
         " about another training" + _shared_start(found),
+        "Sentences that compare VPO with other methods go by p-values of the same draws. Those of one paragraph or list"
+        " are adjusted together by Holm's method, so that the chance of any false difference among them stays below"
+        " 5 %. Bold in tables marks single intervals, which are not adjusted.",
         _models(found),
     )
 

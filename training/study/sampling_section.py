@@ -5,7 +5,7 @@ from collections.abc import Callable
 from training.study.bootstrap import mean
 from training.study.findings import Findings, estimate, lead
 from training.study.gather import AT_ONE, LABELS, Compared
-from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
+from training.study.markdown import NOTHING, Comparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import BASE, CHOSEN_ON, GRPO, HARD, KINDS, OTHERS, PLAIN, VPO, name_of
 
 FIGURES = {
@@ -66,9 +66,18 @@ def _condition(found: Findings, kind: str, label: str) -> str:
     return paragraphs(
         f"#### {kind.capitalize()} mazes, {label}",
         " ".join(
-            stands(lead(compared, VPO, other, f"{figure}@{maximum}"), name_of(VPO), name_of(other), words)
-            for other in OTHERS
-            for figure, words in (("best", f"best@{maximum}"), ("ew", f"E_w[max]@{maximum}"))
+            conclusions(
+                [
+                    Comparison(
+                        ahead=lead(compared, VPO, other, f"{figure}@{maximum}"),
+                        one=name_of(VPO),
+                        other=name_of(other),
+                        figure=words,
+                    )
+                    for other in OTHERS
+                    for figure, words in (("best", f"best@{maximum}"), ("ew", f"E_w[max]@{maximum}"))
+                ]
+            )
         ),
         *(paragraphs(f"{words}.", _by_k(found, compared, figure)) for figure, words in FIGURES.items()),
         "Hypervolume of all answers, and mean distance (L2) between the reward vectors of the first 32.",
@@ -84,7 +93,7 @@ def _condition(found: Findings, kind: str, label: str) -> str:
                 for method, one in compared.items()
             ],
         ),
-        "Differences, paired by training seed and maze; in bold where the interval leaves zero out.",
+        "Differences, paired by training seed and maze; in bold where the interval, unadjusted, leaves zero out.",
         _leads(found, compared),
         *_whole_chains(found, compared),
         *_equal_tokens(found, compared),
@@ -188,12 +197,19 @@ def caveat_of_temperature(found: Findings) -> str:
 
 def caveat_of_the_baseline(found: Findings, baseline: str) -> str:
     """VPO against a method that rewards the best of several answers too."""
-    said = []
-    for kind in KINDS:
-        for label in LABELS:
-            for figure, words in _judged(found).items():
-                ahead = lead(found.sampled[kind, label], VPO, baseline, figure)
-                said.append(stands(ahead, name_of(VPO), name_of(baseline), f"{words} ({kind} mazes, {label})"))
+    said = conclusions(
+        [
+            Comparison(
+                ahead=lead(found.sampled[kind, label], VPO, baseline, figure),
+                one=name_of(VPO),
+                other=name_of(baseline),
+                figure=f"{words} ({kind} mazes, {label})",
+            )
+            for kind in KINDS
+            for label in LABELS
+            for figure, words in _judged(found).items()
+        ]
+    )
     return "\n".join(f"  - {one}" for one in said)
 
 

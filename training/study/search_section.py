@@ -8,7 +8,7 @@ from training.study.bootstrap import mean
 from training.study.campaign import best_temperature
 from training.study.findings import Findings, estimate, gain, lead
 from training.study.gather import AT_ONE, OWN
-from training.study.markdown import NOTHING, cell, paragraphs, signed, stands, table
+from training.study.markdown import NOTHING, Comparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import (
     CHOSEN_ON,
     GRPO,
@@ -113,7 +113,7 @@ def _condition(found: Findings, label: str) -> str:
         _by_budget(found, label, "tokens-solved"),
         f"How many times as many mazes `{ISLANDS}` solves as `{PLAIN_SAMPLES}`, with the same policy and budget.",
         _gains(found, label),
-        f"Lead of VPO with `{ISLANDS}`, share solved; in bold where the interval leaves zero out.",
+        f"Lead of VPO with `{ISLANDS}`, share solved; in bold where the interval, unadjusted, leaves zero out.",
         _leads(found, label),
         _only_one(found, label),
     )
@@ -121,15 +121,17 @@ def _condition(found: Findings, label: str) -> str:
 
 def _sentences(found: Findings, label: str) -> str:
     compared, last = found.searched[ISLANDS, label], found.last
-    said = [
-        stands(
-            lead(compared, VPO, other, f"solved@{last}"),
-            name_of(VPO),
-            name_of(other),
-            f"the share solved by `{ISLANDS}` within {last} evaluations",
-        )
-        for other in OTHERS
-    ]
+    said = conclusions(
+        [
+            Comparison(
+                ahead=lead(compared, VPO, other, f"solved@{last}"),
+                one=name_of(VPO),
+                other=name_of(other),
+                figure=f"the share solved by `{ISLANDS}` within {last} evaluations",
+            )
+            for other in OTHERS
+        ]
+    )
     return " ".join([*said, parent_pays(found, label)])
 
 

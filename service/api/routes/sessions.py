@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import keys
-from service.api.auth import PartsDep, limit_stranger
+from service.api.auth import PartsDep, limit_stranger, why_unknown
 from service.api.error_responses import raises
 from service.api.openapi_responses import EMPTY
 from service.api.problem_errors import ApiFault
@@ -48,7 +48,7 @@ async def create_session(request: Request, body: SessionCreate, parts: PartsDep)
     if found is not None:
         request.state.caller = Caller(tenant=found.tenant, actor=found.id, scopes=frozenset(found.scopes))
     if found is None or not found.valid(parts.clock.now()):
-        raise ApiFault(401, Code.UNAUTHENTICATED, "the key is unknown or void")
+        raise ApiFault(401, Code.UNAUTHENTICATED, await run_in_threadpool(why_unknown, parts, shown))
     response = Response(status_code=204)
     open_session(request, response, parts, keys.digest(parts.signer, shown), found.scopes)
     return response

@@ -94,13 +94,17 @@ def test_where_nobody_can_be_asked_nothing_is_done(db: str, capsys: pytest.Captu
 
 def test_a_backup_is_restored(db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, target = str(tmp_path / "b"), str(tmp_path / "restored.db")
+    assert main(["keys", "create", "mine", "--db", db]) == OK
+    capsys.readouterr()
     assert main(["db", "backup", file, "--db", db, "--json"]) == OK
     said = json.loads(capsys.readouterr().out)
     assert (said["file"], said["bytes"]) == (file, Path(file).stat().st_size)
     assert main(["db", "backup", file, "--db", db]) == CONFLICT
     assert main(["db", "restore", file, "--db", target]) == REFUSED
     assert main(["db", "restore", file, "--db", target, "--yes"]) == OK
-    assert "has 1 run and 2 candidates from" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "has 1 run and 2 candidates from" in said.out
+    assert "it has 1 API key, valid only with the api.secret" in said.err
     assert main(["db", "restore", file, "--db", target, "--yes"]) == CONFLICT
     assert counted(target) == 1
 

@@ -41,6 +41,20 @@ def test_differences_are_paired() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
 
 
+def test_a_p_value_is_that_of_a_test_of_the_mean() -> None:
+    """With one seed, of the z test over mazes, up to the chance of the draws."""
+    values = np.random.default_rng(5).normal(0, 0.1, (1, 400))
+    values += 2.2 * values.std() / 20 - values.mean()  # 2.2 standard errors above zero
+    assert difference(values, np.zeros_like(values)).p_value == pytest.approx(0.0278, rel=0.35)
+    assert difference(np.zeros_like(values), values).p_value == pytest.approx(0.0278, rel=0.35)
+
+
+def test_a_p_value_is_never_zero_and_at_most_one() -> None:
+    nothing = np.zeros((2, 10))
+    assert difference(nothing, nothing).p_value == 1.0
+    assert difference(nothing + 1, nothing).p_value == pytest.approx(2 / (DRAWS + 1))
+
+
 def test_ratios_are_paired() -> None:
     values = np.random.default_rng(3).random((3, 40))
     found = ratio(1.5 * values, values)

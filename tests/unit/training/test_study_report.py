@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from training.study.bootstrap import Difference
 from training.study.campaign import SettingsScore
 from training.study.contenders import Contender
 from training.study.findings import Findings
 from training.study.gather import AT_ONE, LABELS, Compared, PlainFigures
+from training.study.markdown import Comparison, conclusions
 from training.study.plan import BASE, CHAIN, GRPO, KINDS, QUICK, STRATEGIES, TRIED, VPO
 from training.study.report import report
 from training.study.results import MethodTable
@@ -132,6 +134,28 @@ def test_words_follow_the_numbers() -> None:
     assert "VPO lies below GRPO on best@16 by 0.200 (difference -0.200" in below
     assert "VPO and GRPO cannot be told apart on best@16" in level
     assert "lies above" not in below
+
+
+def compared(*p_values: float | None) -> list[str]:
+    """Conclusions on differences of 0.1 with these p-values, as the first two words behind the method's name."""
+    comparisons = [
+        Comparison(
+            ahead=None if p is None else Difference(value=0.1, low=0.01, high=0.2, p_value=p),
+            one="VPO",
+            other="GRPO",
+            figure="best@16",
+        )
+        for p in p_values
+    ]
+    return [" ".join(sentence.split()[1:3]) for sentence in conclusions(comparisons)]
+
+
+def test_conclusions_that_are_drawn_together_are_corrected_together() -> None:
+    """By hand: 0.02 x 3 and 0.03 x 2 reach 0.05. 0.01 x 3 does not, nor does 0.02 x 2 where two were made."""
+    assert compared(0.03) == ["lies above"]
+    assert compared(0.02, 0.03, 0.04) == ["and GRPO"] * 3
+    assert compared(0.04, 0.01, 0.03) == ["and GRPO", "lies above", "and GRPO"]
+    assert compared(0.02, None, 0.04) == ["lies above", "and GRPO", "lies above"]
 
 
 @pytest.mark.parametrize(("islands", "word"), [(0.75, "helps"), (0.25, "harms"), (0.5, "makes no difference")])

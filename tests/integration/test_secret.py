@@ -1,0 +1,63 @@
+"""The secret of an installation: made once, and not made anew where keys of a database would be void by that."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from service.bootstrap.key_service import open_keyring
+from service.bootstrap.secret import open_seal
+from service.config import load_settings
+from service.errors import RefusedError
+from service.ports import DEFAULT_TENANT, Scope
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("EVOLVE_API__SECRET", raising=False)
+    return tmp_path / "evolve.db"
+
+
+def digest(db: Path) -> str:
+    return open_seal(load_settings(), str(db)).digest("key", "evo_x")
+
+
+def make_key(db: Path) -> str:
+    """Make a key, and give its id."""
+    with open_keyring(load_settings(), str(db)) as key_service:
+        record, _ = key_service.create(tenant=DEFAULT_TENANT, name="mine", scopes=tuple(Scope), expires_days=None)
+    return record.id
+
+
+def test_a_secret_is_made_once(db: Path) -> None:
+    assert digest(db) == digest(db)
+    assert db.with_suffix(".secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_that_keys_were_made_with_is_not_replaced(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_key(db)
+    before, secret = digest(db), db.with_suffix(".secret")
+    kept = secret.read_text()
+    secret.unlink()
+    with pytest.raises(
+        RefusedError, match=r"evolve\.secret, the secret that they were made with, is missing"
+    ) as caught:
+        digest(db)
+    assert "\n" not in str(caught.value)
+    assert not secret.exists()
+    monkeypatch.setenv("EVOLVE_API__SECRET", kept)
+    assert digest(db) == before
+
+
+def test_without_a_valid_key_there_is_nothing_to_lose(db: Path) -> None:
+    made = make_key(db)
+    with open_keyring(load_settings(), str(db)) as key_service:
+        key_service.revoke(DEFAULT_TENANT, made)
+    before = digest(db)
+    db.with_suffix(".secret").unlink()
+    assert digest(db) != before
+
+
+def test_a_database_without_tables_has_no_keys(db: Path) -> None:
+    sqlite3.connect(db).close()
+    assert digest(db) == digest(db)
