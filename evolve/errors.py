@@ -3,6 +3,8 @@
 EvolveError
 ├── ProblemError        a problem that cannot be searched on
 ├── ConfigurationError  a run configuration that cannot be honoured
+│   └── MissingExtensionError  it names an extension that is not installed
+├── ExtensionError      an extension that raised, or returned what it may not
 ├── ProgramError        text that is no program (paths, characters)
 ├── AnswerError         an answer that makes no child of its parent
 ├── ReplayError         an event log that does not fit the search
@@ -24,6 +26,14 @@ class ProblemError(EvolveError):
 
 class ConfigurationError(EvolveError):
     """The run configuration cannot be honoured."""
+
+
+class MissingExtensionError(ConfigurationError):
+    """The run configuration names an extension that is not installed."""
+
+
+class ExtensionError(EvolveError):
+    """An extension raised something, or returned what its contract does not allow."""
 
 
 class ProgramError(EvolveError):

@@ -211,6 +211,16 @@ class PoliciesSettings(BaseModel):
     private: bool = Field(default=False, description="Whether described policies may have private addresses")
 
 
+class ExtensionsSettings(BaseModel):
+    """Which extensions runs submitted over the API may use."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Extensions that runs submitted over the API may name, as a configuration names them"
+    )
+
+
 class WebhooksSettings(BaseModel):
     """Where webhooks may lead."""
 
@@ -253,6 +263,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "queue": QueueSettings,
     "api": ApiSettings,
     "policies": PoliciesSettings,
+    "extensions": ExtensionsSettings,
     "webhooks": WebhooksSettings,
     "retention": RetentionSettings,
     "runner": RunnerSettings,
@@ -272,6 +283,7 @@ class Settings(BaseSettings):
     queue: QueueSettings = Field(default_factory=QueueSettings)
     api: ApiSettings = Field(default_factory=ApiSettings)
     policies: PoliciesSettings = Field(default_factory=PoliciesSettings)
+    extensions: ExtensionsSettings = Field(default_factory=ExtensionsSettings)
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     runner: RunnerSettings = Field(default_factory=RunnerSettings)

@@ -3,7 +3,7 @@
 from evolve.archives.archive import Archive, Insertion, Status
 from evolve.archives.axis import Axis
 from evolve.archives.dominated_novelty import DominatedNoveltyArchive
-from evolve.archives.factory import DEFAULT_MEASURES, open_archive
+from evolve.archives.factory import DEFAULT_MEASURES, ArchiveFactory, open_archive
 from evolve.archives.map_elites import CellArchive
 from evolve.archives.pareto import ParetoArchive
 from evolve.archives.partition import CvtPartition, GridPartition, Partition
@@ -12,6 +12,7 @@ from evolve.archives.top import TopArchive
 __all__ = [
     "DEFAULT_MEASURES",
     "Archive",
+    "ArchiveFactory",
     "Axis",
     "CellArchive",
     "CvtPartition",

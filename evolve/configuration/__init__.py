@@ -5,6 +5,7 @@ from evolve.configuration.defaults import default_keys
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
 from evolve.configuration.run import (
+    BASELINES,
     ISLAND_CHOICES,
     MIGRANTS,
     OPERATOR_CHOICES,
@@ -20,6 +21,7 @@ from evolve.configuration.selection import NOVELTIES, SELECTIONS, NoveltyConfig,
 
 __all__ = [
     "ARCHIVES",
+    "BASELINES",
     "ISLAND_CHOICES",
     "MEASURED",
     "MIGRANTS",

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from evolve.configuration.checks import at_least, one_of, within
+from evolve.configuration.checks import at_least, one_of, registered, within
 from evolve.errors import ConfigurationError
+from evolve.extensions import ExtensionKind, built_in_names
 
-ARCHIVES = ("auto", "grid", "cvt", "dominated_novelty", "pareto", "top")
+ARCHIVES = built_in_names(ExtensionKind.ARCHIVE)
 TRUNCATIONS = ("crowding", "hypervolume")
 MEASURED = frozenset({"grid", "cvt", "dominated_novelty"})  # archives over measures
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
@@ -36,7 +37,7 @@ class ArchiveConfig:
     neighbours: int = 3
 
     def __post_init__(self) -> None:
-        one_of("archive.kind", self.kind, ARCHIVES)
+        registered("archive.kind", self.kind, ExtensionKind.ARCHIVE)
         at_least("archive.size", self.size, 1)
         if self.kind in {"cvt", "dominated_novelty"} and self.size > MAX_CELLS:
             raise ConfigurationError(f"archive.size must be at most {MAX_CELLS} with archive.kind = {self.kind!r}")

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 from evolve.errors import ConfigurationError
+from evolve.extensions import ExtensionKind, is_known, known_names
 from evolve.problem import MAX_MAGNITUDE
 
 
-def shares(key: str, mix: Mapping[str, float], known: tuple[str, ...]) -> None:
+def shares(key: str, mix: Mapping[str, float], known: tuple[str, ...] | ExtensionKind) -> None:
     """Refuse shares of unknown names, shares that are no finite share, and a mix of nothing."""
     for name, share in mix.items():
-        one_of(key, name, known)
+        if isinstance(known, ExtensionKind):
+            registered(key, name, known)
+        else:
+            one_of(key, name, known)
         if not 0 <= share <= MAX_MAGNITUDE:
             raise ConfigurationError(f"{key}.{name} must lie between 0 and {MAX_MAGNITUDE:g}")
     if mix and not sum(mix.values()) > 0:
@@ -21,6 +25,14 @@ def one_of(key: str, value: str, known: tuple[str, ...]) -> None:
     """Refuse what is not among the known values."""
     if value not in known:
         raise ConfigurationError(f"{key} = {value!r} is unknown: choose one of {', '.join(known)}")
+
+
+def registered(key: str, name: str, kind: ExtensionKind) -> None:
+    """Refuse a name that is neither built in, nor installed, nor a reference such as `module:Class`."""
+    if not is_known(kind, name):
+        known = ", ".join(known_names(kind))
+        choice = f"choose one of {known}, or your own" if known else "name your own"
+        raise ConfigurationError(f"{key} = {name!r} is unknown: {choice} as module:Class")
 
 
 def within(key: str, value: int, minimum: int, maximum: int) -> None:

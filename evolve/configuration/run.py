@@ -5,14 +5,17 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from evolve.configuration.archive import ArchiveConfig
-from evolve.configuration.checks import at_least, one_of, shares, within
+from evolve.configuration.checks import at_least, one_of, registered, shares, within
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
-from evolve.configuration.selection import SELECTIONS, NoveltyConfig, SelectionOptions
+from evolve.configuration.selection import NoveltyConfig, SelectionOptions
 from evolve.errors import ConfigurationError
+from evolve.extensions import ExtensionKind, built_in_names
 from evolve.problem import MAX_MAGNITUDE
 
-STRATEGIES = ("islands", "best_of_n", "sequential")
+STRATEGIES = built_in_names(ExtensionKind.STRATEGY)
+# Strategies that have one island, and operators of their own.
+BASELINES = frozenset({"best_of_n", "sequential"})
 TOPOLOGIES = ("ring", "full", "random", "none")
 MIGRANTS = ("best", "front", "most_novel")
 RESETS = ("best", "better_half")
@@ -83,6 +86,7 @@ class RunConfig:
         variants: islands that differ, and in what.
         policy_choice: which of several policies a proposal is put to: by their `weights`, or `adaptive`: by what each
             brings of late for what it costs, times its weight.
+        stopping_rule: a rule of the user's own that ends the run, beside the budget; empty: none.
         answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
     """
 
@@ -107,6 +111,7 @@ class RunConfig:
     policy_choice: str = "weights"
     answers: int = 0
     samples: int = 0
+    stopping_rule: str = ""
     prompt: PromptConfig = field(default_factory=PromptConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     seed: int = 0
@@ -114,7 +119,7 @@ class RunConfig:
     concurrency: ConcurrencyConfig = field(default_factory=ConcurrencyConfig)
 
     def __post_init__(self) -> None:
-        one_of("strategy", self.strategy, STRATEGIES)
+        registered("strategy", self.strategy, ExtensionKind.STRATEGY)
         one_of("island_choice", self.island_choice, ISLAND_CHOICES)
         one_of("topology", self.topology, TOPOLOGIES)
         one_of("migrants", self.migrants, MIGRANTS)
@@ -130,10 +135,12 @@ class RunConfig:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
         if not 0 <= self.alpha <= MAX_MAGNITUDE:
             raise ConfigurationError(f"alpha must lie between 0 and {MAX_MAGNITUDE:g}")
-        shares("selection", self.selection, SELECTIONS)
+        shares("selection", self.selection, ExtensionKind.SELECTION)
         shares("operators", self.operators, OPERATORS)
         one_of("policy_choice", self.policy_choice, POLICY_CHOICES)
         one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
+        if self.stopping_rule:
+            registered("stopping_rule", self.stopping_rule, ExtensionKind.STOPPING_RULE)
         self._check_variants()
 
     def on_island(self, number: int) -> "RunConfig":
@@ -145,6 +152,16 @@ class RunConfig:
     def archives(self) -> tuple[ArchiveConfig, ...]:
         """Those that its islands may keep."""
         return (self.archive, *(variant.archive for variant in self.variants if variant.archive is not None))
+
+    @property
+    def extensions(self) -> tuple[tuple[ExtensionKind, str], ...]:
+        """Kind and name of all that it names, built-ins among them; each once."""
+        mixes = (self.selection, *(variant.selection for variant in self.variants if variant.selection is not None))
+        named = [(ExtensionKind.STRATEGY, self.strategy)]
+        named += [(ExtensionKind.ARCHIVE, archive.kind) for archive in self.archives]
+        named += [(ExtensionKind.SELECTION, name) for mix in mixes for name in mix]
+        named += [(ExtensionKind.STOPPING_RULE, self.stopping_rule)] if self.stopping_rule else []
+        return tuple(dict.fromkeys(named))
 
     def _automatic(self) -> int:
         """As many islands as the budget can feed, and as variants name."""

@@ -4,23 +4,10 @@ from dataclasses import dataclass
 
 from evolve.configuration.checks import one_of
 from evolve.errors import ConfigurationError
+from evolve.extensions import ExtensionKind, built_in_names
 from evolve.problem import MAX_MAGNITUDE
 
-SELECTIONS = (
-    "boltzmann",
-    "dirichlet",
-    "downsampled_lexicase",
-    "hypervolume",
-    "lexicase",
-    "nsga2",
-    "nsga3",
-    "offspring",
-    "power_law",
-    "puct",
-    "tournament",
-    "ucb",
-    "uniform",
-)
+SELECTIONS = built_in_names(ExtensionKind.SELECTION)
 NOVELTIES = ("none", "syntax", "tokens", "embedding")
 
 

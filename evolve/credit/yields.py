@@ -20,7 +20,10 @@ POLICY_REFUSED = "policy_refused"
 NO_USABLE_ANSWERS = "no_usable_answers"
 NO_NEW_PROGRAMS = "no_new_programs"
 NO_VALID_CHILDREN = "no_valid_children"
-UNSUCCESSFUL = frozenset({"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PROGRAMS, NO_VALID_CHILDREN})
+EXTENSION_FAILED = "extension_failed"
+UNSUCCESSFUL = frozenset(
+    {"error", POLICY_REFUSED, NO_USABLE_ANSWERS, NO_NEW_PROGRAMS, NO_VALID_CHILDREN, EXTENSION_FAILED}
+)
 # Ends before which a search must have taken place; who asks for one evaluation asks for that of the seed.
 _WITHOUT_CHILDREN = frozenset({EXHAUSTED, "answers", "tokens", "money", "wall_seconds"})
 LOST = "lost"

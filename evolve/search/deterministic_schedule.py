@@ -16,6 +16,7 @@ from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, EventKind
+from evolve.extensions import Extensions
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual
 from evolve.search.candidate_filter import AnswerFilter
@@ -266,10 +267,14 @@ class DeterministicSchedule:
 
 
 def open_search(
-    run_id: str, problem: Problem, config: RunConfig, *policy_requests: PolicyRequest
+    run_id: str,
+    problem: Problem,
+    config: RunConfig,
+    *policy_requests: PolicyRequest,
+    extensions: Extensions | None = None,
 ) -> Search | DeterministicSchedule:
     """The search of a run, ordered when its configuration is deterministic."""
-    search = Search(run_id, problem, config, *policy_requests)
+    search = Search(run_id, problem, config, *policy_requests, extensions=extensions)
     return DeterministicSchedule(search, config.deterministic.window) if config.deterministic.window else search
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from evolve.configuration import RunConfig
-from evolve.errors import ConfigurationError
+from evolve.credit.yields import EXTENSION_FAILED
+from evolve.errors import ConfigurationError, ExtensionError
 from evolve.events import Event, EventKind
+from evolve.extensions import Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.deterministic_schedule import joined, open_search
@@ -37,9 +39,12 @@ class Driver:
         embedder: embeds programs, where they are compared by their embeddings.
         earlier: what became of the same run before, to go on from there; with the configuration that it had.
         extension: keys of the budget with the values that they have from then on.
+        extensions: resolves the names of the configuration.
 
     Raises:
-        ConfigurationError: the policies do not go together with each other or with the configuration.
+        ConfigurationError: the policies do not go together with each other or with the configuration, or an extension
+            is missing.
+        ExtensionError: an extension cannot be loaded or made.
     """
 
     def __init__(
@@ -55,9 +60,12 @@ class Driver:
         embedder: Embedder | None = None,
         earlier: Result | None = None,
         extension: Mapping[str, object] = MappingProxyType({}),
+        extensions: Extensions | None = None,
     ) -> None:
         check_embedder(config, embedder.name if embedder else None)
-        self._search = open_search(run_id, problem, config, *(member.policy_request for member in policies))
+        self._extensions = extensions or Extensions()
+        policy_requests = [member.policy_request for member in policies]
+        self._search = open_search(run_id, problem, config, *policy_requests, extensions=self._extensions)
         self._dispatcher = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
         self._chronicle = EventSummary(run_id, problem, config)
         self._problem, self._config, self._evaluator = problem, config, evaluator
@@ -76,22 +84,28 @@ class Driver:
     async def run(self) -> Result:
         """Drive the search until it ends or is stopped; what became of it.
 
-        An evaluation and a proposal that fail are results like others; a policy that is away is waited for.
+        An evaluation and a proposal that fail are results like others; a policy that is away is waited for. An
+        extension that fails ends the run, with all that was decided before.
 
         Raises:
             ConfigurationError: a run that is continued would end at once, or its budget cannot be so.
         """
         self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
-        step = self._search.start() if self._earlier is None else self._continue(self._earlier)
-        self._note(EventKind.RUN_STARTED if self._earlier is None else EventKind.RUN_RESUMED, {"by": ""})
+        used = self._extensions.describe(self._config.extensions)
         try:
-            self._dispatcher.take(step)
-            while not await self._turn():
-                pass
-        finally:
-            await self._dispatcher.cancel()
-        await self._examine()
-        return self._end()
+            step = self._search.start() if self._earlier is None else self._continue(self._earlier)
+            payload: dict[str, object] = {"by": "", **({"extensions": [one.as_json() for one in used]} if used else {})}
+            self._note(EventKind.RUN_STARTED if self._earlier is None else EventKind.RUN_RESUMED, payload)
+            try:
+                self._dispatcher.take(step)
+                while not await self._turn():
+                    pass
+            finally:
+                await self._dispatcher.cancel()
+            await self._examine()
+            return self._end()
+        except ExtensionError as error:
+            return self._break_off(str(error))
 
     @property
     def _elapsed(self) -> float:
@@ -155,6 +169,14 @@ class Driver:
             payload: dict[str, object] = {"reason": reason, "candidate_id": named, "fitness": fitness}
             self._note(EventKind.RUN_FINISHED, payload | ({"detail": detail} if detail else {}))
         return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
+
+    def _break_off(self, detail: str) -> Result:
+        """End a run whose extension failed; what it was about to decide then is not part of it."""
+        best = self._chronicle.best
+        named = {"candidate_id": best.candidate_id, "fitness": best.fitness} if best else {}
+        nobody = {"candidate_id": None, "fitness": None}
+        self._note(EventKind.RUN_FINISHED, {"reason": EXTENSION_FAILED, **nobody, **named, "detail": detail})
+        return self._chronicle.result(EXTENSION_FAILED, self._search.state.account, self._elapsed, detail)
 
     def _note_waiting(self) -> None:
         self._write(self._dispatcher.news())

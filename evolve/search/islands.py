@@ -10,16 +10,20 @@ from evolve.archives import Archive, open_archive
 from evolve.configuration import RunConfig
 from evolve.credit.bandit import Arm
 from evolve.credit.operators import IN_THE_PROGRAM, REPAIR, RepairCandidate
+from evolve.extensions import Extensions
 from evolve.lineage import Lineage
 from evolve.problem import Problem
 from evolve.proposal import Individual
-from evolve.selection import REGISTRY, ArchiveView, Selected, SelectionParams, draw_selection
+from evolve.selection import ArchiveView, Select, Selected, SelectionParams, draw_selection, open_selection
 
 REPAIRABLE = 4
 
 
 class Island:
     """One sub-population.
+
+    Args:
+        extensions: resolves the names of archive and selections.
 
     Attributes:
         config: what holds on it.
@@ -30,10 +34,14 @@ class Island:
         since_best: evaluations since then.
     """
 
-    def __init__(self, number: int, problem: Problem, config: RunConfig, lineage: Lineage) -> None:
+    def __init__(
+        self, number: int, problem: Problem, config: RunConfig, lineage: Lineage, extensions: Extensions | None = None
+    ) -> None:
         self.number = number
         self.config = config
-        self.archive: Archive = open_archive(problem, config.archive, config.seed)
+        self._extensions = extensions or Extensions()
+        self._selections: dict[str, Select] = {}
+        self.archive: Archive = open_archive(problem, config.archive, config.seed, self._extensions)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
         self.repairable: deque[RepairCandidate] = deque(maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
         self.arm = Arm()
@@ -77,16 +85,22 @@ class Island:
 
     def clear(self) -> None:
         """Forget the archive."""
-        self.archive = open_archive(self._problem, self.config.archive, self.config.seed)
+        self.archive = open_archive(self._problem, self.config.archive, self.config.seed, self._extensions)
         self._view = self._open_view()
         self.best, self.since_best = -math.inf, 0
 
     def select(
         self, shares: Mapping[str, float], params: SelectionParams, rng: np.random.Generator
     ) -> tuple[str, Selected]:
-        """Choose one parent; the name of the selection that did."""
+        """Choose one parent; the name of the selection that did.
+
+        Raises:
+            ExtensionError: a selection of an extension failed.
+        """
         name = draw_selection(shares, rng)
-        return name, REGISTRY[name](self._view, rng, params)
+        if name not in self._selections:
+            self._selections[name] = open_selection(name, self._extensions)
+        return name, self._selections[name](self._view, rng, params)
 
     def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
         """Further programs for a prompt: the island's best, then others drawn at random, all different."""

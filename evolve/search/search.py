@@ -10,6 +10,7 @@ from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, EventKind
+from evolve.extensions import Extensions
 from evolve.identity import candidate_id
 from evolve.money import Money
 from evolve.payloads import (
@@ -34,10 +35,11 @@ from evolve.search.proposer import Proposer
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
+from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
 from evolve.search.strategies import open_strategy
 from evolve.similarity.fingerprint import fingerprint
 
-AT_ONCE = ("target", "patience", "wall_seconds")
+AT_ONCE = ("target", "patience", "wall_seconds", STOPPING_RULE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +73,39 @@ class Search:
     Random streams derive from the run's seed and the proposal's number: with the same order of completion a search
     repeats exactly, and a replayed one goes on exactly as the unbroken one would have.
 
+    Where an extension raises `ExtensionError` in a call, the search is of no further use: no event of that call may be
+    logged, and a replay of those before it goes on from there.
+
     Args:
         askings: how each of its policies is asked.
+        extensions: resolves the names of its configuration.
 
     Attributes:
         admission: is handed the embeddings of programs, where they are compared by them.
 
     Raises:
-        ConfigurationError: its policies do not go together, or its budget cannot be held.
+        ConfigurationError: its policies do not go together, its budget cannot be held, or an extension is missing.
+        ExtensionError: an extension cannot be loaded or made.
     """
 
-    def __init__(self, run_id: str, problem: Problem, config: RunConfig, *policy_requests: PolicyRequest) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        problem: Problem,
+        config: RunConfig,
+        *policy_requests: PolicyRequest,
+        extensions: Extensions | None = None,
+    ) -> None:
         self.run_id = run_id
         self.problem = problem
         self.config = config
-        self.state = SearchState(problem, config)
+        extensions = extensions or Extensions()
+        self.state = SearchState(problem, config, extensions)
         self._ensemble = Ensemble(policy_requests, config, self.state.trials.policy_credit)
         check_money(config.budget, self._ensemble.currency)
-        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit)
+        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)
+        self._stops = open_stopping_rule(config, extensions)
         self._scorer = CandidateScorer(problem, config)
         self.answer_filter = AnswerFilter(problem, self.state)
 
@@ -226,7 +242,7 @@ class Search:
         return SearchStep(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
-        """Why the run is over: a budget key, `target`, `exhausted`, or a failure; None: go on.
+        """Why the run is over: a budget key, `target`, `exhausted`, `stopping_rule`, or a failure; None: go on.
 
         The failures are `error` (no seed could be scored) and `policy_refused`, `no_usable_answers`, `no_new_programs`
         and `no_valid_children`, which `explain` explains.
@@ -294,6 +310,7 @@ class Search:
             return "target"
         best = self.state.best.fitness if self.state.best else None
         limit = ended_by(self.state.budget, self.state.account, best, elapsed_seconds)
+        limit = limit or self._stops(self.state, elapsed_seconds)
         return limit or self.state.yields.failed(self._ensemble.forms)
 
     @property

@@ -7,13 +7,14 @@ from typing import Any
 
 from evolve.archives import Insertion
 from evolve.budget import Account, extended
-from evolve.configuration import RunConfig
+from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import GainScale, gain
 from evolve.credit.operators import REPAIR, Trials
 from evolve.credit.yields import EXHAUSTED, UNSUCCESSFUL, PolicyYields
 from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
 from evolve.events import Event, EventKind
+from evolve.extensions import Extensions
 from evolve.lineage import Lineage
 from evolve.payloads import bills
 from evolve.problem import Problem
@@ -63,6 +64,7 @@ class SearchState:
         seen: fingerprint of every candidate -> id of the first that had it.
         seeds: seeds that were evaluated with success.
         latest: what was evaluated last, failed or not.
+        improvements: evaluations and fitness at each time that the best improved.
         lineage: how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators and policies do, where that is asked.
         gain_scale: what a gain on an island is measured by.
@@ -71,11 +73,12 @@ class SearchState:
         yields: what the answers of each policy became.
     """
 
-    def __init__(self, problem: Problem, config: RunConfig) -> None:
+    def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
         self.problem = problem
         self.lineage = Lineage()
         self.islands = [
-            Island(number, problem, config.on_island(number), self.lineage) for number in range(island_count(config))
+            Island(number, problem, config.on_island(number), self.lineage, extensions)
+            for number in range(island_count(config))
         ]
         self.trials = Trials()
         self.gain_scale = GainScale()
@@ -90,10 +93,11 @@ class SearchState:
         self.seeds: list[Individual] = []
         self.latest: Individual | None = None
         self.best: Individual | None = None
+        self.improvements: list[tuple[int, float]] = []
         self.reached = False
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
-            config.strategy == "islands"
+            config.strategy not in BASELINES
             and (
                 config.operator_choice == "adaptive"
                 or any(island.config.operators.get(REPAIR) for island in self.islands)
@@ -340,6 +344,7 @@ class SearchState:
 
     def _improved(self, event: Event) -> None:
         self.best = self.find(event.payload["candidate_id"])
+        self.improvements.append((self.account.evaluations, event.payload["fitness"]))
         self.account.since_best = 0
 
     def _reset(self, event: Event) -> None:

@@ -1,14 +1,17 @@
 """Strategies: which parent a proposal starts from. All of them spend the same budget in the same accounts."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from evolve.configuration import RunConfig
+from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import choose, reasons
 from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
+from evolve.errors import ExtensionError
+from evolve.extensions import Extension, ExtensionKind, Extensions, guarded
 from evolve.problem import Problem
 from evolve.proposal import Individual
 from evolve.search.islands import Island
@@ -168,18 +171,107 @@ class Sequential:
         return ProposalPlan(island=0, operator="revise", parent=latest)
 
 
-def open_strategy(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
-    """The strategy a configuration names.
+class StrategyFactory(Protocol):
+    """Makes the strategy of a run; a class whose constructor takes these is one."""
+
+    def __call__(self, problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit, /) -> Strategy:
+        """Make it.
+
+        Args:
+            problem: that is searched on.
+            config: of the run.
+            seeds: the seeds that were evaluated with success; filled before the first plan is asked for.
+            credit: how the operators of this run have done.
+        """
+
+
+def open_islands(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
+    """Evolution on islands."""
+    del seeds
+    return Islands(problem, config, credit)
+
+
+def open_best_of_n(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
+    """Independent samples."""
+    del problem, config, credit
+    return BestOfN(seeds)
+
+
+def open_sequential(problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> Strategy:
+    """Revision of the last program."""
+    del problem, config, seeds, credit
+    return Sequential()
+
+
+def open_strategy(
+    problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit, extensions: Extensions
+) -> Strategy:
+    """The strategy a configuration names; the arguments are those of `StrategyFactory`.
+
+    Raises:
+        MissingExtensionError, ExtensionError: it names an extension that is not there, or cannot be made.
+    """
+    extension, make = extensions.resolve(ExtensionKind.STRATEGY, config.strategy)
+    if extension.built_in:
+        strategy: Strategy = make(problem, config, seeds, credit)
+        return strategy
+    with guarded(extension, "could not be made"):
+        made = make(problem, config, seeds, credit)
+    return GuardedStrategy(extension, made, seeds)
+
+
+class GuardedStrategy:
+    """A strategy of an extension, held to the contract of `Strategy`.
 
     Args:
-        seeds: the seeds that were evaluated with success; filled before the first plan is asked for.
-        credit: how the operators of this run have done.
+        extension: names it in errors.
+        strategy: the strategy itself.
+        seeds: of the run.
     """
-    if config.strategy == "best_of_n":
-        return BestOfN(seeds)
-    return Sequential() if config.strategy == "sequential" else Islands(problem, config, credit)
+
+    def __init__(self, extension: Extension, strategy: Strategy, seeds: Sequence[Individual]) -> None:
+        self._extension, self._strategy, self._seeds = extension, strategy, seeds
+
+    def plan(
+        self, number: int, islands: Sequence[Island], latest: Individual, rng: np.random.Generator
+    ) -> ProposalPlan:
+        """Plan a proposal.
+
+        Raises:
+            ExtensionError: the strategy raised something, or planned with what the run does not hold.
+        """
+        with guarded(self._extension):
+            plan: object = self._strategy.plan(number, islands, latest, rng)
+        if not isinstance(plan, ProposalPlan):
+            raise self._broken(f"plan returned a value of type {type(plan).__name__}, not a Plan")
+        if plan.island not in range(len(islands)):
+            raise self._broken(f"it planned on the island {plan.island!r:.40} of {len(islands)}")
+        if not str(plan.operator).isidentifier():
+            raise self._broken(f"its operator is {plan.operator!r:.40}: it must be a word")
+        held = {latest.candidate_id, *(seed.candidate_id for seed in self._seeds)}
+        for island in islands:
+            held |= {member.candidate_id for member in island.archive.members}
+            held |= {failure.candidate_id for failure in island.failures}
+            held |= {broken.failure.candidate_id for broken in island.repairable}
+        shown: tuple[object, ...] = (
+            plan.parent,
+            *filter(None, [plan.second_parent]),
+            *plan.inspirations,
+            *plan.failures,
+        )
+        if any(not isinstance(one, Individual) or one.candidate_id not in held for one in shown):
+            raise self._broken("it planned with an individual that no island holds")
+        try:
+            why = json.loads(json.dumps(dict(plan.why), allow_nan=False))
+            weights = tuple(float(weight) for weight in plan.weights)
+            return replace(plan, why=why, weights=weights, probability=float(plan.probability))
+        except (TypeError, ValueError) as error:
+            raise self._broken(f"its why, weights or probability are no plain numbers: {error}") from error
+
+    def _broken(self, what: str) -> ExtensionError:
+        return ExtensionError(f"{self._extension} breaks the contract of strategies: {what}")
 
 
 def island_count(config: RunConfig) -> int:
     """Islands a run keeps: the baselines have one."""
-    return config.islands if config.strategy == "islands" else 1
+    return 1 if config.strategy in BASELINES else config.islands

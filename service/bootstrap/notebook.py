@@ -15,6 +15,7 @@ from typing import Any, cast
 from evolve.configuration import DeterministicConfig, RunConfig
 from evolve.errors import ConfigurationError
 from evolve.events import Event
+from evolve.extensions import Extensions
 from evolve.identity import digest
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Limits, Measure, Objective, Problem
@@ -23,17 +24,19 @@ from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
 from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.extensions import load_all
 from service.bootstrap.labels import named
 from service.bootstrap.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
+from service.bootstrap.notebook_extensions import take_objects
 from service.bootstrap.notebook_problem import Function, read_problem, scored_by
-from service.bootstrap.notebook_result import RunResult, told
+from service.bootstrap.notebook_result import RunFailedError, RunResult, told
 from service.bootstrap.plan import RunOrder, RunPlan, plan_loaded
 from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
 from service.bootstrap.progress_line import ProgressLine
 from service.bootstrap.read_paths import private_places
 from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
-from service.errors import InvalidProblemError, ServiceError, UsageError
+from service.errors import InvalidProblemError, UsageError
 from service.policy.critic import Critic, reviewed
 from service.policy.function import FunctionPolicy, form_for
 from service.policy.roles import PolicyRoles, refuse_unread
@@ -91,11 +94,12 @@ def run(
         require_isolation: weakest isolation of the sandbox; None: as the settings say.
         on_event: called with each event, in order, in the thread that called `run`.
         progress: whether a line on stderr says how it goes.
-        configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`.
+        configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`; a
+            selection, archive, strategy or stopping rule may be your own: `selection=MySelection()`.
 
     Raises:
         InvalidProblemError, ProblemError: the problem cannot be searched on, or no seed can be scored.
-        ServiceError: the search came to nothing, as where no answer of the policy could be used.
+        RunFailedError: no answer could be used, an extension failed, and the like; its `result` has what was found.
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
@@ -103,22 +107,24 @@ def run(
     sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
     loaded = scored_by(evaluate, read_problem(problem, evaluate, name, sketch), limits, sandbox=sandbox)
     names, own = _sorted(policy)
-    order = RunOrder(
-        flags=configuration, policies=names, model=model, require_isolation=require_isolation, apart=bool(own)
-    )
-    plan = _plan(replace(order, labels=named(name, labels or {})), loaded)
+    flags, extensions = take_objects(configuration)
+    order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
+    plan = _plan(replace(order, labels=named(name, labels or {})), loaded, extensions)
     _check_critic(critic, plan, own)
-    called = _CallerFunctions(evaluate=None if sandbox else evaluate, policies=own, critic=critic)
+    called = _CallerFunctions(
+        evaluate=None if sandbox else evaluate, policies=own, critic=critic, extensions=extensions
+    )
     return _sit(partial(_NotebookSession, plan, order, called, on_event, progress=progress), plan, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CallerFunctions:
-    """What of the caller's own a run calls: who scores, answers and reviews."""
+    """What of the caller's own a run calls: who scores, answers and reviews, and how it searches."""
 
     evaluate: Function | None
     policies: Sequence[Policy | Function]
     critic: Function | None
+    extensions: Extensions
 
 
 class _NotebookSession:
@@ -171,6 +177,7 @@ class _NotebookSession:
                 embedder=embedder,
                 earlier=self._earlier,
                 extension=self._extension,
+                extensions=self._called.extensions,
             )
             return await self._driver.run()
 
@@ -272,7 +279,10 @@ def _sit(
     """Drive a run to its end, a new one or one that goes on under a changed budget."""
     run_loop = make(earlier=earlier, extension=budget)
     result = MainThreadExecutor(run_loop.work, run_loop.calls, run_loop.stop).run()
-    return told(_with_seed(result), plan, partial(_sit, make, plan))
+    found = told(_with_seed(result), plan, partial(_sit, make, plan))
+    if found.detail:
+        raise RunFailedError(f"the run failed: {found.detail}", found)
+    return found
 
 
 def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Policy | Function]]:
@@ -304,9 +314,10 @@ def _check_critic(critic: Function | None, plan: RunPlan, own: Sequence[Policy |
         refuse_unread(_name(critic), named)
 
 
-def _plan(order: RunOrder, loaded: LoadedProblem) -> RunPlan:
+def _plan(order: RunOrder, loaded: LoadedProblem, extensions: Extensions) -> RunPlan:
     _refuse_unknown(order.flags)
     plan = plan_loaded(order, loaded, "", words=_WORDS)
+    load_all(plan.config, extensions)
     for warning in plan.warnings:
         warnings.warn(warning, stacklevel=3)
     return plan
@@ -337,6 +348,4 @@ def _with_seed(result: Result) -> Result:
     if result.reason == "error":
         why = next((record["reason"] for record in result.candidates if record["reason"]), "nothing was returned")
         raise InvalidProblemError([f"no seed of {result.problem.name} could be scored: {why}"])
-    if result.detail:
-        raise ServiceError(f"the run failed: {result.detail}")
     return result

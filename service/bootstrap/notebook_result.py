@@ -14,6 +14,7 @@ from service.bootstrap.plan import RunPlan, record_of
 from service.bootstrap.run_source import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.config import load_settings
+from service.errors import ServiceError
 from service.ports import LoggedEvent, RunRecord
 
 if TYPE_CHECKING:
@@ -64,6 +65,18 @@ class RunResult(Result):
             folder = stack.enter_context(TemporaryDirectory(prefix="evolve-run-"))
             storage = stack.enter_context(open_storage(load_settings(), str(Path(folder) / "run.db")))
             return stored_site(storage.reader, storage.url).statistics(_store(self, storage))
+
+
+class RunFailedError(ServiceError):
+    """The search came to nothing, or ended early for a fault that somebody has to mend.
+
+    Attributes:
+        result: what was found by then; `result.extend()` goes on from there.
+    """
+
+    def __init__(self, sentence: str, result: RunResult) -> None:
+        super().__init__(sentence)
+        self.result = result
 
 
 def told(result: Result, plan: RunPlan, again: Callable[[Mapping[str, Any], RunResult], RunResult]) -> RunResult:

@@ -12,6 +12,7 @@ from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
+from service.bootstrap.extensions import refuse_missing
 from service.bootstrap.labels import check_labels
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
@@ -174,6 +175,7 @@ def plan_stored(record: RunRecord, log: RunLog) -> RunPlan:
         NotFoundError: the run is not there.
         InvalidProblemError, ConfigurationError, UsageError: this version cannot read it.
     """
+    refuse_missing(record, log)
     bundle = log.bundle(record.id)
     return RunPlan(
         run_id=record.id,

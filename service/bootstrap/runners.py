@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from evolve.ports import Evaluator
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import refuse_unpermitted
+from service.bootstrap.extensions import load_all, refuse_run
 from service.bootstrap.plan import RunOrder, RunPlan, plan_stored
+from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
 from service.bootstrap.read_paths import private_places
 from service.bootstrap.runs import open_scorer
@@ -163,6 +165,9 @@ class StoredJobs:
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
         """Everything that a run is driven with."""
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
+        if submitted(plan.source):
+            refuse_run(plan.config, self._settings.extensions)
+        load_all(plan.config)
         async with (
             answering(plan, self._settings.policies) as asked,
             self._evaluating(plan) as evaluator,

@@ -12,6 +12,7 @@ from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.environments import environment_warning, with_environment
 from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.extensions import load_all
 from service.bootstrap.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
 from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
@@ -70,7 +71,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
 
     Raises:
         InvalidProblemError: the problem cannot be searched on.
-        ConfigurationError, UsageError: the configuration or the policy is off.
+        ConfigurationError, UsageError: the configuration or the policy is off, or an extension is missing.
+        ExtensionError: an extension cannot be imported.
         ConflictError: the run to go on with has ended, and cannot be continued.
         RefusedError: the machine does not offer the isolation that is required.
         PolicyError: the policy cannot be reached, or refuses.
@@ -78,6 +80,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     """
     clock = storage.database.clock
     plan = _plan(order, storage, clock)
+    load_all(plan.config)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
     private = private_places(settings, storage.url)

@@ -16,6 +16,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.environments import environment_warning
 from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermitted, scoring
+from service.bootstrap.extensions import refuse_request
 from service.bootstrap.labels import check_labels
 from service.bootstrap.plan import RunPlan, limits_of, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
@@ -267,6 +268,7 @@ class BundledSubmissions:
             raise ConfigurationError(str(error)) from error
         layers = [*start.layers, (REQUEST, request.config)]
         config = read_config(layers)
+        refuse_request(config, layers, self._settings.extensions)
         plan = RunPlan(
             run_id=new_id("run", now),
             problem=start.loaded.problem,

@@ -136,3 +136,13 @@ def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
         from service.cli.doctor import examine
 
     raise typer.Exit(examine(terminal, db))
+
+
+@installation_app.command(epilog="Example: evolve plugins --json", rich_help_panel=PANEL)
+def plugins(ctx: typer.Context, json: Json = False) -> None:
+    """List the extensions that are installed, and whether runs over the API may use them."""
+    terminal = terminal_of(ctx, json)
+    with terminal.doing("starting"):
+        from service.cli.plugins import list_plugins
+
+    raise typer.Exit(list_plugins(terminal))

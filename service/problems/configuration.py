@@ -65,6 +65,12 @@ def merge(layers: Sequence[Layer]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Money) else value for key, (_, value) in merged.items()}
 
 
+def invalid_values(layers: Sequence[Layer], details: Sequence[tuple[str, str]]) -> InvalidConfigurationError:
+    """The error of values that read well and are refused all the same, each with its key and one sentence."""
+    merged = _merged(layers, [])
+    return _invalid(layers, [_complaint(merged.get(key, ("", None))[0], key, detail) for key, detail in details])
+
+
 def limit_sources(layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
     """Each limit of the budget that layers lead to: its value and the name of the layer that set it."""
     merged = _without_default_time(_merged(layers, []))

@@ -5,6 +5,7 @@ from typing import Any
 
 from evolve.budget import Account, ended_by, extended
 from evolve.configuration import BudgetConfig
+from evolve.credit.yields import EXTENSION_FAILED
 from evolve.money import Money
 from service.ports.intents import CANCELLED
 from service.ports.values import RunRecord
@@ -23,6 +24,8 @@ def refusal(run: RunRecord, budget: Mapping[str, Any]) -> str:
     limits = _limits({**run.config.get("budget", {}), **budget})
     if run.state == CANCELLED:
         return f"run {run.id} has ended, it is cancelled: fork it, or start another"
+    if run.best_fitness is None and run.reason == EXTENSION_FAILED:
+        return f"run {run.id} has ended, and its extension kept no seed: correct the extension, and start another"
     if run.best_fitness is None:
         return f"run {run.id} has ended, and no seed of it could be scored: mend the problem, and start another"
     if limit := ended_by(limits, _used(run), run.best_fitness, run.active_seconds):

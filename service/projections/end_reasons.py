@@ -11,6 +11,7 @@ _ENDS = {
     "tokens": "the budget of tokens is used up",
     "money": "the budget of money is used up",
     "wall_seconds": "the time is up",
+    "stopping_rule": "its stopping rule ended it",
     "patience": "no better program came for the set number of evaluations",
     "exhausted": "nothing new comes any more",
     "error": "no seed could be scored",
@@ -18,6 +19,7 @@ _ENDS = {
     "no_usable_answers": "no answer of the policy could be used",
     "no_new_programs": "no answer was a new program",
     "no_valid_children": "every child failed",
+    "extension_failed": "an extension failed",
 }
 
 

@@ -9,8 +9,10 @@ from datetime import timedelta
 import structlog
 
 from evolve.configuration import RunConfig
-from evolve.errors import ConfigurationError
+from evolve.credit.yields import EXTENSION_FAILED
+from evolve.errors import ConfigurationError, ExtensionError
 from evolve.events import Event, EventKind
+from evolve.extensions import Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.deterministic_schedule import open_search
@@ -25,6 +27,7 @@ from service.runner.holdout_audit import RunClosing, ended
 from service.runner.lease import Health, RunLease, held, unknown
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
+from service.runner.undriven_runs import give_up
 from service.timestamps import rfc3339
 
 TICK_SECONDS = 0.5
@@ -67,17 +70,24 @@ async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> Run
     """Drive a run until it ends or something else is wanted of it; where it stands then, all of it committed.
 
     A run that is left keeps its state, and whoever drives it next goes on from there; one that has ended is left alone.
-    While the database is away, what is under way goes on, and at most a batch and some 200 events wait for it.
+    While the database is away, what is under way goes on, and at most a batch and some 200 events wait for it. An
+    extension that fails ends the run with a sentence that names it; all that was decided before is committed.
 
     Raises:
-        ConfigurationError: the policies do not go together with each other or with the configuration.
+        ConfigurationError: the policies do not go together with each other or with the configuration, or an extension
+            is missing.
+        ExtensionError: an extension cannot be loaded or made.
         ConflictError: another runner holds the run, or took it.
         StorageError: the database cannot take more, or was away for too long; everything shown so far is in it.
         ReplayError: the run's log does not fit its problem and configuration.
     """
     run_loop = RunLoop(job, observer, orders)
-    async with held(job.log, job.run_id, job.owner, run_loop.patience, run_loop.wake, job.health) as hold:
-        return await run_loop.run(hold)
+    try:
+        async with held(job.log, job.run_id, job.owner, run_loop.patience, run_loop.wake, job.health) as hold:
+            return await run_loop.run(hold)
+    except ExtensionError as error:
+        await give_up(job.log, job.clock, job.run_id, job.owner, str(error), EXTENSION_FAILED)
+        return await undisturbed(run_loop.ended)
 
 
 class RunLoop:
@@ -88,7 +98,7 @@ class RunLoop:
         self._observer = observer
         self._orders = orders
         self._began = job.clock.monotonic()
-        self._begun = False
+        self._begun, self._sequence = False, 0
         check_embedder(job.config, job.embedder.name if job.embedder else None)
         policy_requests = [member.policy_request for member in job.policies]
         self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
@@ -120,6 +130,12 @@ class RunLoop:
                 while not self._closing.done.reason and not await self._turn():
                     pass
             await self._end()
+        except ExtensionError:
+            await self._dispatcher.cancel()
+            if self._committing is not None:
+                await self._committing
+            await self._commit()
+            raise
         finally:
             watcher.cancel()
             await self._dispatcher.cancel()
@@ -127,6 +143,14 @@ class RunLoop:
             if self._committing is not None:
                 await asyncio.wait([self._committing])
                 hear(self._committing)
+        return self._status()
+
+    def ended(self) -> RunStatus:
+        """Take in what somebody else wrote behind what this sitting committed; where the run stands then."""
+        rest = list(self._job.log.events(self._job.run_id, self._sequence))
+        for entry in rest:
+            self._fold.apply(entry.event)
+        self._show(rest)
         return self._status()
 
     @property
@@ -156,13 +180,12 @@ class RunLoop:
 
     def _replay(self) -> int:
         """Fold what an earlier sitting logged; the sequence of its last event."""
-        job, logged = self._job, 0
+        job = self._job
         self._owed = SearchStep()
 
         def events() -> Iterator[Event]:
-            nonlocal logged
             for entry in job.log.events(job.run_id):
-                logged = entry.sequence
+                self._sequence = entry.sequence
                 self._fold.apply(entry.event)
                 self._closing.done.apply(entry.event)
                 yield entry.event
@@ -173,12 +196,14 @@ class RunLoop:
             lambda ids: job.log.candidates(job.run_id, ids),
         )
         self._owed = SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)
-        return logged
+        return self._sequence
 
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        self._event_buffer.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, {"by": self._job.owner})
+        used = [one.as_json() for one in Extensions().describe(self._job.config.extensions)]
+        payload = {"by": self._job.owner, **({"extensions": used} if used else {})}
+        self._event_buffer.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, payload)
         self._dispatcher.take(self._owed if self._search.state.started else self._search.start())
 
     def _extend(self) -> None:
@@ -276,6 +301,7 @@ class RunLoop:
         if committed:
             for entry in committed:
                 self._fold.apply(entry.event)
+            self._sequence = committed[-1].sequence
             self._show(committed)
 
     def _show(self, committed: Sequence[LoggedEvent]) -> None:

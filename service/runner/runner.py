@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import structlog
 
-from evolve.errors import ConfigurationError, EvolveError, PolicyError, ProblemError
+from evolve.errors import ConfigurationError, EvolveError, ExtensionError, PolicyError, ProblemError
 from service.errors import (
     ConflictError,
     InvalidProblemError,
@@ -44,7 +44,7 @@ FAULT = "the service met a fault of its own: the runner's log has the trace unde
 # Whoever drove a run for so long did not fail at once.
 STEADY_SECONDS = 60.0
 _AWAY = (UnreachableError, PolicyError)
-_NEVER = (InvalidProblemError, RefusedError, UsageError, ConfigurationError, ProblemError)
+_NEVER = (InvalidProblemError, RefusedError, UsageError, ConfigurationError, ExtensionError, ProblemError)
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +57,8 @@ class Jobs(Protocol):
 
         Raises:
             UnreachableError, PolicyError: it cannot be had now.
-            InvalidProblemError, RefusedError, UsageError, ConfigurationError, ProblemError: it never can.
+            InvalidProblemError, RefusedError, UsageError, ConfigurationError, ExtensionError, ProblemError: it never
+                can.
             NotFoundError: the run is not there.
         """
 
@@ -245,7 +246,7 @@ class Runner:
         if record.state in ENDED:
             await self._say(record, hold, self._let_be(record))
         else:
-            await self._say(record, hold, give_up(self._log, self._clock, record, self._owner, detail))
+            await self._say(record, hold, give_up(self._log, self._clock, record.id, self._owner, detail))
 
     async def _let_be(self, record: RunRecord) -> None:
         """What cannot be evaluated again is wanted no more, or it would be tried for ever."""

@@ -61,19 +61,19 @@ async def tell_waiting(log: RunLog, clock: Clock, record: RunRecord, owner: str,
         await run.event_buffer.commit()
 
 
-async def give_up(log: RunLog, clock: Clock, record: RunRecord, owner: str, detail: str) -> None:
-    """End a run that can never be opened, with the sentence that says why; nothing where it has ended.
+async def give_up(log: RunLog, clock: Clock, run_id: str, owner: str, detail: str, reason: str = "error") -> None:
+    """End a run that cannot go on until somebody mends it, with the sentence that says why; nothing where it has ended.
 
     Raises:
         NotFoundError: no such run.
         ConflictError: somebody else holds it.
         StorageError: the database cannot take it, or stays away.
     """
-    async with _taken(log, clock, record.id, owner) as run:
+    async with _taken(log, clock, run_id, owner) as run:
         if run.state in ENDED:
             return
         await run.close()
-        run.event_buffer.note(EventKind.RUN_FINISHED, {"reason": "error", **run.best, "detail": detail})
+        run.event_buffer.note(EventKind.RUN_FINISHED, {"reason": reason, **run.best, "detail": detail})
         await run.event_buffer.commit()
 
 

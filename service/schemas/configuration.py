@@ -35,6 +35,15 @@ def _shares(*names: str) -> Keywords:
     return {"propertyNames": {"enum": list(names)}}
 
 
+def _named(*names: str) -> Keywords:
+    """A built-in name, or that of an extension."""
+    return {"examples": list(names)}
+
+
+def _named_shares(*names: str) -> Keywords:
+    return {"propertyNames": {"examples": list(names)}}
+
+
 def _within(minimum: float, maximum: float) -> Keywords:
     return {"minimum": minimum, "maximum": maximum}
 
@@ -42,7 +51,7 @@ def _within(minimum: float, maximum: float) -> Keywords:
 _POSITIVE, _FROM_0, _ABOVE_0 = {"minimum": 1}, {"minimum": 0}, {"exclusiveMinimum": 0}
 # The bounds that the dataclasses refuse values beyond; a test tries each.
 KEYWORDS: Mapping[str, Keywords] = {
-    "strategy": _among(*configuration.STRATEGIES),
+    "strategy": _named(*configuration.STRATEGIES),
     "islands": _within(0, MAX_ISLANDS),
     "island_choice": _among(*configuration.ISLAND_CHOICES),
     "topology": _among(*configuration.TOPOLOGIES),
@@ -51,12 +60,12 @@ KEYWORDS: Mapping[str, Keywords] = {
     "migrants": _among(*configuration.MIGRANTS),
     "reset_after": _FROM_0,
     "reset_from": _among(*configuration.RESETS),
-    "archive.kind": _among(*configuration.ARCHIVES),
+    "archive.kind": _named(*configuration.ARCHIVES),
     "archive.size": _POSITIVE,
     "archive.front": _within(1, MAX_CELLS),
     "archive.truncation": _among(*TRUNCATIONS),
     "archive.neighbours": _within(1, MAX_NEIGHBOURS),
-    "selection": _shares(*configuration.SELECTIONS),
+    "selection": _named_shares(*configuration.SELECTIONS),
     "alpha": _within(0, MAX_MAGNITUDE),
     "selection_options.exploration": _within(0, MAX_MAGNITUDE),
     "selection_options.cases": {"exclusiveMinimum": 0, "maximum": 1},

@@ -12,6 +12,7 @@ from service.schemas.event_parts import (
     EvaluationEvent,
     EventBase,
     EventCharge,
+    EventExtension,
     EventTokens,
     ExaminationEvent,
     Rationale,
@@ -35,6 +36,9 @@ class RunStartedEvent(EventBase):
 
     kind: Literal["run.started"] = Field(description="Kind of the event")
     by: str = Field(description="Process that drives the run")
+    extensions: list[EventExtension] = Field(
+        default=[], description="Extensions that it uses; left out where there are none"
+    )
 
 
 class RunResumedEvent(EventBase):
@@ -42,6 +46,9 @@ class RunResumedEvent(EventBase):
 
     kind: Literal["run.resumed"] = Field(description="Kind of the event")
     by: str = Field(description="Process that drives the run")
+    extensions: list[EventExtension] = Field(
+        default=[], description="Extensions that it uses; left out where there are none"
+    )
 
 
 class RunPausingEvent(EventBase):

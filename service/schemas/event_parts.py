@@ -24,6 +24,16 @@ class BudgetLimit(BaseModel):
     from_: str = Field(alias="from", description="Where it was set: a file, a flag, the request or the default")
 
 
+class EventExtension(BaseModel):
+    """An extension that the run uses."""
+
+    kind: str = Field(description="Its kind: `selection`, `archive`, `strategy` or `stopping rule`")
+    name: str = Field(description="Name by which the configuration names it")
+    reference: str = Field(description="Where Python finds it, `module:attribute`; empty: it is an object of a script")
+    package: str = Field(description="Package that offers it; empty: none")
+    version: str = Field(description="Version of the package; empty: none")
+
+
 class EventTokens(BaseModel):
     """Tokens of a completion."""
 

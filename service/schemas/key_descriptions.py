@@ -71,6 +71,7 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     "operator_choice": (
         "`shares`, or `adaptive`: by shares times how often proposals of the operator found something better of late"
     ),
+    "stopping_rule": "a stopping rule of your own, `module:Class` or the name that a package offers; empty: none",
     "policy_choice": (
         "which of several policies a proposal is put to: drawn by their `weights`, or `adaptive`: the one that"
         " brings most of late for what it costs, times its weight"

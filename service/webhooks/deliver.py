@@ -16,7 +16,7 @@ from service.net import Resolve
 from service.net.retry import read_retry_after
 from service.net.transport import AddressRefused, PinnedTransport
 from service.ports import Clock, Delivery, Webhook, Webhooks
-from service.webhooks.schedule import MAXIMUM, next_try
+from service.webhooks.schedule import MAX_DELAY, next_try
 from service.webhooks.sign import sign
 
 TRY_SECONDS = 15.0
@@ -176,7 +176,7 @@ class WebhookDispatcher:
         return _Outcome(status=status, error=f"it answers {status}", asked_seconds=self._asked(response))
 
     def _asked(self, response: httpx.Response) -> float:
-        return read_retry_after(response.headers.get("Retry-After"), self._clock.now, MAXIMUM.total_seconds())
+        return read_retry_after(response.headers.get("Retry-After"), self._clock.now, MAX_DELAY.total_seconds())
 
     def _concluded(self, delivery: Delivery, outcome: _Outcome) -> Delivery:
         attempts = delivery.attempts + 1

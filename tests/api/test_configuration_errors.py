@@ -23,6 +23,9 @@ def faults(answer: httpx.Response) -> dict[str, str]:
         ({"budget": {"evaluations": "ten"}, "islands": "3"}, ["/config/budget/evaluations", "/config/islands"]),
         ({"archive": 3}, ["/config/archive"]),
         ({"a/b~c": 1}, ["/config/a~1b~0c"]),
+        ({"selection": {"json:loads": 1.0}}, ["/config/selection"]),
+        ({"archive": {"kind": "json:loads"}, "strategy": "os:system"}, ["/config/strategy", "/config/archive/kind"]),
+        ({"variants": [{"islands": [0], "selection": {"json:loads": 1.0}}], "islands": 2}, ["/config/variants"]),
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/check"])
@@ -62,3 +65,13 @@ async def test_a_configuration_that_cannot_be_stored_has_the_whole_as_its_place(
 ) -> None:
     asked = {"problem": problem, "config": {"prompt": {"system": "\x00"}}}
     assert list(faults(await owner.post("/v1/runs", json=asked))) == [""]
+
+
+async def test_an_extension_that_the_operator_does_not_allow_is_refused_with_one_sentence(
+    owner: httpx.AsyncClient, problem: str
+) -> None:
+    found = faults(await owner.post("/v1/runs", json={"problem": problem, "config": {"strategy": "nowhere:Any"}}))
+    assert found == {
+        "/config/strategy": "the request: the strategy 'nowhere:Any' is not allowed here: the operator allows it with"
+        " the setting extensions.allow"
+    }

@@ -11,6 +11,7 @@ import pytest
 from anyio import to_thread
 from fastapi import FastAPI, Request
 
+from evolve.errors import ConfigurationError
 from service import keys
 from service.api.dependencies import ApiDependencies
 from service.api.problem_errors import ApiFault
@@ -30,7 +31,7 @@ from service.bootstrap.workers import queue_url
 from service.config import Settings, known_keys, load_settings
 from service.dashboard.pages import public_address
 from service.db.problems import SqlProblemStore
-from service.errors import InvalidProblemError, NotFoundError, ServiceError, UsageError
+from service.errors import InvalidProblemError, ServiceError, UsageError
 from service.ports import KeyRecord, RunRequest, Scope, Upload
 from service.problems.bundle import pack
 from service.problems.folder import Folder
@@ -56,7 +57,7 @@ def submitting(lines: str = "", policy: Any = "syntax") -> Proof:
             SqlProblemStore(storage.database).add(submissions.read_problem(Upload(name="", files=files)))
             try:
                 return bool(submissions.prepare("default", [RunRequest(problem="p", policy=policy)]))
-            except (ServiceError, NotFoundError) as error:
+            except (ServiceError, ConfigurationError) as error:
                 return str(error)
 
     return submit
@@ -204,6 +205,7 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "policies.file": ("FOLDER/policies.toml", submitting(policy="own")),
     "policies.allow": ("10.0.0.9:8000", submitting(policy=PRIVATE)),
     "policies.private": ("true", submitting(policy=PRIVATE)),
+    "extensions.allow": ("my_package:Greedy", submitting("[search]\nselection = { 'my_package:Greedy' = 1.0 }\n")),
     "webhooks.private": ("true", served(_hooked)),
     "retention.days": ("9", of(lambda settings: retention(settings, None, []))),
     "retention.audit_days": ("9", of(lambda settings: retention(settings, 1, []))),

@@ -19,6 +19,7 @@ from evolve.program import Program
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import CompletedReply, Individual, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember, PolicyRequest
+from evolve.search.stopping import Progress
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.plan import RunPlan
 from service.bootstrap.policy_factory import prompt_builder, read_templates
@@ -42,6 +43,7 @@ SHORT = {"budget": {"evaluations": 90}, "islands": 2, "migration_interval": 10, 
 # Of each key that shapes the search: another value than the default's, and what else must be set for it to matter.
 SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "strategy": ("best_of_n", {}),
+    "stopping_rule": (f"{__name__}:at_once", {}),
     "islands": (3, {}),
     "island_choice": ("bandit", {}),
     "topology": ("none", {}),
@@ -96,6 +98,10 @@ ELSEWHERE = {
     "concurrency.policy",
     "concurrency.evaluations",
 }
+
+
+def at_once(progress: Progress) -> bool:
+    return progress.evaluations > 20
 
 
 def keys(kind: type = RunConfig, prefix: str = "") -> Iterator[str]:

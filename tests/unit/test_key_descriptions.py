@@ -15,7 +15,7 @@ from service.schemas.policies import PolicyDescription
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 TABLES = {"configuration.md": CONFIGURATION_KEYS, "problem-file.md": PROBLEM_KEYS, "policy-file.md": POLICY_KEYS}
-TEXTS = {key for key in known_keys() if key in {"prompt.system", "prompt.template_dir"}}
+TEXTS = {key for key in known_keys() if key in {"prompt.system", "prompt.template_dir", "stopping_rule"}}
 UNBOUNDED = {"variants", "budget.money", "budget.target"} | TEXTS
 # What else must be said for the largest value to be taken.
 BESIDE: Mapping[str, Mapping[str, Any]] = {"archive.front": {"archive.kind": "cvt"}}
@@ -54,7 +54,7 @@ def test_every_key_of_a_configuration_is_bounded() -> None:
 
 def outside(words: Mapping[str, Any]) -> list[Any]:
     """Values just beyond the bounds."""
-    found: list[Any] = ["no such word"] if "enum" in words else []
+    found: list[Any] = ["no such word"] if {"enum", "examples"} & set(words) else []
     found += [{"no such word": 1.0}] if "propertyNames" in words else []
     found += [words["minimum"] - 1] if "minimum" in words else []
     found += [words["exclusiveMinimum"]] if "exclusiveMinimum" in words else []
@@ -63,8 +63,9 @@ def outside(words: Mapping[str, Any]) -> list[Any]:
 
 def inside(words: Mapping[str, Any]) -> list[Any]:
     """Values at the bounds."""
-    found = list(words.get("enum", ()))
-    found += [{name: 1.0} for name in words.get("propertyNames", {}).get("enum", ())]
+    found = [*words.get("enum", ()), *words.get("examples", ())]
+    names = words.get("propertyNames", {})
+    found += [{name: 1.0} for name in (*names.get("enum", ()), *names.get("examples", ()))]
     found += [words[bound] for bound in ("minimum", "maximum") if bound in words]
     return found + ([words["exclusiveMinimum"] + 0.5] if "exclusiveMinimum" in words else [])
 

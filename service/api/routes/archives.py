@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
+from evolve.configuration import BASELINES
 from evolve.events import EventKind
 from service.api.auth import PartsDep
 from service.api.etags import run_tag, seen, tagged
@@ -218,7 +219,7 @@ def get_best(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDe
 
 def _islands(run: RunRecord) -> int:
     islands = run.config.get("islands", 1)
-    return islands if isinstance(islands, int) and run.config.get("strategy", "islands") == "islands" else 1
+    return islands if isinstance(islands, int) and run.config.get("strategy") not in BASELINES else 1
 
 
 def _island(number: int, members: Sequence[MembershipRecord], filled: int | None, cells: int | None) -> Island:

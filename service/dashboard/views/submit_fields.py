@@ -260,7 +260,9 @@ def fields_of(config: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, s
 def _text(key: ConfigField, value: Any) -> str | None:
     """A value as it is typed; None where its field cannot say it."""
     if key.key == "selection":
-        return next(iter(value)) if isinstance(value, Mapping) and list(value.values()) in ([1], [1.0]) else None
+        value = next(iter(value)) if isinstance(value, Mapping) and list(value.values()) in ([1], [1.0]) else None
+    if key.choices:  # an extension is not among them
+        return value if value in key.choices else None
     return NO_LIMIT if value is None else str(value)
 
 

@@ -124,7 +124,7 @@ def test_a_run_that_waited_to_be_opened_waits_no_longer_when_it_is_driven(log: S
 def test_a_run_that_can_never_be_opened_fails_with_the_sentence(log: SqlRunLog, reader: SqlRunReader) -> None:
     leave_in_the_midst(log)
     record = reader.run(RUN)
-    asyncio.run(give_up(log, CLOCK, record, "runner", "the model is no more"))
+    asyncio.run(give_up(log, CLOCK, record.id, "runner", "the model is no more"))
     last = written(log, record.sequence)[-1].event
     assert last.kind is EventKind.RUN_FINISHED
     assert last.payload == {
@@ -134,7 +134,7 @@ def test_a_run_that_can_never_be_opened_fails_with_the_sentence(log: SqlRunLog, 
         "detail": "the model is no more",
     }
     assert reader.run(RUN).state == "failed"
-    asyncio.run(give_up(log, CLOCK, record, "runner", "again"))
+    asyncio.run(give_up(log, CLOCK, record.id, "runner", "again"))
     assert written(log, record.sequence)[-1].event == last
 
 

@@ -43,6 +43,15 @@ def _none(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "budget": {key: "none" if value is None else value for key, value in config["budget"].items()}}
 
 
+def test_an_extension_of_a_run_is_asked_for_again_beside_the_fields() -> None:
+    config = RunConfig(strategy="my_search:Climber", selection={"my_search:Greedy": 1.0})
+    fields = fields_of(config_as_json(config), flat(config_as_json(RunConfig())))
+    assert set(fields) == {"further"}
+    typed = read_typed(form_with(fields))
+    assert typed.complaints == {}
+    assert read_config([("the request", typed.config)]) == config
+
+
 def test_a_problem_is_taken_at_its_word_where_a_run_asks_for_nothing() -> None:
     search = {"evaluations": 70, "islands": 2, "budget.target": "none", "budget": {"patience": 5}}
     problem = Problem(

@@ -1,0 +1,232 @@
+"""Contract suites for extensions: the rules that our own selections, archives and strategies are held to.
+
+A rule is a function that takes what you extend the search with, and raises `AssertionError` with one sentence where the
+rule does not hold. A suite is a tuple of rules. It needs no test framework; with pytest:
+
+    import pytest
+    from evolve.testing import SELECTION_RULES
+    from my_package import Greedy
+
+    @pytest.mark.parametrize("rule", SELECTION_RULES)
+    def test_greedy_is_a_selection(rule):
+        rule(Greedy)
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from evolve.archives import ArchiveFactory, Insertion, Status, open_archive
+from evolve.archives.population import Population
+from evolve.configuration import ArchiveConfig, RunConfig
+from evolve.credit.operators import Credit
+from evolve.errors import ExtensionError
+from evolve.evaluation import Evaluation, Outcome
+from evolve.extensions import ExtensionKind, Extensions, own_name
+from evolve.identity import candidate_id
+from evolve.lineage import Lineage
+from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
+from evolve.program import Program
+from evolve.proposal import Individual
+from evolve.search.islands import Island
+from evolve.search.state import SearchState
+from evolve.search.stopping import StoppingRule, open_stopping_rule
+from evolve.search.strategies import ProposalPlan, StrategyFactory, open_strategy
+from evolve.selection import ArchiveView, Select, Selected, SelectionParams, open_selection
+
+SelectionMaker = Select | type[Select]
+
+_NAME = "tested:it"  # of the form that a configuration takes
+_DRAWS = 20
+_WIDTHS = (1, 2, 4)  # numbers of objectives
+_SIZES = (1, 2, 40)  # members of a population
+
+
+def chooses_a_member(selection: SelectionMaker) -> None:
+    """A selection returns the place of a member, whatever the members are."""
+    for view in _views():
+        _draw(selection, view, 0)
+
+
+def repeats_its_choices(selection: SelectionMaker) -> None:
+    """Under equal random streams a selection makes equal choices: all that is random comes from `rng`."""
+    for first, second in zip(_views(), _views(), strict=True):
+        same = _draw(selection, first, 1) == _draw(selection, second, 1)
+        _require(same, "it chose differently under the same random stream: draw from rng alone, and keep no state")
+
+
+def leaves_the_members(selection: SelectionMaker) -> None:
+    """A selection changes nothing of the population."""
+    for view in _views():
+        before = _contents(view.members)
+        _draw(selection, view, 2)
+        _require(_contents(view.members) == before, "it changed the population that it chose from")
+
+
+SELECTION_RULES: tuple[Callable[[SelectionMaker], None], ...] = (
+    chooses_a_member,
+    repeats_its_choices,
+    leaves_the_members,
+)
+
+
+def tells_what_it_did(archive: ArchiveFactory) -> None:
+    """What `add` returns is what became of the members; the first individual is kept."""
+    for problem in _problems():
+        _fill(archive, problem)
+
+
+def refuses_who_is_in(archive: ArchiveFactory) -> None:
+    """A member that is offered again is a duplicate, and changes nothing."""
+    for problem in _problems():
+        before, after = _fill(archive, problem), _fill(archive, problem, again=16)
+        statuses = {insertion.status for insertion in after[0][len(before[0]) :]}
+        _require(statuses == {Status.DUPLICATE}, f"members that were offered again were {', '.join(statuses)}")
+        _require(_contents(before[1]) == _contents(after[1]), "offering members again changed the archive")
+
+
+def repeats_its_decisions(archive: ArchiveFactory) -> None:
+    """Two archives that are offered the same hold the same: a run that is resumed offers again what it offered."""
+    for problem in _problems():
+        same = _fill(archive, problem)[0] == _fill(archive, problem)[0]
+        _require(same, "it decided differently about the same individuals: a run could not be resumed")
+
+
+ARCHIVE_RULES: tuple[Callable[[ArchiveFactory], None], ...] = (
+    tells_what_it_did,
+    refuses_who_is_in,
+    repeats_its_decisions,
+)
+
+
+def plans_with_what_there_is(strategy: StrategyFactory) -> None:
+    """Each plan starts from an individual that the run holds, on an island that there is."""
+    for problem in _problems():
+        _plans(strategy, problem, 3)
+
+
+def repeats_its_plans(strategy: StrategyFactory) -> None:
+    """Under equal random streams a strategy makes equal plans: all that is random comes from `rng`."""
+    for problem in _problems():
+        same = _plans(strategy, problem, 4) == _plans(strategy, problem, 4)
+        _require(same, "it planned differently under the same random stream: draw from rng alone")
+
+
+STRATEGY_RULES: tuple[Callable[[StrategyFactory], None], ...] = (plans_with_what_there_is, repeats_its_plans)
+
+
+def decides_by_progress(rule: StoppingRule | type[StoppingRule]) -> None:
+    """A stopping rule answers with a bool, the same for equal progress, from the first evaluation on."""
+    problem = next(_problems())
+    for found in ([], [(1, 0.0)], [(1, 0.0), (40, 0.5), (400, 1.0)]):
+        state = SearchState(problem, RunConfig())
+        state.improvements += found
+        state.best = replace(next(_individuals(problem, 1)), fitness=found[-1][1]) if found else None
+        state.account.evaluations = found[-1][0] * 2 if found else 0
+        answers = [_stops(rule, state) for _ in range(2)]
+        _require(answers[0] == answers[1], "it decided differently about equal progress: keep no state")
+
+
+STOPPING_RULES: tuple[Callable[[StoppingRule | type[StoppingRule]], None], ...] = (decides_by_progress,)
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise AssertionError(sentence)
+
+
+def _stops(rule: StoppingRule | type[StoppingRule], state: SearchState) -> list[str | None]:
+    with _tested(ExtensionKind.STOPPING_RULE, rule) as extensions:
+        stops = open_stopping_rule(RunConfig(stopping_rule=_NAME), extensions)
+        return [stops(state, seconds) for seconds in (0.0, 1.0, 3600.0)]
+
+
+@contextmanager
+def _tested(kind: ExtensionKind, value: object) -> Iterator[Extensions]:
+    """Resolves a name to what is tested, guarded as in a run; what breaks the contract fails the rule."""
+    try:
+        yield Extensions({(kind, _NAME): value})
+    except ExtensionError as error:
+        raise AssertionError(str(error).replace(_NAME, own_name(value))) from error
+
+
+def _draw(selection: SelectionMaker, view: ArchiveView, seed: int) -> list[Selected]:
+    rng = np.random.default_rng([seed, len(view)])
+    with _tested(ExtensionKind.SELECTION, selection) as extensions:
+        select = open_selection(_NAME, extensions)
+        return [select(view, rng, SelectionParams()) for _ in range(_DRAWS)]
+
+
+def _fill(archive: ArchiveFactory, problem: Problem, again: int = 0) -> tuple[list[Insertion], Population]:
+    """What became of individuals in a new archive, the last ones of which are offered once more."""
+    with _tested(ExtensionKind.ARCHIVE, archive) as extensions:
+        own = open_archive(problem, ArchiveConfig(kind=_NAME, size=16), 0, extensions)
+        told = [own.add(individual) for individual in _individuals(problem, 60)]
+        told += [own.add(member) for member in list(own.members)[:again]]
+    return told, own.members
+
+
+def _plans(strategy: StrategyFactory, problem: Problem, seed: int) -> list[ProposalPlan]:
+    config, lineage = RunConfig(islands=3), Lineage()
+    islands = [Island(number, problem, config, lineage) for number in range(3)]
+    individuals = list(_individuals(problem, 30))
+    for number, individual in enumerate(individuals):
+        _evaluate(lineage, number, individual, individuals[0])
+        for island in islands if number == 0 else [islands[number % 3]]:
+            island.archive.add(individual)
+    seeds = individuals[:1]
+    with _tested(ExtensionKind.STRATEGY, strategy) as extensions:
+        made = open_strategy(problem, replace(config, strategy=_NAME), seeds, Credit(), extensions)
+        return [made.plan(number, islands, seeds[0], np.random.default_rng([seed, number])) for number in range(1, 20)]
+
+
+def _problems() -> Iterator[Problem]:
+    for width in _WIDTHS:
+        yield Problem(
+            name="tested",
+            seeds=(Program.of({"seed.py": "x = 0"}),),
+            evaluator=EvaluatorSpec(entry="evaluator.py"),
+            objectives=tuple(Objective(name=f"objective_{number}", low=0.0, high=1.0) for number in range(width)),
+            measures=(Measure(name="size", bins=5, low=0.0, high=1.0),),
+        )
+
+
+def _individuals(problem: Problem, count: int) -> Iterator[Individual]:
+    """Individuals of a problem, equal ones and the best and the worst among them."""
+    rng, width = np.random.default_rng(count), len(problem.objectives)
+    for number in range(count):
+        row = tuple(float(value) for value in rng.integers(0, 5, size=width) / 4)
+        yield Individual(
+            candidate_id=candidate_id("run_tested", number, 0),
+            program=Program.of({"seed.py": f"x = {number}"}),
+            evaluation=Evaluation(
+                outcome=Outcome.OK, cases={f"case_{case}": float(rng.integers(2)) for case in range(4)}
+            ),
+            fitness=sum(row) / width,
+            rewards=row,
+            signed_scores=row,
+            measures={"size": float(rng.random())},
+        )
+
+
+def _views() -> Iterator[ArchiveView]:
+    for problem in _problems():
+        for size in _SIZES:
+            members, lineage = Population(len(problem.objectives)), Lineage()
+            individuals = list(_individuals(problem, size))
+            for number, individual in enumerate(individuals):
+                members.add(individual)
+                _evaluate(lineage, number, individual, individuals[0])
+            yield ArchiveView(members, lineage, problem.objective_names, (0.0,) * len(problem.objectives))
+
+
+def _evaluate(lineage: Lineage, number: int, individual: Individual, seed: Individual) -> None:
+    if number:
+        lineage.propose(number, seed.candidate_id)
+    lineage.evaluate(individual.candidate_id, number, individual.fitness, individual.rewards)
+
+
+def _contents(members: Population) -> tuple[list[str], list[list[float]], list[float]]:
+    return [one.candidate_id for one in members], members.rewards.tolist(), members.fitness.tolist()

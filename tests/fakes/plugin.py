@@ -1,0 +1,97 @@
+"""A package with extensions, laid into a folder as an installer does: a module, and a dist-info with entry points."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+NAME, VERSION, MODULE = "evolve-greedy", "1.2", "evolve_greedy"
+ENTRY_POINTS = {
+    "evolve.selections": {"greedy": f"{MODULE}:Greedy"},
+    "evolve.archives": {"newest": f"{MODULE}:Newest"},
+    "evolve.search.strategies": {"hill_climber": f"{MODULE}:HillClimber"},
+    "evolve.search.stopping_rules": {"soon": f"{MODULE}:soon"},
+}
+SOURCE = """\
+from collections import deque
+
+from evolve.archives import Insertion, Status
+from evolve.archives.population import Population
+from evolve.selection import Chosen
+from evolve.search.strategies import Plan
+
+
+class Greedy:
+    def __call__(self, view, rng, knobs):
+        return Chosen(place=view.ranked(0), why={"rank": 0})
+
+
+class Newest:
+    def __init__(self, problem, config, seed):
+        self.members = Population(len(problem.objectives))
+        self.order = deque()
+        self.size = config.size
+
+    def add(self, individual):
+        if individual.candidate_id in self.members:
+            return Insertion(status=Status.DUPLICATE)
+        gone = (self.order.popleft(),) if len(self.members) >= self.size else ()
+        for candidate_id in gone:
+            self.members.remove(candidate_id)
+        self.members.add(individual)
+        self.order.append(individual.candidate_id)
+        return Insertion(status=Status.ADDED, displaced=gone)
+
+
+class HillClimber:
+    def __init__(self, problem, config, seeds, credit):
+        pass
+
+    def plan(self, number, islands, latest, rng):
+        island = islands[number % len(islands)]
+        return Plan(island=island.number, operator="mutate", parent=island.archive.members.best()[0])
+
+
+def soon(progress):
+    return progress.evaluations >= 10
+
+
+class Failing:
+    calls = 0
+
+    def __call__(self, view, rng, knobs):
+        Failing.calls += 1
+        if Failing.calls > 5:
+            raise ValueError("no luck today")
+        return Chosen(place=0)
+"""
+
+
+def install(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    name: str = NAME,
+    source: str = SOURCE,
+    entry_points: Mapping[str, Mapping[str, str]] = ENTRY_POINTS,
+) -> None:
+    """Install the package into a folder of its own, where Python looks from now on."""
+    module, target = name.replace("-", "_"), folder / name
+    information = target / f"{module}-{VERSION}.dist-info"
+    information.mkdir(parents=True)
+    (target / f"{module}.py").write_text(source)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {VERSION}\n")
+    lines = [
+        f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in of.items())
+        for group, of in entry_points.items()
+    ]
+    (information / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(target))
+    monkeypatch.delitem(sys.modules, module, raising=False)
+
+
+def uninstall(monkeypatch: pytest.MonkeyPatch, *, name: str = NAME) -> None:
+    """Python finds the package no longer."""
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if not place.endswith(name)])
+    monkeypatch.delitem(sys.modules, name.replace("-", "_"), raising=False)
