@@ -34,7 +34,7 @@ from tests.browser.installation import installed
 
 FIRST_PAINT_MS, PAGE_KB, REQUEST_MS, FRAME_MS = 1000.0, 150.0, 100.0, 8.0
 ENOUGH_POINTS = 4000
-TABLE, MAP = "programs", "lineage"
+TABLE, MAP = "candidates", "lineage"
 SORTS = ({"order": "age"}, {"order": "fitness"})
 FILTERS: Sequence[Mapping[str, str]] = (
     {"status": "evaluated"},

@@ -53,13 +53,13 @@ CHAT_TEMPLATE = """\
 {{- raise_exception('This policy answers mazes only: the prompt holds no line that begins with "In short: ".') -}}
 {%- endif -%}
 {%- if maze[0] | length != 3 or maze[0][0] not in 'SIDES' or maze[0][2] not in 'SIDES' -%}
-{{- raise_exception('This policy answers mazes of up to LONGESTxLONGEST cells: this one is ' ~ maze[0] ~ '.') -}}
+{{- raise_exception('This policy answers mazes of up to SIDExSIDE cells: this one is ' ~ maze[0] ~ '.') -}}
 {%- endif -%}
 {%- set form = (said.split('\\n# Form of the reply', 1)[1:] | join).split('\\n# ', 1)[0] or said -%}
 {%- set parent = said.split('\\n# The parent program')[1:][-1:] | join -%}
 {%- set fence = parent.split('```') -%}
 {%- set found = namespace(answers=1, steps='', shares='', scores=0) -%}
-{%- for number in range(2, MAXIMUM + 1) -%}
+{%- for number in range(2, ANSWERS + 1) -%}
 {%- if '<route_' ~ number ~ '>' in form -%}{%- set found.answers = number -%}{%- endif -%}
 {%- endfor -%}
 {%- for step in ((fence[1:2] | join).split('\\n', 1)[1:] | join).split()[:maze[1] | int] -%}
@@ -151,8 +151,8 @@ def decode(ids: Sequence[int]) -> str:
 def chat_template() -> str:
     """The chat template of the policies."""
     sides = "".join(map(str, _SIDES))
-    filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "MAXIMUM + 1": str(MAX_ANSWERS + 1)}
-    filled |= {"SIDES": sides, "MAXIMUM": str(MAX_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:MAX_SIDE]}
+    filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "ANSWERS + 1": str(MAX_ANSWERS + 1)}
+    filled |= {"SIDES": sides, "SIDE": str(MAX_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:MAX_SIDE]}
     filled |= {"ROWS": "".join(map(str, range(1, MAX_SIDE + 1)))}
     filled |= {"TAUGHT": str(list(TAUGHT))}
     text = CHAT_TEMPLATE

@@ -16,7 +16,7 @@ from evolve.domains.musique import CitedAnswer
 from evolve.domains.overlap import normalised
 from evolve.domains.questions import TEXT_DOMAINS, question_from_json
 
-MAX_SHOWN = 200
+MAX_SHOWN_CHARACTERS = 200
 MAX_SHOWN = 3
 _LINE = re.compile(r"^[ \t]*(support|answer)[ \t]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 
@@ -140,4 +140,4 @@ def _equal(ours: str, theirs: str) -> bool:
 
 def _cut(text: str) -> str:
     flat = repr(text)
-    return flat if len(flat) <= MAX_SHOWN else f"{flat[:MAX_SHOWN]}..."
+    return flat if len(flat) <= MAX_SHOWN_CHARACTERS else f"{flat[:MAX_SHOWN_CHARACTERS]}..."

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from evolve.selection.selection import Selected, SelectionParams
 from evolve.selection.view import ArchiveView
 
-MAX_TOLD = 8  # cases that an event names
-MAX_TOLD = 40  # characters of each
+MAX_CASES = 8  # cases that an event names
+MAX_NAME = 40  # characters of each
 
 
 def select_lexicase(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
@@ -42,7 +42,7 @@ def _choose(view: ArchiveView, rng: np.random.Generator, order: NDArray[np.int64
         if len(pool) == 1:
             break
     place = int(pool[rng.integers(len(pool))])
-    told = [view.case_names[case][:MAX_TOLD] for case in decisive[:MAX_TOLD]]
+    told = [view.case_names[case][:MAX_NAME] for case in decisive[:MAX_CASES]]
     return Selected(place=place, why={"cases": told, "left": len(pool)})
 
 

@@ -90,7 +90,7 @@ TAGS = {
     "workers": "Who evaluates.",
     "sessions": "People at a browser.",
     "events": "What happens in runs, in pages and as streams.",
-    "programs": "Candidates of runs: sources, lineages, diffs, evaluations.",
+    "candidates": "Candidates of runs: sources, lineages, diffs, evaluations.",
     "proposals": "What policies were asked, and what they wrote.",
     "archives": "What runs keep: islands, fronts, grids, the best.",
     "metrics": "Runs over time and side by side.",

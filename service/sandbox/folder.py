@@ -13,7 +13,7 @@ from service.sandbox import scratch
 from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
-_MAX_COMPILED, _MAX_COMPILED = 256 * 1024, 4 * 1024 * 1024
+_MAX_FILE_BYTES, _MAX_COMPILED_BYTES = 256 * 1024, 4 * 1024 * 1024
 _MAX_COUNTED = 100_000
 _SHIM = Path(__file__).parent / "shim"
 
@@ -75,10 +75,10 @@ class SandboxFolders:
         That is done under no limit, and takes some hundred times the memory of the text: larger files, and those beyond
         a common size, are left to the evaluations that import them, and to their limits.
         """
-        found, left = [], _MAX_COMPILED
+        found, left = [], _MAX_COMPILED_BYTES
         for path in sorted(self.problem.rglob("*.py")):
-            size = path.stat().st_size if path.is_file() else _MAX_COMPILED
-            if size <= min(left, _MAX_COMPILED):
+            size = path.stat().st_size if path.is_file() else _MAX_COMPILED_BYTES
+            if size <= min(left, _MAX_FILE_BYTES):
                 found.append(str(path))
                 left -= size
         return found

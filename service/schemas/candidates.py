@@ -164,7 +164,7 @@ class ProposalUrls(Reply):
     """Where more of a proposal is."""
 
     self: str = Field(description="Path of the proposal")
-    programs: str = Field(description="Path of the candidates that it brought")
+    candidates: str = Field(description="Path of the candidates that it brought")
 
 
 class ChargedTokens(Foreign):

@@ -186,7 +186,7 @@ class RunUrls(Reply):
     self: str = Field(description="Path of the run")
     events: str = Field(description="Path of its events")
     stream: str = Field(description="Path of its events as a stream: ask with `Accept: text/event-stream`")
-    programs: str = Field(description="Path of its candidates")
+    candidates: str = Field(description="Path of its candidates")
 
 
 class Run(Reply):

@@ -206,7 +206,7 @@ class TestOne:
         async with told.client(tenant="other") as client:
             for path in ("", "/source", "/lineage", "/children", "/diff", "/evaluations", "/files/program.py"):
                 assert (await client.get(f"/v1/candidates/{story.id(1)}{path}")).status_code == 404
-            for path in ("programs", "proposals", "proposals/1"):
+            for path in ("candidates", "proposals", "proposals/1"):
                 assert (await client.get(f"/v1/runs/{RUN}/{path}")).status_code == 404
             own = await client.post(f"/v1/candidates/{story.id(1)}/evaluations")
             assert own.status_code == 404

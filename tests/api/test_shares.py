@@ -13,7 +13,7 @@ from tests.api.told import Told, bearer, open_told, small_run
 from tests.contract.story import RUN
 
 OTHER = "run_0190bbbb000000000000000000000002"
-SHOWN_TO_SHARES = frozenset({"runs", "annotations", "archives", "batches", "events", "exports", "metrics", "programs",
+SHOWN_TO_SHARES = frozenset({"runs", "annotations", "archives", "batches", "events", "exports", "metrics", "candidates",
                              "proposals"})  # fmt: skip
 
 

@@ -66,7 +66,7 @@ class HttpBench:
         given |= {
             "settings": ApiSettings(),
             "clock": clock,
-            "seal": self.signer,
+            "signer": self.signer,
             "keys": self.keys,
             "audit": self,
             "limiter": MemoryRateLimiter(50, clock),

@@ -81,10 +81,10 @@ def test_a_run_of_a_service_streams_and_ends_like_one_that_goes_on_here(service:
 
 
 READING = [
-    ["show"], ["best"], ["best", "--weights", "value=1"], ["programs"], ["programs", "--all"], ["lineage"], ["diff"],
+    ["show"], ["best"], ["best", "--weights", "value=1"], ["candidates"], ["candidates", "--all"], ["lineage"], ["diff"],
     ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
     ["compare", "--over", "time", "--by", "strategy", "--at", "0.5,1"], ["show", "--metrics"],
-    ["programs", "--text", "return"], ["programs", "--text", "return", "--all"],
+    ["candidates", "--text", "return"], ["candidates", "--text", "return", "--all"],
     ["vote"], ["vote", "--rule", "best_of_majority", "--min-share", "0.01"],
 ]  # fmt: skip
 
@@ -103,7 +103,7 @@ def test_results_of_a_service_are_those_of_its_database(
 def test_tables_of_a_service_are_those_of_its_database(service: Service, remote: Remote, ended: str) -> None:
     here = service.evolve.call("runs", "--db", service.evolve.url)
     assert _without_ages(remote.call("runs")) == _without_ages(here)
-    for words in (["show", ended], ["programs", ended], ["lineage", ended], ["diff", ended]):
+    for words in (["show", ended], ["candidates", ended], ["lineage", ended], ["diff", ended]):
         assert remote.call(*words) == service.evolve.call(*words, "--db", service.evolve.url)
     best = remote.json("best", ended)["candidate_id"]
     for words in (["show", best, "--source"], ["show", best[:12], "--prompt", "--json"]):

@@ -36,7 +36,7 @@ from service.schemas.candidates import (
     SourceFile,
 )
 
-router = APIRouter(prefix="/v1", tags=["programs"])
+router = APIRouter(prefix="/v1", tags=["candidates"])
 
 NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"
@@ -117,7 +117,7 @@ def list_candidates(
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    about = {"list": "programs", "run": run.id, "only": only, "order": order, "text": text}
+    about = {"list": "candidates", "run": run.id, "only": only, "order": order, "text": text}
     paging = Paging(parts.signer, cursor, limit, about)
     if text:
         if Scope.PROGRAMS_READ not in caller.scopes:

@@ -112,7 +112,7 @@ def _facts(proposal: ProposalRecord) -> dict[str, Any]:
     )  # fmt: skip
     run = f"/v1/runs/{proposal.run_id}"
     urls = ProposalUrls(
-        self=f"{run}/proposals/{proposal.number}", programs=f"{run}/candidates?number={proposal.number}"
+        self=f"{run}/proposals/{proposal.number}", candidates=f"{run}/candidates?number={proposal.number}"
     )
     charges = [Charge.model_validate(charge) for charge in proposal.charges]
     return {**{name: getattr(proposal, name) for name in names}, "charges": charges, "urls": urls}

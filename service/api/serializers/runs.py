@@ -71,7 +71,7 @@ def shown(run: RunRecord, caller: Caller) -> Run:
             self=base,
             events=f"{base}/events",
             stream=f"{base}/events",
-            programs=f"{base}/candidates",
+            candidates=f"{base}/candidates",
         ),
     )
 

@@ -144,7 +144,7 @@ def stopping(orders: RunOrders, desired: str) -> Notes:
     return Notes(react=react)
 
 
-@pytest.mark.parametrize(("wish", "state"), [("leave", "running"), ("pause", "paused")])
+@pytest.mark.parametrize(("desired", "state"), [("leave", "running"), ("pause", "paused")])
 def test_a_run_that_is_stopped_meanwhile_goes_on_with_what_is_left(
     log: SqlRunLog, database: Database, desired: str, state: str
 ) -> None:

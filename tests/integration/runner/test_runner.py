@@ -286,7 +286,7 @@ def test_a_run_that_was_deleted_is_let_go_of(place: Place) -> None:
     assert [record.id for record in place.reader.runs()] == [TWO]
 
 
-@pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
+@pytest.mark.parametrize(("desired", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
 def test_a_queued_run_is_settled_without_being_opened(place: Place, desired: str, state: str) -> None:
     place.create(ONE)
     place.intents.want(ONE, desired, "ada")
@@ -295,7 +295,7 @@ def test_a_queued_run_is_settled_without_being_opened(place: Place, desired: str
     assert place.last(ONE) == {"by": "ada"}
 
 
-@pytest.mark.parametrize(("wish", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
+@pytest.mark.parametrize(("desired", "state"), [(PAUSED, "paused"), (CANCELLED, "cancelled")])
 @pytest.mark.parametrize("hangs", ["opening", "policy"])
 def test_what_is_wanted_reaches_a_run_whatever_it_waits_for(place: Place, desired: str, state: str, hangs: str) -> None:
     place.create(ONE)

@@ -51,7 +51,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize(("most", "expected"), [(0, [1, 3, 2]), (2, [1, 2, 2])])
+@pytest.mark.parametrize(("maximum", "expected"), [(0, [1, 3, 2]), (2, [1, 2, 2])])
 async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
     maximum: int, expected: list[int]
 ) -> None:

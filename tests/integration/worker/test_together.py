@@ -97,7 +97,7 @@ async def test_a_worker_lives_on_when_a_sign_of_life_breaks(
     async def listed() -> bool:
         return bool(await bench.workers().workers())
 
-    monkeypatch.setattr(MemoryEvaluationLeases, "beat", broken_once)
+    monkeypatch.setattr(MemoryEvaluationLeases, "heartbeat", broken_once)
     process = Process(leases)
     running = asyncio.create_task(process.run())
     await until(listed)

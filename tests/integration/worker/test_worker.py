@@ -264,7 +264,7 @@ class Shaky(MemoryEvaluationLeases):
         return await super().complete(lease, evaluation)
 
     async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
-        self._fail("beat")
+        self._fail("heartbeat")
         return await super().heartbeat(heartbeat)
 
     def _fail(self, what: str) -> None:

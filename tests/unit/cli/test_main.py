@@ -99,7 +99,7 @@ def test_no_command_shows_the_help_and_is_a_usage_error(evolve: Evolve, words: t
 
 
 COMMANDS = [
-    ("run",), ("runs",), ("show",), ("best",), ("programs",), ("lineage",), ("diff",), ("export",), ("doctor",),
+    ("run",), ("runs",), ("show",), ("best",), ("candidates",), ("lineage",), ("diff",), ("export",), ("doctor",),
     ("problem", "check"), ("problem", "init"), ("db", "upgrade"), ("db", "check"),
 ]  # fmt: skip
 

@@ -79,7 +79,7 @@ def asked(chances: Sequence[float], gains: float, proposals: int, seed: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("chances", "least"), [([0.05, 0.0], 0.8), ([0.05, 0.0, 0.0, 0.0], 0.6), ([0.2, 0.0, 0.0, 0.0], 0.8)]
+    ("chances", "minimum"), [([0.05, 0.0], 0.8), ([0.05, 0.0, 0.0, 0.0], 0.6), ([0.2, 0.0, 0.0, 0.0], 0.8)]
 )
 def test_an_arm_that_alone_finds_something_is_asked_for_most(chances: Sequence[float], minimum: float) -> None:
     """UCB1 with the bonus for rewards across [0, 1] asked for it with 58 % and 25 % of 1,000 proposals."""

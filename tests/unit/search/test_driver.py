@@ -154,7 +154,7 @@ async def test_a_policy_that_is_away_is_waited_for_and_the_run_says_so() -> None
     waits = [
         (event.kind, event.payload["reason"])
         for event in result.events
-        if "going" in event.kind or "wait" in event.kind
+        if event.kind in (EventKind.RUN_WAITING, EventKind.RUN_UNBLOCKED)
     ]
     assert waits == [(EventKind.RUN_WAITING, "away for lunch"), (EventKind.RUN_UNBLOCKED, "")]
     assert result.reason == "evaluations"

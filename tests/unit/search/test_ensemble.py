@@ -73,7 +73,7 @@ def test_where_all_are_away_none_is_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("askings", "said"),
+    ("policy_requests", "said"),
     [
         ([], "needs a policy"),
         ([PolicyRequest(policy="a"), PolicyRequest(policy="a")], "two policies of the run are called a"),

@@ -73,7 +73,7 @@ def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
     assert said.endswith("and novelty.min_distance asks for 0.2")
 
 
-@pytest.mark.parametrize(("kind", "least"), [("none", 0.9), ("tokens", 0.0), ("tokens", 0.01)])
+@pytest.mark.parametrize(("kind", "minimum"), [("none", 0.9), ("tokens", 0.0), ("tokens", 0.01)])
 def test_a_program_that_is_far_enough_meets_no_objection(kind: str, minimum: float) -> None:
     text = numbered(20)
     assert not similarity(kind, minimum).objection(one(text + "z = 1\n"), 0, [member("cnd_1", text)])

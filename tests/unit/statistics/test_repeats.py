@@ -50,7 +50,7 @@ def test_one_that_is_far_below_the_bar_is_spared_most_repeats_and_one_above_none
     assert np.mean([count == 10 for count in above]) > 0.99
 
 
-@pytest.mark.parametrize(("least", "confidence"), [(1, 0.95), (11, 0.95), (-1, 0.95), (3, 1.0), (3, 0.4)])
+@pytest.mark.parametrize(("minimum", "confidence"), [(1, 0.95), (11, 0.95), (-1, 0.95), (3, 1.0), (3, 0.4)])
 def test_a_race_that_cannot_be_run_is_refused(minimum: int, confidence: float) -> None:
     with pytest.raises(ProblemError, match="evaluator: repeats_"):
         spec(minimum=minimum, confidence=confidence)
