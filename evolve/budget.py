@@ -153,7 +153,7 @@ def paced(remaining: int, outstanding: int, call: int, minimum: int = 1) -> int:
         remaining: answers the run will still get, those asked for among them.
         outstanding: answers asked for that have not come yet.
         call: answers of a full call.
-        least: answers that may always be outstanding.
+        minimum: answers that may always be outstanding.
     """
     share = max(math.ceil(remaining / SHARE_IN_FLIGHT), minimum, 1)
     gap = share - outstanding

@@ -192,7 +192,13 @@ class ApiSettings(BaseModel):
         default=600.0, gt=0, le=86400, description="How long the body of a request may take to arrive, in seconds"
     )
     unaudited: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
-        default=("lease_evaluation", "renew_evaluation", "complete_evaluation", "release_evaluation", "beat_worker"),
+        default=(
+            "lease_evaluation",
+            "renew_evaluation",
+            "complete_evaluation",
+            "release_evaluation",
+            "heartbeat_worker",
+        ),
         description="Operations that leave no line in the audit log: those of workers",
     )
 

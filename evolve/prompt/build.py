@@ -303,7 +303,7 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
         space: what is left of it.
         template: of the part, with the placeholder of its own name.
         said: the words.
-        most: bytes of them.
+        maximum: bytes of them.
     """
     text = inert(said.strip())
     size = len(text.encode())

@@ -1,4 +1,4 @@
-"""Flight: what is under way in the world, proposals at the policies and candidates at the evaluator."""
+"""Dispatcher: what is under way in the world, proposals at the policies and candidates at the evaluator."""
 
 import asyncio
 import contextlib

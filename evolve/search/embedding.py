@@ -44,7 +44,7 @@ class Embedding:
 
     Args:
         embedder: who is asked.
-        admission: who is handed the vectors.
+        answer_filter: who is handed the vectors.
         wake: called when `denied` has changed.
 
     Attributes:

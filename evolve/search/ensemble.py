@@ -77,9 +77,9 @@ class Ensemble:
         currency: that of their prices together; empty: they cost nothing; None: what they cost is not known.
 
     Args:
-        askings: how each is asked.
+        policy_requests: how each is asked.
         config: of the run.
-        earnings: what they bring and cost, kept up by whoever folds the events.
+        policy_credit: what they bring and cost, kept up by whoever folds the events.
 
     Raises:
         ConfigurationError: there is none, two have one name, or their prices are in different currencies.

@@ -143,7 +143,7 @@ async def examine(
         due: in order.
         programs: by candidate.
         evaluator: scores them.
-        most: how many at once; 0: as many as the evaluator has slots.
+        maximum: how many at once; 0: as many as the evaluator has slots.
     """
     slots = evaluator.slots or 1
     gate = asyncio.Semaphore(min(maximum or slots, slots))

@@ -1,4 +1,4 @@
-"""Lane: the calls of one policy, those under way and those on their way to it, and whether it can be asked."""
+"""Policy queue: the calls of one policy, those under way and those on their way to it, and whether it can be asked."""
 
 import asyncio
 from collections import deque

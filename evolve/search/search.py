@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from evolve import payloads
 from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, room
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
@@ -13,16 +14,6 @@ from evolve.events import Event, EventKind
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
 from evolve.money import Money
-from evolve.payloads import (
-    describe_candidate,
-    describe_completion,
-    describe_failure,
-    describe_outcome,
-    describe_proposal,
-    describe_rejection,
-    edges,
-    rebuild_proposal,
-)
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
@@ -77,11 +68,11 @@ class Search:
     logged, and a replay of those before it goes on from there.
 
     Args:
-        askings: how each of its policies is asked.
+        asked: how each of its policies is asked.
         extensions: resolves the names of its configuration.
 
     Attributes:
-        admission: is handed the embeddings of programs, where they are compared by them.
+        answer_filter: is handed the embeddings of programs, where they are compared by them.
 
     Raises:
         ConfigurationError: its policies do not go together, its budget cannot be held, or an extension is missing.
@@ -93,15 +84,13 @@ class Search:
         run_id: str,
         problem: Problem,
         config: RunConfig,
-        *policy_requests: PolicyRequest,
+        *asked: PolicyRequest,
         extensions: Extensions | None = None,
     ) -> None:
-        self.run_id = run_id
-        self.problem = problem
-        self.config = config
+        self.run_id, self.problem, self.config = run_id, problem, config
         extensions = extensions or Extensions()
         self.state = SearchState(problem, config, extensions)
-        self._ensemble = Ensemble(policy_requests, config, self.state.trials.policy_credit)
+        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit)
         check_money(config.budget, self._ensemble.currency)
         strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)
@@ -138,7 +127,7 @@ class Search:
         proposal = self._proposer.propose(number, drawn, limit)
         if proposal is None:
             return SearchStep()
-        event = Event(kind=EventKind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
+        event = Event(kind=EventKind.PROPOSAL_CREATED, payload=payloads.describe_proposal(proposal), subject=proposal)
         self.state.apply(event)
         return SearchStep(events=(event,), proposals=(proposal,))
 
@@ -155,14 +144,14 @@ class Search:
         if position is None or position in entry.taken:
             return SearchStep()
         events = EventRecorder(self.state)
-        parents = edges(proposal, answer.shown)
+        parents = payloads.edges(proposal, answer.shown)
         try:
             child = self.answer_filter.child(proposal, answer)
             made = self._candidate(number, position, proposal.island, child.program, parents)
             candidate = replace(made, recovered=child.recovered)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
-            payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
+            payload = payloads.describe_rejection(self.run_id, proposal, position, parents, str(error))
             events.add(EventKind.CANDIDATE_REJECTED, payload)
             return SearchStep(events=events.taken())
         admitted = self._admit(candidate, events)
@@ -174,7 +163,7 @@ class Search:
         if entry is None:
             return SearchStep()
         events = EventRecorder(self.state)
-        payload = describe_completion(number, len(entry.taken), completed, entry.recovered)
+        payload = payloads.describe_completion(number, len(entry.taken), completed, entry.recovered)
         events.add(EventKind.PROPOSAL_ANSWERED, payload, completed)
         return SearchStep(events=events.taken())
 
@@ -186,11 +175,11 @@ class Search:
             reason: why.
             cut: what was written of it, and what that took.
         """
-        return self._fail(number, describe_failure(number, reason, cut), cut)
+        return self._fail(number, payloads.describe_failure(number, reason, cut), cut)
 
     def forgo(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
-        return self._fail(number, {**describe_failure(number, reason, cut), "away": True}, cut)
+        return self._fail(number, {**payloads.describe_failure(number, reason, cut), "away": True}, cut)
 
     def _fail(self, number: int, payload: Mapping[str, object], cut: CompletedReply | None) -> SearchStep:
         if number not in self.state.open:
@@ -206,7 +195,7 @@ class Search:
             return SearchStep()
         individual = self._scorer.individual(waiting, evaluation)
         events = EventRecorder(self.state)
-        events.add(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        events.add(EventKind.CANDIDATE_EVALUATED, payloads.describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
             for island in homes:
@@ -296,7 +285,7 @@ class Search:
             individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
         )
         for entry in self.state.open.values():
-            entry.proposal = rebuild_proposal(entry.payload, loaded)
+            entry.proposal = payloads.rebuild_proposal(entry.payload, loaded)
         proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
         owed = [self.state.pending[candidate.id] for candidate in pending]
         return ResumedWork(proposals=tuple(proposals), candidates=tuple(owed))
@@ -350,7 +339,7 @@ class Search:
 
     def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:
         first = self.state.seen.get(candidate.fingerprint)
-        events.add(EventKind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        events.add(EventKind.CANDIDATE_CREATED, payloads.describe_candidate(candidate), candidate)
         if first is None:
             return (candidate,)
         events.add(EventKind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})

@@ -54,7 +54,7 @@ def open_stopping_rule(config: RunConfig, extensions: Extensions) -> Stops:
     """
     if not config.stopping_rule:
         return _never
-    return _Guarded(*extensions.resolve(ExtensionKind.STOPPING_RULE, config.stopping_rule))
+    return _GuardedRule(*extensions.resolve(ExtensionKind.STOPPING_RULE, config.stopping_rule))
 
 
 def progress_of(state: SearchState, seconds: float) -> Progress:
@@ -76,7 +76,7 @@ def _never(state: SearchState, seconds: float) -> None:
     del state, seconds
 
 
-class _Guarded:
+class _GuardedRule:
     def __init__(self, extension: Extension, found: object) -> None:
         self._extension = extension
         with guarded(extension, "could not be made"):

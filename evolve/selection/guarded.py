@@ -54,7 +54,7 @@ class GuardedSelection:
         with guarded(self._extension):
             chosen = self._select(view, rng, params)
         if not isinstance(chosen, Selected):
-            raise self._broken(f"it returned a value of type {type(chosen).__name__}, not a Chosen")
+            raise self._broken(f"it returned a value of type {type(chosen).__name__}, not a Selected")
         try:
             place = operator.index(chosen.place)
             weights = tuple(float(weight) for weight in chosen.weights)

@@ -39,7 +39,7 @@ class OpenConnections:
 
     Args:
         each: how many one caller may have.
-        most: how many there may be in all.
+        maximum: how many there may be in all.
         ask_seconds: how often it is asked whether a caller is known still, for all answers of the caller together.
     """
 

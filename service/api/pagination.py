@@ -25,7 +25,7 @@ class Paging:
     """Where a list goes on.
 
     Args:
-        seal: signs cursors.
+        signer: signs cursors.
         cursor: as the caller gave it.
         limit: as the caller gave it.
         about: what was asked for: a cursor goes on with the same question only.

@@ -73,7 +73,7 @@ class EventStream(Response):
 
     Args:
         chunks: what is sent; it is closed at the end, however that comes about.
-        admission: None: it has a place, and may go on.
+        permit: None: it has a place, and may go on.
         read_seconds: how long a reader may take to make room for the next chunk.
     """
 

@@ -111,13 +111,11 @@ def run(
     order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
     plan = _plan(replace(order, labels=named(name, labels or {})), loaded, extensions)
     _check_critic(critic, plan, own)
-    called = _CallerFunctions(
-        evaluate=None if sandbox else evaluate, policies=own, critic=critic, extensions=extensions
-    )
+    called = _CallerFunctions(None if sandbox else evaluate, own, critic, extensions)
     return _sit(partial(_NotebookSession, plan, order, called, on_event, progress=progress), plan, {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _CallerFunctions:
     """What of the caller's own a run calls: who scores, answers and reviews, and how it searches."""
 

@@ -65,11 +65,11 @@ class _Objects:
     def _strategy(self, value: Any) -> Any:
         if callable(value):
             return self._name(STRATEGY, value)
-        return self._name(STRATEGY, _Made(value)) if hasattr(value, "plan") else value
+        return self._name(STRATEGY, _CallerExtensions(value)) if hasattr(value, "plan") else value
 
     def _name(self, kind: ExtensionKind, value: object) -> str:
         """The name that stands for an object, the same for an equal call; a second one of a class has a number."""
-        plain = own_name(value.made if isinstance(value, _Made) else value)
+        plain = own_name(value.made if isinstance(value, _CallerExtensions) else value)
         if not is_reference(plain):
             plain = ":".join(re.sub(r"\W", "_", part, flags=re.ASCII) for part in f"own_{plain}".split(":", 1))
         name, number = plain, 1
@@ -80,7 +80,7 @@ class _Objects:
         return name
 
 
-class _Made:
+class _CallerExtensions:
     """Hands out an object that was made already where one is to be made."""
 
     def __init__(self, made: object) -> None:

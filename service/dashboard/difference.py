@@ -66,7 +66,7 @@ def differences(
     Args:
         changes: of the API.
         texts: of the files after the changes, by path; of those that are not here no folded stretch is filled.
-        most: lines in all.
+        maximum: lines in all.
     """
     found = []
     for change in changes:
@@ -81,7 +81,7 @@ def difference(change: FileChange, text: str | None = None, maximum: int = MAX_L
     Args:
         change: with its unified diff.
         text: of the file after the change, from which folded stretches are filled; None: they are left out.
-        most: lines beside the folded ones.
+        maximum: lines beside the folded ones.
     """
     stretches, left_out = None, 0
     if change.diff is not None:

@@ -19,7 +19,7 @@ def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Vot
     Args:
         connection: in a transaction.
         run_id: whole.
-        most: answers at most by each of votes, weight and fitness, so that no rule's first places are missing.
+        maximum: answers at most by each of votes, weight and fitness, so that no rule's first places are missing.
     """
     found = _placed(_counted(_cast(run_id)))
     query = select(*found.c).where(or_(*(found.c[place] <= maximum for place in _PLACES)))

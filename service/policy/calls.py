@@ -24,7 +24,7 @@ class Calls:
 
     Args:
         breaker: leaves a failing server alone.
-        pressure: counts the calls under way.
+        server_load: counts the calls under way.
         monotonic: seconds that never go back.
     """
 

@@ -56,7 +56,7 @@ class ConcurrencyController:
         Args:
             load: what it says.
             now: our calls under way.
-            most: the most of them since the last time.
+            maximum: the most of them since the last time.
         """
         self._told = True
         spare = max(MIN_SPARE, load.running / SPARE)

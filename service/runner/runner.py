@@ -89,7 +89,7 @@ class Runner:
     Args:
         jobs: makes what they are driven with.
         owner: who holds their leases.
-        most: runs that it drives at once.
+        maximum: runs that it drives at once.
         watch: hears what each run commits.
     """
 

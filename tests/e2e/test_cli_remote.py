@@ -81,8 +81,8 @@ def test_a_run_of_a_service_streams_and_ends_like_one_that_goes_on_here(service:
 
 
 READING = [
-    ["show"], ["best"], ["best", "--weights", "value=1"], ["candidates"], ["candidates", "--all"], ["lineage"], ["diff"],
-    ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
+    ["show"], ["best"], ["best", "--weights", "value=1"], ["candidates"], ["candidates", "--all"], ["lineage"],
+    ["diff"], ["export"], ["compare"], ["watch", "--after", "90"], ["export", "--format", "csv"],
     ["compare", "--over", "time", "--by", "strategy", "--at", "0.5,1"], ["show", "--metrics"],
     ["candidates", "--text", "return"], ["candidates", "--text", "return", "--all"],
     ["vote"], ["vote", "--rule", "best_of_majority", "--min-share", "0.01"],

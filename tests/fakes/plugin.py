@@ -18,13 +18,13 @@ from collections import deque
 
 from evolve.archives import Insertion, Status
 from evolve.archives.population import Population
-from evolve.selection import Chosen
-from evolve.search.strategies import Plan
+from evolve.selection import Selected
+from evolve.search.strategies import ProposalPlan
 
 
 class Greedy:
     def __call__(self, view, rng, knobs):
-        return Chosen(place=view.ranked(0), why={"rank": 0})
+        return Selected(place=view.ranked(0), why={"rank": 0})
 
 
 class Newest:
@@ -50,7 +50,7 @@ class HillClimber:
 
     def plan(self, number, islands, latest, rng):
         island = islands[number % len(islands)]
-        return Plan(island=island.number, operator="mutate", parent=island.archive.members.best()[0])
+        return ProposalPlan(island=island.number, operator="mutate", parent=island.archive.members.best()[0])
 
 
 def soon(progress):
@@ -64,7 +64,7 @@ class Failing:
         Failing.calls += 1
         if Failing.calls > 5:
             raise ValueError("no luck today")
-        return Chosen(place=0)
+        return Selected(place=0)
 """
 
 

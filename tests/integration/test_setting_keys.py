@@ -246,7 +246,7 @@ async def test_a_setting_changes_what_it_is_for(home: Path, monkeypatch: pytest.
     ("value", "named", "nearest"),
     [
         ("create_keys", "'create_keys'", "create_key"),
-        ('["worker_heartbeat", "pause-run"]', "'pause-run'", "pause_run"),
+        ('["heartbeat_worker", "pause-run"]', "'pause-run'", "pause_run"),
         ("create_key\x1b", "'create_key\\x1b'", "create_key"),
     ],
 )

@@ -11,7 +11,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class MethodComparison:
     """Two methods on a figure; `ahead` is how far the first lies above the second, None where it was not measured."""
 
     ahead: Difference | None
@@ -41,7 +41,7 @@ def signed(estimate: Estimate | None) -> str:
     return f"**{estimate.signed}**" if apart else estimate.signed
 
 
-def conclusions(comparisons: Sequence[Comparison]) -> list[str]:
+def conclusions(comparisons: Sequence[MethodComparison]) -> list[str]:
     """A sentence about each of several differences, whichever way they came out.
 
     Their p-values are adjusted together by Holm's method, so that the chance of any false finding among them stays
@@ -56,7 +56,7 @@ def conclusions(comparisons: Sequence[Comparison]) -> list[str]:
     ]
 
 
-def _conclusion(compared: Comparison, ahead: Difference, p_value: float) -> str:
+def _conclusion(compared: MethodComparison, ahead: Difference, p_value: float) -> str:
     one, other, figure = compared.one, compared.other, compared.figure
     seen = f"(difference {ahead.signed}, p = {p_value:.3f})"
     if p_value >= 1 - COVERED:

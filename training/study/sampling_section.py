@@ -5,7 +5,7 @@ from collections.abc import Callable
 from training.study.bootstrap import mean
 from training.study.findings import Findings, estimate, lead
 from training.study.gather import AT_ONE, LABELS, Compared
-from training.study.markdown import NOTHING, Comparison, cell, conclusions, paragraphs, signed, table
+from training.study.markdown import NOTHING, MethodComparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import BASE, CHOSEN_ON, GRPO, HARD, KINDS, OTHERS, PLAIN, VPO, name_of
 
 FIGURES = {
@@ -68,7 +68,7 @@ def _condition(found: Findings, kind: str, label: str) -> str:
         " ".join(
             conclusions(
                 [
-                    Comparison(
+                    MethodComparison(
                         ahead=lead(compared, VPO, other, f"{figure}@{maximum}"),
                         one=name_of(VPO),
                         other=name_of(other),
@@ -199,7 +199,7 @@ def caveat_of_the_baseline(found: Findings, baseline: str) -> str:
     """VPO against a method that rewards the best of several answers too."""
     said = conclusions(
         [
-            Comparison(
+            MethodComparison(
                 ahead=lead(found.sampled[kind, label], VPO, baseline, figure),
                 one=name_of(VPO),
                 other=name_of(baseline),

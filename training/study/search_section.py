@@ -8,7 +8,7 @@ from training.study.bootstrap import mean
 from training.study.campaign import best_temperature
 from training.study.findings import Findings, estimate, gain, lead
 from training.study.gather import AT_ONE, OWN
-from training.study.markdown import NOTHING, Comparison, cell, conclusions, paragraphs, signed, table
+from training.study.markdown import NOTHING, MethodComparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import (
     CHOSEN_ON,
     GRPO,
@@ -123,7 +123,7 @@ def _sentences(found: Findings, label: str) -> str:
     compared, last = found.searched[ISLANDS, label], found.last
     said = conclusions(
         [
-            Comparison(
+            MethodComparison(
                 ahead=lead(compared, VPO, other, f"solved@{last}"),
                 one=name_of(VPO),
                 other=name_of(other),

@@ -145,8 +145,8 @@ async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Re
     return Response(found.content, media_type="application/gzip", headers=headers)
 
 
-@router.post("/workers/{worker_id}/heartbeat", response_model=WorkerOrders, operation_id="worker_heartbeat")
-async def worker_heartbeat(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
+@router.post("/workers/{worker_id}/heartbeat", response_model=WorkerOrders, operation_id="heartbeat_worker")
+async def heartbeat_worker(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
     """Say that a worker lives, and hear whether it shall drain; who is silent is taken for dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
     said["tasks"] = tuple(TaskInHand(**task.model_dump()) for task in body.tasks)

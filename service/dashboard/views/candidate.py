@@ -175,7 +175,7 @@ async def compare(
         candidate: what is looked at.
         source: its text, which fills what is folded; None: that stays empty.
         against: id of the other.
-        most: lines that are shown.
+        maximum: lines that are shown.
     """
     try:
         diff = await api.send(calls.get_diff(candidate.id, against))

@@ -15,7 +15,7 @@ from service.client import Call, calls
 # Workers lease by a client of their own, and browsers have sessions.
 ELSEWHERE = {
     "lease_evaluation", "renew_evaluation", "complete_evaluation", "release_evaluation", "get_bundle",
-    "worker_heartbeat", "leave_worker",
+    "heartbeat_worker", "leave_worker",
     "log_in_once", "create_session", "delete_session",
 }  # fmt: skip
 

@@ -263,7 +263,7 @@ def test_a_run_without_success_has_no_best(evolve: Evolve, home: Path, weights: 
     record_run(url, packing_problem(), [], seed_scores=None, reason="error")
     said = evolve("best", "last", *weights, "--db", url)
     assert said.code == 3
-    assert "programs --all" in said.err
+    assert "candidates --all" in said.err
 
 
 def test_programs_lists_the_best_or_all(evolve: Evolve, packing: str) -> None:

@@ -13,7 +13,7 @@ from training.study.campaign import SettingsScore
 from training.study.contenders import Contender
 from training.study.findings import Findings
 from training.study.gather import AT_ONE, LABELS, Compared, PlainFigures
-from training.study.markdown import Comparison, conclusions
+from training.study.markdown import MethodComparison, conclusions
 from training.study.plan import BASE, CHAIN, GRPO, KINDS, QUICK, STRATEGIES, TRIED, VPO
 from training.study.report import report
 from training.study.results import MethodTable
@@ -139,7 +139,7 @@ def test_words_follow_the_numbers() -> None:
 def compared(*p_values: float | None) -> list[str]:
     """Conclusions on differences of 0.1 with these p-values, as the first two words behind the method's name."""
     comparisons = [
-        Comparison(
+        MethodComparison(
             ahead=None if p is None else Difference(value=0.1, low=0.01, high=0.2, p_value=p),
             one="VPO",
             other="GRPO",
