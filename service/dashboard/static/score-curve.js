@@ -1,5 +1,5 @@
-// <score-curve data-src data-run>: best so far, each candidate as a mark of its island, failures in a gutter, and events
-// of the run.
+// <score-curve data-src data-run>: best so far, each candidate as a mark of its island, failures in a gutter,
+// and events of the run.
 // @ts-check
 import { storeOf } from "./columns.js";
 import { colour, entry, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
