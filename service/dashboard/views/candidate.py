@@ -57,7 +57,7 @@ async def show_candidate(
 ) -> Response:
     """Show a candidate."""
     candidate = await api.send(calls.get_candidate(candidate_id))
-    return await render_program(
+    return await render_candidate(
         request, api, candidate, against=against.strip(), view=view, children=children, wanted=wanted
     )
 
@@ -87,7 +87,7 @@ async def evaluate_again(candidate_id: CandidateId, api: Api) -> Response:
     return go_to(f"/candidates/{taken.candidate_id}?wanted={len(attempts.items)}#attempts")
 
 
-async def render_program(
+async def render_candidate(
     request: Request,
     api: AsyncClient,
     candidate: Candidate,

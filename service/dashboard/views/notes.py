@@ -9,7 +9,7 @@ from service.client import AsyncClient, calls
 from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.session import Api, FormDep
-from service.dashboard.views.candidate import CandidateId, render_program
+from service.dashboard.views.candidate import CandidateId, render_candidate
 from service.errors import UsageError
 from service.schemas.annotations import NoteCreate, NotePatch
 from service.schemas.candidates import Candidate
@@ -55,7 +55,7 @@ async def remove_note(candidate_id: CandidateId, note_id: NoteId, api: Api) -> R
 async def _again(
     request: Request, api: AsyncClient, candidate: Candidate, complaint: str, typed: str, edited: str = ""
 ) -> Response:
-    return await render_program(request, api, candidate, status=422, complaint=complaint, typed=typed, edited=edited)
+    return await render_candidate(request, api, candidate, status=422, complaint=complaint, typed=typed, edited=edited)
 
 
 def _back(candidate: Candidate) -> Response:

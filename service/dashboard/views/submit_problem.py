@@ -121,7 +121,7 @@ def _written(form: FormData) -> dict[str, str]:
         for place, words, text in (
             ("name", "give the problem a name", form.get("name", "")),
             ("entry", "name the function that is called", form.get("entry", "")),
-            ("program_text", "write the candidate to start from", form.get("program_text", "")),
+            ("program_text", "write the program to start from", form.get("program_text", "")),
             ("evaluator_text", "write the function score(outputs, candidate)", form.get("evaluator_text", "")),
         )
         if not text.strip()
