@@ -41,7 +41,7 @@ def test_kinds_islands_and_programs_narrow_it_down(page: Page, service: Service,
     page.wait_for_url("**/events?kind=best.improved*")
     assert sequences(page) == [event["sequence"] for event in told]
     best = told[-1]["candidate_id"]
-    page.get_by_label("Candidate").fill(best[-8:])
+    page.get_by_label("Candidate", exact=True).fill(best[-8:])
     page.get_by_role("button", name="Show").click()
     page.wait_for_url(f"**candidate={best[-8:]}*")
     assert sequences(page) == [event["sequence"] for event in told if event["candidate_id"] == best]
