@@ -217,7 +217,7 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
             "evaluated",
             f"{formatting.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
-        ("beside", f"{formatting.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        ("skipped", f"{formatting.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
         *failure_rows(outcome.failures),
         *outcome.completions,
         ("policies", _names(run)),
