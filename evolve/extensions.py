@@ -35,6 +35,7 @@ class ExtensionKind(StrEnum):
     SELECTION = "selection"
     ARCHIVE = "archive"
     STRATEGY = "strategy"
+    OPERATOR = "operator"
     STOPPING_RULE = "stopping rule"
 
     @property
@@ -46,8 +47,9 @@ class ExtensionKind(StrEnum):
 _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.SELECTION: "evolve.selections",
     ExtensionKind.ARCHIVE: "evolve.archives",
-    ExtensionKind.STRATEGY: "evolve.search.strategies",
-    ExtensionKind.STOPPING_RULE: "evolve.search.stopping_rules",
+    ExtensionKind.STRATEGY: "evolve.strategies",
+    ExtensionKind.OPERATOR: "evolve.operators",
+    ExtensionKind.STOPPING_RULE: "evolve.stopping_rules",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -79,6 +81,12 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "islands": "evolve.search.strategies:open_islands",
         "best_of_n": "evolve.search.strategies:open_best_of_n",
         "sequential": "evolve.search.strategies:open_sequential",
+    },
+    ExtensionKind.OPERATOR: {
+        "mutate": "evolve.credit.operators:MUTATION",
+        "crossover": "evolve.credit.operators:RECOMBINATION",
+        "repair": "evolve.credit.operators:MUTATION",
+        "simplify": "evolve.credit.operators:MUTATION",
     },
     ExtensionKind.STOPPING_RULE: {},  # the limits of the budget are not rules of their own
 }

@@ -69,6 +69,7 @@ class Proposal:
             `island`, `operator`, `policy` and `second_parent` as a mapping each, where there was one.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
         form: how the policy is asked to write; None: in its own way.
+        request: what an operator of the user's own asks for, with `$count` for how many; empty: the built-in words.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
     """
@@ -91,6 +92,7 @@ class Proposal:
     samples: int = 1
     limit: int = 1
     form: ReplyForm | None = None
+    request: str = ""
     review: str = ""
     rejections: tuple[tuple[str, int], ...] = ()
 

@@ -21,7 +21,7 @@ import numpy as np
 from evolve.archives import ArchiveFactory, Insertion, Status, open_archive
 from evolve.archives.population import Population
 from evolve.configuration import ArchiveConfig, RunConfig
-from evolve.credit.operators import Credit
+from evolve.credit.operators import Credit, Operator, open_operator
 from evolve.errors import ExtensionError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.extensions import ExtensionKind, Extensions, own_name
@@ -128,6 +128,15 @@ def decides_by_progress(rule: StoppingRule | type[StoppingRule]) -> None:
         answers = [_stops(rule, state) for _ in range(2)]
         _require(answers[0] == answers[1], "it decided differently about equal progress: keep no state")
 
+
+def asks_for_programs(operator: Operator | Callable[[], Operator]) -> None:
+    """An operator has a request of its own, which tells how many programs are asked for."""
+    with _tested(ExtensionKind.OPERATOR, operator) as extensions:
+        asked = open_operator(_NAME, extensions).policy_request("one program")
+    _require("one program" in asked, "its request does not tell how many programs are asked for")
+
+
+OPERATOR_RULES: tuple[Callable[[Operator | Callable[[], Operator]], None], ...] = (asks_for_programs,)
 
 STOPPING_RULES: tuple[Callable[[StoppingRule | type[StoppingRule]], None], ...] = (decides_by_progress,)
 

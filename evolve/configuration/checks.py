@@ -7,13 +7,10 @@ from evolve.extensions import ExtensionKind, is_known, known_names
 from evolve.problem import MAX_MAGNITUDE
 
 
-def shares(key: str, mix: Mapping[str, float], known: tuple[str, ...] | ExtensionKind) -> None:
+def shares(key: str, mix: Mapping[str, float], kind: ExtensionKind) -> None:
     """Refuse shares of unknown names, shares that are no finite share, and a mix of nothing."""
     for name, share in mix.items():
-        if isinstance(known, ExtensionKind):
-            registered(key, name, known)
-        else:
-            one_of(key, name, known)
+        registered(key, name, kind)
         if not 0 <= share <= MAX_MAGNITUDE:
             raise ConfigurationError(f"{key}.{name} must lie between 0 and {MAX_MAGNITUDE:g}")
     if mix and not sum(mix.values()) > 0:

@@ -20,7 +20,7 @@ TOPOLOGIES = ("ring", "full", "random", "none")
 MIGRANTS = ("best", "front", "most_novel")
 RESETS = ("best", "better_half")
 ISLAND_CHOICES = ("turns", "bandit")
-OPERATORS = ("mutate", "crossover", "repair", "simplify")
+OPERATORS = built_in_names(ExtensionKind.OPERATOR)
 OPERATOR_CHOICES = ("shares", "adaptive")
 POLICY_CHOICES = ("weights", "adaptive")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
@@ -136,7 +136,7 @@ class RunConfig:
         if not 0 <= self.alpha <= MAX_MAGNITUDE:
             raise ConfigurationError(f"alpha must lie between 0 and {MAX_MAGNITUDE:g}")
         shares("selection", self.selection, ExtensionKind.SELECTION)
-        shares("operators", self.operators, OPERATORS)
+        shares("operators", self.operators, ExtensionKind.OPERATOR)
         one_of("policy_choice", self.policy_choice, POLICY_CHOICES)
         one_of("operator_choice", self.operator_choice, OPERATOR_CHOICES)
         if self.stopping_rule:
@@ -156,10 +156,12 @@ class RunConfig:
     @property
     def extensions(self) -> tuple[tuple[ExtensionKind, str], ...]:
         """Kind and name of all that it names, built-ins among them; each once."""
-        mixes = (self.selection, *(variant.selection for variant in self.variants if variant.selection is not None))
+        mixes = (self.selection, *(variant.selection or {} for variant in self.variants))
+        operators = (self.operators, *(variant.operators or {} for variant in self.variants))
         named = [(ExtensionKind.STRATEGY, self.strategy)]
         named += [(ExtensionKind.ARCHIVE, archive.kind) for archive in self.archives]
         named += [(ExtensionKind.SELECTION, name) for mix in mixes for name in mix]
+        named += [(ExtensionKind.OPERATOR, name) for mix in operators for name in mix]
         named += [(ExtensionKind.STOPPING_RULE, self.stopping_rule)] if self.stopping_rule else []
         return tuple(dict.fromkeys(named))
 

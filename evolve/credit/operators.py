@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evolve.credit.policy_credit import PolicyCredit
+from evolve.errors import ConfigurationError, ExtensionError
 from evolve.evaluation import Outcome
+from evolve.extensions import ExtensionKind, Extensions, guarded
 from evolve.proposal import Individual
 
 MUTATE, CROSSOVER, REPAIR, SIMPLIFY = "mutate", "crossover", "repair", "simplify"
@@ -19,7 +21,54 @@ IN_THE_PROGRAM = frozenset(
     {Outcome.INVALID, Outcome.ERROR, Outcome.TIMEOUT, Outcome.MEMORY, Outcome.CRASH, Outcome.OUTPUT}
 )
 
+_COUNT = "$count"
+
 Kin = tuple[Individual, str]  # with its role in the lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """How a proposal makes children of its parents.
+
+    Attributes:
+        request: what a prompt asks for, with `$count` for how many programs; empty: the built-in words. The syntax
+            mutator and bundled policies do not read it: they mutate.
+        parents: 1, or 2 where a second parent is selected and shown.
+    """
+
+    request: str = ""
+    parents: int = 1
+
+    def __post_init__(self) -> None:
+        if self.request and _COUNT not in self.request:
+            raise ConfigurationError(f"the request of an operator needs {_COUNT}, for how many programs it asks")
+        if self.parents not in {1, 2}:
+            raise ConfigurationError("an operator has 1 or 2 parents")
+
+    def policy_request(self, count: str) -> str:
+        """The request for so many programs, in words."""
+        return self.request.replace(_COUNT, count)
+
+
+MUTATION, RECOMBINATION = Operator(), Operator(parents=2)
+
+
+def open_operator(name: str, extensions: Extensions) -> Operator:
+    """The operator of a name.
+
+    Raises:
+        MissingExtensionError, ExtensionError: it names an extension that is not there, or is not an operator.
+    """
+    extension, found = extensions.resolve(ExtensionKind.OPERATOR, name)
+    if not isinstance(found, Operator):
+        with guarded(extension, "could not be made"):
+            found = found()
+    if not isinstance(found, Operator) or not (found.request or extension.built_in):
+        raise ExtensionError(
+            f"{extension} breaks the contract of operators:"
+            " it is not an evolve.credit.operators.Operator with a request"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

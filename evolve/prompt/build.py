@@ -7,7 +7,7 @@ from evolve.answers.chain import example, parse_format
 from evolve.answers.continuation import CONTINUE, first_lines
 from evolve.answers.regions import asks_region, framed, guarded, names_of_region
 from evolve.configuration import PromptConfig
-from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY
+from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Operator
 from evolve.credit.yields import times
 from evolve.errors import PolicyRefused
 from evolve.problem import Problem
@@ -262,15 +262,15 @@ def _parent(request: PromptRequest, program: str) -> str:
 def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
     """The second parent, if there is one and it fits, and the request, which is for a mutation where it does not."""
     proposal = request.proposal
-    if proposal.operator == CROSSOVER and proposal.second_parent is not None:
+    if proposal.second_parent is not None and (proposal.operator == CROSSOVER or proposal.request):
         program = _shown(request, proposal.second_parent.program)
         second_parent = fill(
             request.templates, "mate", scores=scores_text(request.problem, proposal.second_parent), program=program
         )
-        ending = _ending(request, CROSSOVER)
+        ending = _ending(request, proposal.operator)
         if space.take(second_parent + ending):
             return second_parent, ending
-    ending = _ending(request, MUTATE if proposal.operator == CROSSOVER else proposal.operator)
+    ending = _ending(request, MUTATE if proposal.second_parent or proposal.operator == CROSSOVER else proposal.operator)
     space.spend(ending)
     return "", ending
 
@@ -279,8 +279,10 @@ def _ending(request: PromptRequest, operator: str) -> str:
     problem, templates, m = request.problem, request.templates, _answers(request)
     weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
     drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
+    count = "one program" if m == 1 else f"{m} genuinely different programs"
+    if request.proposal.request and operator == request.proposal.operator:
+        return f"{drawn}{Operator(request=request.proposal.request).policy_request(count)}\n"
     if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
-        count = "one program" if m == 1 else f"{m} genuinely different programs"
         return drawn + fill(templates, f"request_{operator}", count=count)
     if m == 1:
         return drawn + fill(templates, "request_one")

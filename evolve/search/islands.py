@@ -9,7 +9,7 @@ import numpy as np
 from evolve.archives import Archive, open_archive
 from evolve.configuration import RunConfig
 from evolve.credit.bandit import Arm
-from evolve.credit.operators import IN_THE_PROGRAM, REPAIR, RepairCandidate
+from evolve.credit.operators import IN_THE_PROGRAM, REPAIR, Operator, RepairCandidate, open_operator
 from evolve.extensions import Extensions
 from evolve.lineage import Lineage
 from evolve.problem import Problem
@@ -41,6 +41,7 @@ class Island:
         self.config = config
         self._extensions = extensions or Extensions()
         self._selections: dict[str, Select] = {}
+        self._operators: dict[str, Operator] = {}
         self.archive: Archive = open_archive(problem, config.archive, config.seed, self._extensions)
         self.failures: deque[Individual] = deque(maxlen=config.prompt.failures)
         self.repairable: deque[RepairCandidate] = deque(maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
@@ -101,6 +102,16 @@ class Island:
         if name not in self._selections:
             self._selections[name] = open_selection(name, self._extensions)
         return name, self._selections[name](self._view, rng, params)
+
+    def operator(self, name: str) -> Operator:
+        """The operator of a name.
+
+        Raises:
+            ExtensionError: what the name stands for is not an operator.
+        """
+        if name not in self._operators:
+            self._operators[name] = open_operator(name, self._extensions)
+        return self._operators[name]
 
     def inspire(self, parent: Individual, top: int, diverse: int, rng: np.random.Generator) -> list[Individual]:
         """Further programs for a prompt: the island's best, then others drawn at random, all different."""

@@ -1,13 +1,15 @@
 """Proposer: what the next proposal of a search starts from, in which form it is asked, and for how many answers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evolve.configuration import RunConfig
 from evolve.identity import proposal_id
+from evolve.payloads import rebuild_proposal
 from evolve.proposal import Individual, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import DrawnPolicy, PolicyRequest
@@ -70,8 +72,19 @@ class Proposer:
             samples=min(maximum[1], math.ceil(limit / answers)),
             limit=min(limit, maximum[1] * answers),
             form=form,
+            request=self._request(plan.island, plan.operator),
             rejections=self._rejections(policy_request.policy, plan.island),
         )
+
+    def rebuild(self, payload: Mapping[str, Any], loaded: Mapping[str, Individual]) -> Proposal:
+        """The proposal of a payload, as `rebuild_proposal` makes it, with the request of its operator."""
+        proposal = rebuild_proposal(payload, loaded)
+        return replace(proposal, request=self._request(proposal.island, proposal.operator))
+
+    def _request(self, island: int, operator: str) -> str:
+        """What an operator of the configuration asks for; strategies may have further ones, which ask for nothing."""
+        place = self._state.islands[island]
+        return place.operator(operator).request if operator in place.config.operators else ""
 
     def _form(
         self, number: int, policy_request: PolicyRequest, parent: Individual

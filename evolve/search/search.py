@@ -285,7 +285,7 @@ class Search:
             individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
         )
         for entry in self.state.open.values():
-            entry.proposal = payloads.rebuild_proposal(entry.payload, loaded)
+            entry.proposal = self._proposer.rebuild(entry.payload, loaded)
         proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
         owed = [self.state.pending[candidate.id] for candidate in pending]
         return ResumedWork(proposals=tuple(proposals), candidates=tuple(owed))

@@ -1,7 +1,7 @@
 """Strategies: which parent a proposal starts from. All of them spend the same budget in the same accounts."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import choose, reasons
-from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Credit, draw_operator, probabilities
+from evolve.credit.operators import MUTATE, REPAIR, Credit, draw_operator, probabilities
 from evolve.errors import ExtensionError
-from evolve.extensions import Extension, ExtensionKind, Extensions, guarded
+from evolve.extensions import Extension, ExtensionKind, Extensions, guarded, is_reference
 from evolve.problem import Problem
 from evolve.proposal import Individual
 from evolve.search.islands import Island
@@ -79,7 +79,7 @@ class Islands:
         place, why = self._turn(number, islands)
         island = islands[place]
         shares = island.config.operators or {MUTATE: 1.0}
-        chances = probabilities(shares, _possible(island), self._credit)
+        chances = probabilities(shares, _possible(island, shares), self._credit)
         operator = draw_operator(chances, rng)
         if self._credit is not None and len(chances) > 1:
             rate = self._credit.rate(operator)
@@ -91,7 +91,8 @@ class Islands:
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> ProposalPlan:
         selection, chosen = self._choose(island, rng)
         parent = island.archive.members[chosen.place]
-        second_parent, why = self._mate(island, parent, rng) if operator == CROSSOVER else (None, {})
+        several = island.operator(operator).parents > 1
+        second_parent, why = self._mate(island, parent, rng) if several else (None, {})
         return ProposalPlan(
             island=island.number,
             operator=operator,
@@ -140,10 +141,11 @@ class Islands:
         return tuple(one for one in drawn if shown is None or one.candidate_id != shown.candidate_id)
 
 
-def _possible(island: Island) -> Collection[str]:
-    """The operators that an island has something for."""
-    kin = {CROSSOVER} if len(island.archive.members) > 1 else set()
-    return {MUTATE, SIMPLIFY} | kin | ({REPAIR} if island.repairable else set())
+def _possible(island: Island, names: Iterable[str]) -> Collection[str]:
+    """Those of these operators that an island has something for."""
+    held = len(island.archive.members)
+    enough = {name for name in names if island.operator(name).parents <= held}
+    return enough if island.repairable else enough - {REPAIR}
 
 
 class BestOfN:
@@ -246,8 +248,8 @@ class GuardedStrategy:
             raise self._broken(f"plan returned a value of type {type(plan).__name__}, not a Plan")
         if plan.island not in range(len(islands)):
             raise self._broken(f"it planned on the island {plan.island!r:.40} of {len(islands)}")
-        if not str(plan.operator).isidentifier():
-            raise self._broken(f"its operator is {plan.operator!r:.40}: it must be a word")
+        if not (str(plan.operator).isidentifier() or is_reference(str(plan.operator))):
+            raise self._broken(f"its operator is {plan.operator!r:.40}: it must be a word, or a reference")
         held = {latest.candidate_id, *(seed.candidate_id for seed in self._seeds)}
         for island in islands:
             held |= {member.candidate_id for member in island.archive.members}

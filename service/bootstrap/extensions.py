@@ -14,7 +14,11 @@ from service.ports import RunLog, RunRecord
 from service.problems.configuration import VARIANTS, Layer, invalid_values
 
 _FIRST_EVENTS = 20  # among them the start of a run, which tells its extensions
-_KEYS = {ExtensionKind.ARCHIVE: "archive.kind", ExtensionKind.STOPPING_RULE: "stopping_rule"}
+_KEYS = {
+    ExtensionKind.ARCHIVE: "archive.kind",
+    ExtensionKind.OPERATOR: "operators",
+    ExtensionKind.STOPPING_RULE: "stopping_rule",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

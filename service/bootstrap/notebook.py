@@ -95,7 +95,7 @@ def run(
         on_event: called with each event, in order, in the thread that called `run`.
         progress: whether a line on stderr says how it goes.
         configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`; a
-            selection, archive, strategy or stopping rule may be your own: `selection=MySelection()`.
+            selection, archive, strategy, operator or stopping rule may be your own: `selection=MySelection()`.
 
     Raises:
         InvalidProblemError, ProblemError: the problem cannot be searched on, or no seed can be scored.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evolve.credit.operators import Operator
 from evolve.extensions import ExtensionKind, Extensions, is_reference, own_name
 from service.errors import UsageError
 
@@ -33,6 +34,11 @@ class _Objects:
                 found[key] = self._archive(key, found[key])
         if "strategy" in found:
             found["strategy"] = self._strategy(found["strategy"])
+        if isinstance(found.get("operators"), Mapping):
+            found["operators"] = {
+                self._name(ExtensionKind.OPERATOR, one) if isinstance(one, Operator) else one: share
+                for one, share in found["operators"].items()
+            }
         if callable(found.get("stopping_rule")):
             found["stopping_rule"] = self._name(ExtensionKind.STOPPING_RULE, found["stopping_rule"])
         if isinstance(found.get("variants"), list | tuple):

@@ -31,10 +31,6 @@ def _among(*names: str) -> Keywords:
     return {"enum": list(names)}
 
 
-def _shares(*names: str) -> Keywords:
-    return {"propertyNames": {"enum": list(names)}}
-
-
 def _named(*names: str) -> Keywords:
     """A built-in name, or that of an extension."""
     return {"examples": list(names)}
@@ -69,7 +65,7 @@ KEYWORDS: Mapping[str, Keywords] = {
     "alpha": _within(0, MAX_MAGNITUDE),
     "selection_options.exploration": _within(0, MAX_MAGNITUDE),
     "selection_options.cases": {"exclusiveMinimum": 0, "maximum": 1},
-    "operators": _shares(*configuration.OPERATORS),
+    "operators": _named_shares(*configuration.OPERATORS),
     "operator_choice": _among(*configuration.OPERATOR_CHOICES),
     "policy_choice": _among(*configuration.POLICY_CHOICES),
     "novelty.kind": _among(*configuration.NOVELTIES),

@@ -27,7 +27,7 @@ class BudgetLimit(BaseModel):
 class EventExtension(BaseModel):
     """An extension that the run uses."""
 
-    kind: str = Field(description="Its kind: `selection`, `archive`, `strategy` or `stopping rule`")
+    kind: str = Field(description="Its kind: `selection`, `archive`, `strategy`, `operator` or `stopping rule`")
     name: str = Field(description="Name by which the configuration names it")
     reference: str = Field(description="Where Python finds it, `module:attribute`; empty: it is an object of a script")
     package: str = Field(description="Package that offers it; empty: none")

@@ -8,7 +8,7 @@ import pytest
 from evolve.archives import Insertion, Status
 from evolve.archives.population import Population
 from evolve.configuration import ARCHIVES, SELECTIONS, STRATEGIES, ArchiveConfig, RunConfig
-from evolve.credit.operators import Credit
+from evolve.credit.operators import Credit, Operator
 from evolve.extensions import ExtensionKind, Extensions
 from evolve.problem import Problem
 from evolve.proposal import Individual
@@ -20,6 +20,7 @@ from evolve.testing import (
     ARCHIVE_RULES,
     SELECTION_RULES,
     STRATEGY_RULES,
+    asks_for_programs,
     chooses_a_member,
     decides_by_progress,
     leaves_the_members,
@@ -111,6 +112,10 @@ class Fickle(Archive):
         return Insertion(status=Status.ADDED)
 
 
+class Untold:
+    request = "Write $count."
+
+
 def undecided(progress: Progress) -> int:
     return progress.evaluations
 
@@ -159,6 +164,9 @@ class Wandering(Astray):
         (leaves_the_members, Meddling, "it changed the population"),
         (tells_what_it_did, Untruthful, "add returned added, which does not tell what it holds now"),
         (refuses_who_is_in, Forgetful, "offered again were full"),
+        (asks_for_programs, Operator(parents=2), "not an evolve.credit.operators.Operator with a request"),
+        (asks_for_programs, Untold, "not an evolve.credit.operators.Operator with a request"),
+        (asks_for_programs, "Write $count.", "could not be made: TypeError"),
         (repeats_its_decisions, Fickle, "a run could not be resumed"),
         (
             decides_by_progress,

@@ -83,6 +83,7 @@ def test_plugins_are_listed_with_what_is_allowed(
         ["newest", "archive", NAME, VERSION],
         ["top", "archive", NAME, VERSION],
         ["hill_climber", "strategy", NAME, VERSION],
+        ["speed_up", "operator", NAME, VERSION],
         ["soon", "stopping", "rule", NAME],
     ]
     assert f"the name is taken, write {MODULE}:Newest" in said.out
@@ -90,6 +91,6 @@ def test_plugins_are_listed_with_what_is_allowed(
     found = evolve.said("plugins", "--json").lines[0]
     assert {one["name"]: (one["allowed"], one["usable"]) for one in found["extensions"]} == {
         "greedy": (True, True), "newest": (False, True), "top": (False, False), "hill_climber": (False, True),
-        "soon": (False, True),
+        "soon": (False, True), "speed_up": (False, True),
     }  # fmt: skip
     assert found["not_installed"] == ["gready"]

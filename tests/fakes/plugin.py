@@ -10,16 +10,21 @@ NAME, VERSION, MODULE = "evolve-greedy", "1.2", "evolve_greedy"
 ENTRY_POINTS = {
     "evolve.selections": {"greedy": f"{MODULE}:Greedy"},
     "evolve.archives": {"newest": f"{MODULE}:Newest"},
-    "evolve.search.strategies": {"hill_climber": f"{MODULE}:HillClimber"},
-    "evolve.search.stopping_rules": {"soon": f"{MODULE}:soon"},
+    "evolve.strategies": {"hill_climber": f"{MODULE}:HillClimber"},
+    "evolve.operators": {"speed_up": f"{MODULE}:SPEED_UP"},
+    "evolve.stopping_rules": {"soon": f"{MODULE}:soon"},
 }
 SOURCE = """\
 from collections import deque
 
 from evolve.archives import Insertion, Status
+from evolve.credit.operators import Operator
 from evolve.archives.population import Population
 from evolve.selection import Selected
 from evolve.search.strategies import ProposalPlan
+
+
+SPEED_UP = Operator(request="Write $count, each faster than the parent.", parents=2)
 
 
 class Greedy:

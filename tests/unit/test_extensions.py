@@ -18,8 +18,11 @@ from evolve.extensions import (
     load_extension,
     own_name,
 )
-from evolve.testing import ARCHIVE_RULES, SELECTION_RULES, STOPPING_RULES, STRATEGY_RULES
+from evolve.search.result import FoundCandidates
+from evolve.search.search import Search
+from evolve.testing import ARCHIVE_RULES, OPERATOR_RULES, SELECTION_RULES, STOPPING_RULES, STRATEGY_RULES
 from tests.fakes.plugin import MODULE, NAME, VERSION, install, uninstall
+from tests.fakes.world import ASKING, score, toy_problem
 
 SELECTION, ARCHIVE, STRATEGY = ExtensionKind.SELECTION, ExtensionKind.ARCHIVE, ExtensionKind.STRATEGY
 
@@ -28,7 +31,7 @@ SELECTION, ARCHIVE, STRATEGY = ExtensionKind.SELECTION, ExtensionKind.ARCHIVE, E
 def test_every_built_in_is_there(kind: ExtensionKind) -> None:
     assert bool(built_in_names(kind)) is (kind is not ExtensionKind.STOPPING_RULE)
     for name in built_in_names(kind):
-        assert callable(Extensions().resolve(kind, name)[1])
+        assert Extensions().resolve(kind, name)[1] is not None
         assert find_extension(kind, name).built_in
 
 
@@ -40,7 +43,7 @@ def test_a_package_offers_its_extensions_by_entry_points(tmp_path: Path, monkeyp
     (found,) = installed(SELECTION)
     assert (found.name, found.package, found.version) == ("greedy", NAME, VERSION)
     assert [one.name for kind in ExtensionKind for one in installed(kind)] == [
-        "greedy", "newest", "hill_climber", "soon",
+        "greedy", "newest", "hill_climber", "speed_up", "soon",
     ]  # fmt: skip
     assert str(found) == f"the selection greedy of {NAME} {VERSION}"
     assert load_extension(found).__name__ == "Greedy"
@@ -55,6 +58,7 @@ def test_extensions_of_a_package_keep_the_rules(tmp_path: Path, monkeypatch: pyt
         (SELECTION, "greedy", SELECTION_RULES),
         (ARCHIVE, "newest", ARCHIVE_RULES),
         (STRATEGY, "hill_climber", STRATEGY_RULES),
+        (ExtensionKind.OPERATOR, "speed_up", OPERATOR_RULES),
         (ExtensionKind.STOPPING_RULE, "soon", STOPPING_RULES),
     ):
         for rule in rules:
@@ -133,18 +137,37 @@ def test_a_configuration_takes_the_three_forms(tmp_path: Path, monkeypatch: pyte
         selection={"greedy": 1.0, "uniform": 1.0},
         archive=ArchiveConfig(kind="a:B"),
         stopping_rule="soon",
+        operators={"mutate": 1.0, "speed_up": 1.0},
         islands=2,
         variants=(VariantConfig(islands=(1,), selection={"c:D": 1.0}, archive=ArchiveConfig(kind="newest")),),
     )
     assert set(config.extensions) == {
         (STRATEGY, "hill_climber"), (SELECTION, "greedy"), (SELECTION, "uniform"), (SELECTION, "c:D"), (ARCHIVE, "a:B"),
         (ARCHIVE, "newest"), (ExtensionKind.STOPPING_RULE, "soon"),
+        (ExtensionKind.OPERATOR, "mutate"), (ExtensionKind.OPERATOR, "speed_up"),
     }  # fmt: skip
     described = Extensions({(ARCHIVE, "a:B"): object}).describe(config.extensions)
     assert {(one.name, one.package, one.reference) for one in described} == {
         ("hill_climber", NAME, f"{MODULE}:HillClimber"), ("greedy", NAME, f"{MODULE}:Greedy"), ("c:D", "", "c:D"),
         ("a:B", "", ""), ("newest", NAME, f"{MODULE}:Newest"), ("soon", NAME, f"{MODULE}:soon"),
+        ("speed_up", NAME, f"{MODULE}:SPEED_UP"),
     }  # fmt: skip
+
+
+def test_a_replay_asks_in_the_words_of_the_operator_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch)
+    problem = toy_problem(seeds=(0.0, 1.0, 2.0))
+    config = RunConfig(operators={"speed_up": 1.0}, islands=1)
+    search, again = (Search("run_toy", problem, config, ASKING) for _ in range(2))
+    steps = [search.start()]
+    steps += [search.tell(one.id, score(problem, one.program)) for one in steps[0].candidates]
+    steps.append(search.ask())
+    (proposal,) = steps[-1].proposals
+    assert proposal.request == "Write $count, each faster than the parent."
+    assert proposal.second_parent is not None
+    events = [event for step in steps for event in step.events]
+    found = FoundCandidates.of(events)
+    assert again.replay(events, found.individuals, found.candidates).proposals == (proposal,)
 
 
 def test_an_object_is_recorded_by_its_class() -> None:

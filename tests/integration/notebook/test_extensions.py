@@ -12,8 +12,8 @@ import evolve
 from evolve.archives import Insertion, Status
 from evolve.archives.population import Population
 from evolve.configuration import ArchiveConfig, RunConfig
-from evolve.credit.operators import Credit
-from evolve.errors import MissingExtensionError
+from evolve.credit.operators import Credit, Operator
+from evolve.errors import ConfigurationError, MissingExtensionError
 from evolve.events import EventKind
 from evolve.problem import Problem
 from evolve.proposal import Individual
@@ -120,6 +120,28 @@ def test_a_strategy_of_ones_own_plans(given: object) -> None:
     assert used(result) == [("strategy", f"{__name__}:Climber", " ")]
 
 
+def test_an_operator_of_ones_own_is_asked_for_in_its_words() -> None:
+    prompts: list[str] = []
+
+    def policy(prompt: str) -> str:
+        prompts.append(prompt)
+        return f"x = {len(prompts)}\n"
+
+    faster = Operator(request="Write $count, each faster than both parents.", parents=2)
+    result = run(operators={faster: 1.0}, policy=policy, evaluations=12, selection={"uniform": 1.0})
+    own = [one for one in proposals(result) if one["operator"] == "evolve.credit.operators:Operator"]
+    asked = [prompt for prompt in prompts if "Write one program, each faster than both parents." in prompt]
+    assert len(own) == len(asked) > 5
+    assert all("second_parent" in one["why"] for one in own)
+    assert used(result) == [("operator", "evolve.credit.operators:Operator", " ")]
+
+
+@pytest.mark.parametrize("words", [{"request": "Write it."}, {"request": "$count", "parents": 3}])
+def test_an_operator_says_how_many_programs_and_parents_it_takes(words: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        Operator(**words)
+
+
 def test_a_stopping_rule_ends_a_run_by_its_progress() -> None:
     heard: list[Progress] = []
 
@@ -185,7 +207,7 @@ def _problem() -> Problem:
 
 def test_the_examples_of_the_how_to_run() -> None:
     found = examples(HOW_TO)
-    assert len(found) == 5
+    assert len(found) == 6
     space: dict[str, Any] = {"__name__": "shown"}
     for text in found:
         exec(compile(text, str(HOW_TO), "exec"), space)
