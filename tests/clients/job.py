@@ -20,7 +20,7 @@ def main(url: str, key: str, problem: str) -> None:
         run = found
     best = get_best.sync(run.id, client=client)
     assert isinstance(best, Best), best
-    print(json.dumps({"state": run.state, "best": best.program.fitness, "evaluated": run.progress.evaluated}))
+    print(json.dumps({"state": run.state, "best": best.candidate.fitness, "evaluated": run.progress.evaluated}))
 
 
 if __name__ == "__main__":

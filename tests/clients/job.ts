@@ -25,4 +25,4 @@ while (!["succeeded", "failed", "cancelled"].includes(run.state)) {
 }
 const answer = await client.GET("/v1/runs/{run_id}/best", { params: { path: { run_id: run.id } } });
 const best = taken(answer.data, answer.error);
-console.log(JSON.stringify({ state: run.state, best: best.program.fitness, evaluated: run.progress.evaluated }));
+console.log(JSON.stringify({ state: run.state, best: best.candidate.fitness, evaluated: run.progress.evaluated }));
