@@ -197,12 +197,12 @@ async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folde
     script = f"""
 import asyncio, os, pathlib
 from service.sandbox.host import FolderGoneError
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import problem, program
 from service.sandbox.evaluator import open_evaluator
 async def main():
     async with open_evaluator(problem(), pathlib.Path({str(tmp_path / "problem")!r}), 1, require=None,
-                              force=Level.{force.name}) as opened:
+                              force=IsolationLevel.{force.name}) as opened:
         await opened.evaluate(program({sleeper("MARK")!r}.replace("MARK", os.environ["MARK"])), "evl_1")
 asyncio.run(main())
 """

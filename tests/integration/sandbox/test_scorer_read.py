@@ -60,13 +60,13 @@ def solve():
 """
 UNPRIVILEGED = """
 import asyncio, json, pathlib, sys
-from service.sandbox.layers import Level
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import program, sandbox
 from tests.integration.sandbox.test_scorer_read import READING, SCORER
 
 async def main(place, folder):
     found = {}
-    for level in (Level.STRONG, Level.MEDIUM):
+    for level in (IsolationLevel.STRONG, IsolationLevel.MEDIUM):
         reading = program(READING.replace("PLACE", place))
         async with sandbox(pathlib.Path(folder) / level, SCORER, scorer_read=(place,), force=level) as opened:
             result = await opened.evaluate(reading, "evl_1")
