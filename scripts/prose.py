@@ -220,7 +220,10 @@ def pages() -> dict[str, Figures]:
     from service.cli.app import app
 
     folders = (ROOT / "docs", ROOT / "examples", ROOT / "tests")
-    markdown = [*ROOT.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.md"))]
+    markdown = [
+        *ROOT.glob("*.md"),
+        *(path for folder in folders for path in folder.rglob("*.md") if "node_modules" not in path.parts),
+    ]
     found = {
         str(path.relative_to(ROOT)): measure(markdown_blocks(path.read_text(encoding="utf-8")))
         for path in sorted(markdown)

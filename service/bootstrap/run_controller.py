@@ -35,7 +35,7 @@ class RunControl(Protocol):
         """Submit a run that begins with a program of another; it has these labels, and none of the other's."""
 
     def delete(self, run: RunRecord) -> None:
-        """Remove an ended or paused run with everything that is its own."""
+        """Delete an ended or paused run and all its data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class StoredControl:
         return submissions.submit(run.tenant, request, COMMAND_LINE)
 
     def delete(self, run: RunRecord) -> None:
-        """Remove an ended or paused run with everything that is its own."""
+        """Delete an ended or paused run and all its data."""
         from service.db.deletion import remove
         from service.db.intents import SqlRunIntents
 

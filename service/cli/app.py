@@ -114,10 +114,10 @@ def common(
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
     local: Annotated[
         bool,
-        typer.Option("--local", help="Leave out the service that you run on this machine."),
+        typer.Option("--local", help="Do not use the service that you run on this machine."),
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has answered before this is called
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Evolutionary search over programs: give a problem, get a better program."""

@@ -37,7 +37,7 @@ def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
     json: Json = False,
 ) -> None:
-    """Print the script that completes commands and options of evolve in a shell."""
+    """Print the shell completion script."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # as above
 
     script = get_completion_script(prog_name="evolve", complete_var=VARIABLE, shell=shell.value)

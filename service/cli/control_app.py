@@ -74,7 +74,7 @@ def watch(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Watch a run that goes on elsewhere, until it ends or is paused."""
+    """Watch a run of another process until it ends or pauses."""
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with site_of(where) as site:
@@ -93,7 +93,7 @@ def pause(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Have a run, or all runs of a batch, stop until they are resumed."""
+    """Pause a run, or all runs of a batch."""
     _want(ctx, id_, "paused", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
@@ -106,7 +106,7 @@ def resume(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Have a paused run, or those of a batch, go on, wherever runs are driven."""
+    """Resume a paused run, or the paused runs of a batch."""
     _want(ctx, id_, "running", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
@@ -119,7 +119,7 @@ def cancel(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """End a run, or all runs of a batch, for good; what they found is kept."""
+    """End a run, or all runs of a batch. Their results are kept."""
     _want(ctx, id_, "cancelled", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
@@ -156,7 +156,7 @@ def extend(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Change the budget of a run. One that has ended is continued with it."""
+    """Change the budget of a run. A run that has ended continues with it."""
     from service.cli.control import extend
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -190,7 +190,7 @@ def fork(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Submit a run that begins with a program of another, and is otherwise like it."""
+    """Start a run from a candidate of another run, with its configuration."""
     from service.bootstrap.labels import read_labels
     from service.cli.control import fork
 
@@ -210,7 +210,7 @@ def delete(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Remove an ended or paused run with everything that is its own."""
+    """Delete an ended or paused run and all its data."""
     from service.cli.control import delete
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -269,7 +269,7 @@ def batch(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Run many runs as one, here or with a service, or go on with those of a batch, and say what came of them."""
+    """Run many runs as a batch, or continue a batch, and show its summary."""
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):

@@ -7,7 +7,7 @@ import typer
 
 from service.cli.options import HELP, Db, Json, Yes, terminal_of
 
-db_app = typer.Typer(help="Look after the database.", context_settings=HELP, no_args_is_help=True)
+db_app = typer.Typer(help="Manage the database.", context_settings=HELP, no_args_is_help=True)
 
 
 @db_app.command(epilog="Example: evolve db upgrade --db sqlite:///evolve.db")

@@ -42,7 +42,7 @@ def serve(
     metrics_port: MetricsPort = None,
     json: Json = False,
 ) -> None:
-    """Serve API, runs and evaluations from this process, until told to stop."""
+    """Start the service: API, dashboard, runner and worker in this process."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.bootstrap.serving import Address
@@ -64,7 +64,7 @@ def api(
     metrics_port: MetricsPort = None,
     json: Json = False,
 ) -> None:
-    """Serve the API alone; other processes drive runs and evaluate."""
+    """Start the API and the dashboard. Other processes drive runs and evaluate."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.bootstrap.serving import Address
@@ -94,7 +94,7 @@ def worker(
     ] = 0,
     metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve them at.")] = "127.0.0.1",
 ) -> None:
-    """Evaluate candidates for runs that go on elsewhere, until told to stop."""
+    """Start a worker, which evaluates candidates for the runs of other processes."""
     terminal = terminal_of(ctx, as_json=False)
     with terminal.doing("starting"):
         from service.bootstrap.workers import TaskSource
@@ -119,7 +119,7 @@ def runner(
     metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to show them at.")] = "127.0.0.1",
     db: Db = None,
 ) -> None:
-    """Drive the runs that wait in the database, until told to let go of them."""
+    """Start a runner, which drives the runs that wait in the database."""
     terminal = terminal_of(ctx, as_json=False, db=db)
     with terminal.doing("starting"):
         from service.cli.runner import serve_runs
@@ -130,7 +130,7 @@ def runner(
 
 @installation_app.command(epilog="Example: evolve doctor --json", rich_help_panel=PANEL)
 def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
-    """Say what this machine offers: sandbox, database, interpreter, settings."""
+    """Check this machine: sandbox, database, interpreter and settings."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.cli.doctor import examine

@@ -7,7 +7,7 @@ import typer
 
 from service.cli.options import HELP, Db, Json, terminal_of
 
-keys_app = typer.Typer(help="Look after the keys that open the API.", context_settings=HELP, no_args_is_help=True)
+keys_app = typer.Typer(help="Manage the keys of the API.", context_settings=HELP, no_args_is_help=True)
 
 Tenant = Annotated[str, typer.Option(metavar="NAME", help="Whose; made when there is none of the name.")]
 

@@ -7,7 +7,7 @@ import typer
 
 from service.cli.options import HELP, Json, Model, Params, PolicyNames, named_folder, terminal_of
 
-policy_app = typer.Typer(help="Look at a policy before a run.", context_settings=HELP, no_args_is_help=True)
+policy_app = typer.Typer(help="Check a policy before a run.", context_settings=HELP, no_args_is_help=True)
 
 
 @policy_app.command(epilog="Example: evolve policy check --policy http://localhost:8000/v1 -o policy.toml")

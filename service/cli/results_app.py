@@ -154,7 +154,7 @@ def vote(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Count what the candidates of a run answer, where answers can be compared, and show which answer wins."""
+    """Count the answers of the candidates of a run, and show the winner."""
     from service.cli.vote import show_votes
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -171,7 +171,7 @@ def lineage(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Show how a candidate came about, step by step from its seed."""
+    """Show the lineage of a candidate, step by step from its seed."""
     from service.cli.lineage import show_lineage
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -219,7 +219,7 @@ def export(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Write a run to take away: its candidates with their files, its events, or its training records."""
+    """Export a run: its candidates with their files, its events, or its training records."""
     from service.cli.export import export_run
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -238,7 +238,7 @@ def report(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Write a run as one file with its pictures, tables and best programs, for any browser."""
+    """Write a report of a run as a single HTML file, with charts, tables and the best programs."""
     from service.cli.report import report_run
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -269,7 +269,7 @@ def compare(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Set runs side by side at equal budgets, and tell whether one group of them is ahead of another."""
+    """Compare runs at equal budgets, and show whether a group is ahead of another."""
     from service.cli.compare import show_comparison
 
     where = place_of(ctx, json, db, server, api_key_file)

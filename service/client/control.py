@@ -35,5 +35,5 @@ class RemoteControl:
         return run_record(self._client.send(calls.fork_run(run.id, fork)))
 
     def delete(self, run: RunRecord) -> None:
-        """Remove an ended or paused run with everything that is its own."""
+        """Delete an ended or paused run and all its data."""
         self._client.send(calls.delete_run(run.id))
