@@ -9,7 +9,17 @@ from evolve.configuration import RunConfig
 from evolve.embedding import check_embedder
 from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
-from evolve.events import Event, Kind
+from evolve.event_types import (
+    EventData,
+    RunCancelled,
+    RunContinued,
+    RunFinished,
+    RunGoingOn,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+)
+from evolve.events import Event
 from evolve.examination import closing_event, examine, wanted
 from evolve.flight import Flight
 from evolve.ordering import joined, open_search
@@ -83,7 +93,7 @@ class Driver:
         """
         self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
         step = self._search.start() if self._earlier is None else self._continue(self._earlier)
-        self._note(Kind.RUN_STARTED if self._earlier is None else Kind.RUN_RESUMED, {"by": ""})
+        self._note(RunStarted(by="") if self._earlier is None else RunResumed(by=""))
         try:
             self._flight.take(step)
             while not await self._turn():
@@ -102,7 +112,7 @@ class Driver:
         self._chronicle.take(earlier.events)
         found = Found.of(earlier.events)
         resumed = self._search.replay(earlier.events, found.individuals, found.candidates)
-        event = Event(kind=Kind.RUN_CONTINUED, payload={"by": "", "after": earlier.reason})
+        event = Event(RunContinued(by="", after=earlier.reason))
         self._search.state.apply(event)
         self._write([event])
         owed = [Step(candidates=resumed.candidates, proposals=resumed.proposals)]
@@ -125,13 +135,13 @@ class Driver:
         """Examine what was found, on what was held out and under other seeds."""
         reason, state = self._search.ended(self._elapsed), self._search.state
         members = [member for island in state.islands for member in island.archive.members]
-        event = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
-        if event is None:
+        plan = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
+        if plan is None:
             return
-        self._write([*self._search.close(self._flight.cut).events, event])
+        self._write([*self._search.close(self._flight.cut).events, Event(plan)])
         known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
         most = self._config.concurrency.evaluations
-        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, most)) as results:
+        async with aclosing(examine(self._problem, wanted(plan), known, self._evaluator, most)) as results:
             async for result in results:
                 self._write([result])
                 if self._stopped:
@@ -148,12 +158,11 @@ class Driver:
         best = self._chronicle.best
         detail = self._search.explain(reason, self._flight.last_denied) if reason else ""
         if reason is None:
-            self._note(Kind.RUN_CANCELLED, {"by": ""})
+            self._note(RunCancelled(by=""))
         else:
             named = best.candidate_id if best else None
             fitness = best.fitness if best else None
-            payload: dict[str, object] = {"reason": reason, "candidate_id": named, "fitness": fitness}
-            self._note(Kind.RUN_FINISHED, payload | ({"detail": detail} if detail else {}))
+            self._note(RunFinished(reason=reason, candidate_id=named, fitness=fitness, detail=detail))
         return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
 
     def _note_waiting(self) -> None:
@@ -161,10 +170,10 @@ class Driver:
         waiting, before = self._flight.waiting, self._waiting
         if waiting != before:
             self._waiting = waiting
-            self._note(Kind.RUN_WAITING if waiting else Kind.RUN_GOING_ON, {"reason": waiting})
+            self._note(RunWaiting(reason=waiting) if waiting else RunGoingOn())
 
-    def _note(self, kind: Kind, payload: dict[str, object]) -> None:
-        self._write([Event(kind=kind, payload=payload)])
+    def _note(self, data: EventData) -> None:
+        self._write([Event(data)])
 
     def _write(self, events: Sequence[Event]) -> None:
         self._chronicle.take(events)

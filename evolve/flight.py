@@ -13,7 +13,8 @@ from evolve.embedding import Embedding, Telling
 from evolve.ensemble import Member
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.evaluation import Scoring
-from evolve.events import Event, Kind
+from evolve.event_types import PolicyAdapted, PolicyAway, PolicyBack
+from evolve.events import Event
 from evolve.identity import evaluation_id
 from evolve.lane import DENIED_RETRY_SECONDS, Lane
 from evolve.ordering import Ordering
@@ -114,18 +115,14 @@ class Flight:
 
         Of a single one that is away `waiting` tells all.
         """
-        events = [
-            Event(kind=Kind.POLICY_ADAPTED, payload=asdict(notice))
-            for lane in self._lanes.values()
-            for notice in lane.notices()
-        ]
+        events = [Event(PolicyAdapted(**asdict(notice))) for lane in self._lanes.values() for notice in lane.notices()]
         for name, lane in self._lanes.items() if len(self._lanes) > 1 else ():
             if lane.denied and name not in self._away:
                 self._away.add(name)
-                events.append(Event(kind=Kind.POLICY_AWAY, payload={"policy": name, "reason": lane.denied}))
+                events.append(Event(PolicyAway(policy=name, reason=lane.denied)))
             elif not lane.denied and name in self._away:
                 self._away.discard(name)
-                events.append(Event(kind=Kind.POLICY_BACK, payload={"policy": name}))
+                events.append(Event(PolicyBack(policy=name)))
         return events
 
     def ask(self, elapsed_seconds: float) -> None:

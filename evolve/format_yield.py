@@ -10,11 +10,11 @@ from evolve.configuration import ConcurrencyConfig, RunConfig
 from evolve.ensemble import Asking
 from evolve.errors import PolicyRefused, ProblemError
 from evolve.evaluation import Outcome
-from evolve.events import Kind
+from evolve.event_types import CandidateCreated, CandidateDuplicate, CandidateRejected
 from evolve.form_credit import cost
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Problem
-from evolve.proposal import Candidate, Completed, Proposal
+from evolve.proposal import Candidate, Completed, Proposal, Usage
 from evolve.reply_form import ReplyForm
 from evolve.search import Search, Step
 
@@ -56,7 +56,7 @@ class FormatYield:
     @property
     def valid_per_kilotoken(self) -> float:
         """Valid new programs for 1,000 output tokens; an input token that no cache held counts as a quarter of one."""
-        return 1000 * self.valid / max(1.0, cost(self.tokens))
+        return 1000 * self.valid / max(1.0, cost(self.completed.usage if self.completed else Usage()))
 
 
 async def measure_format_yield(
@@ -125,11 +125,11 @@ async def _answers(
 
 def _count(step: Step, found: FormatYield) -> None:
     for event in step.events:
-        match event.kind:
-            case Kind.CANDIDATE_CREATED:
+        match event.data:
+            case CandidateCreated():
                 found.parsed += 1
-            case Kind.CANDIDATE_DUPLICATE:
+            case CandidateDuplicate():
                 found.losses[DUPLICATE] += 1
-            case Kind.CANDIDATE_REJECTED:
-                found.losses[str(event.payload["reason"])] += 1
+            case CandidateRejected(reason=reason):
+                found.losses[reason] += 1
     found.new += len(step.candidates)

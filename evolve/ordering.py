@@ -18,6 +18,7 @@ from evolve.configuration import RunConfig
 from evolve.ensemble import Asking
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
+from evolve.event_types import BudgetExtended, CandidateEvaluated, ProposalAnswered, ProposalCreated, ProposalFailed
 from evolve.events import Event, Kind
 from evolve.problem import Problem
 from evolve.proposal import Answer, Candidate, Completed, Individual
@@ -217,29 +218,32 @@ class Ordering:
                 continue
             rest = [event, *coming]
             for later in reversed(rest):
-                if later.kind is Kind.BUDGET_EXTENDED:
-                    self.state.budget = extended(self.state.budget, later.payload["key"], later.payload["from"])
+                if later.kind is Kind.BUDGET_EXTENDED and isinstance(later.data, BudgetExtended):
+                    self.state.budget = extended(self.state.budget, later.data.key, later.data.from_)
             yield from rest
 
     def _observe(self, event: Event) -> None:
         """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
-        if event.kind is Kind.PROPOSAL_CREATED:
-            self._skip_until(lambda: self._phase is Phase.ASK)
-            self._push(int(event.payload["number"]))
-        elif event.kind in {Kind.PROPOSAL_ANSWERED, Kind.PROPOSAL_FAILED}:
-            number = int(event.payload["number"])
-            if event.payload.get("reason") == ENDED:
+        match event.data:
+            case ProposalCreated(number=number):
+                self._skip_until(lambda: self._phase is Phase.ASK)
+                self._push(number)
+            case ProposalFailed(reason=reason) if reason == ENDED:
                 return
-            self._skip_until(lambda: self._phase is Phase.ANSWERS and self._answering == number)
-            self._phase = Phase.EVALUATIONS
-        elif event.kind is Kind.CANDIDATE_EVALUATED:
-            waiting = self.state.pending.get(event.payload["candidate_id"])
-            if waiting and waiting.number and event.payload["outcome"] != Outcome.CANCELLED:
-                number = waiting.number
-                self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
-        elif event.kind is Kind.BUDGET_EXTENDED:
-            while self._search.ended() is None and self._skip():
-                pass
+            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+                self._skip_until(lambda: self._phase is Phase.ANSWERS and self._answering == number)
+                self._phase = Phase.EVALUATIONS
+            case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
+                self._follow_evaluation(candidate_id)
+            case BudgetExtended():
+                while self._search.ended() is None and self._skip():
+                    pass
+
+    def _follow_evaluation(self, candidate_id: str) -> None:
+        waiting = self.state.pending.get(candidate_id)
+        if waiting and waiting.number:
+            number = waiting.number
+            self._skip_until(lambda: self._phase is Phase.EVALUATIONS and self._slots[0] == number)
 
     def _skip_until(self, there: Callable[[], bool]) -> None:
         for _ in range(3 * len(self._slots) + 3):

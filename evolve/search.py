@@ -14,7 +14,16 @@ from evolve.decisions import Decisions
 from evolve.ensemble import Asking, Ensemble
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, Kind
+from evolve.event_types import (
+    BestImproved,
+    BudgetExtended,
+    CandidateDuplicate,
+    IndividualInserted,
+    IslandMigrated,
+    IslandReset,
+    ProposalFailed,
+)
+from evolve.events import Event
 from evolve.fingerprint import fingerprint
 from evolve.identity import candidate_id
 from evolve.islands import Island
@@ -120,7 +129,7 @@ class Search:
         proposal = self._proposer.propose(number, drawn, limit)
         if proposal is None:
             return Step()
-        event = Event(kind=Kind.PROPOSAL_CREATED, payload=describe_proposal(proposal), subject=proposal)
+        event = Event(describe_proposal(proposal), proposal)
         self.state.apply(event)
         return Step(events=(event,), proposals=(proposal,))
 
@@ -144,8 +153,7 @@ class Search:
             candidate = replace(made, recovered=child.recovered)
             self.admission.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
-            payload = describe_rejection(self.run_id, proposal, position, parents, str(error))
-            events.add(Kind.CANDIDATE_REJECTED, payload)
+            events.add(describe_rejection(self.run_id, proposal, position, parents, str(error)))
             return Step(events=events.taken())
         admitted = self._admit(candidate, events)
         return Step(events=events.taken(), candidates=admitted)
@@ -156,8 +164,7 @@ class Search:
         if entry is None:
             return Step()
         events = Decisions(self.state)
-        payload = describe_completion(number, len(entry.taken), completed, entry.recovered)
-        events.add(Kind.PROPOSAL_ANSWERED, payload, completed)
+        events.add(describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return Step(events=events.taken())
 
     def fail(self, number: int, reason: str, cut: Completed | None = None) -> Step:
@@ -168,17 +175,17 @@ class Search:
             reason: why.
             cut: what was written of it, and what that took.
         """
-        return self._fail(number, describe_failure(number, reason, cut), cut)
+        return self._fail(describe_failure(number, reason, cut), cut)
 
     def forgo(self, number: int, reason: str, cut: Completed | None = None) -> Step:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
-        return self._fail(number, {**describe_failure(number, reason, cut), "away": True}, cut)
+        return self._fail(describe_failure(number, reason, cut, away=True), cut)
 
-    def _fail(self, number: int, payload: Mapping[str, object], cut: Completed | None) -> Step:
-        if number not in self.state.open:
+    def _fail(self, failed: ProposalFailed, cut: Completed | None) -> Step:
+        if failed.number not in self.state.open:
             return Step()
         events = Decisions(self.state)
-        events.add(Kind.PROPOSAL_FAILED, payload, cut)
+        events.add(failed, cut)
         return Step(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> Step:
@@ -188,7 +195,7 @@ class Search:
             return Step()
         individual = self._appraisal.individual(waiting, evaluation)
         events = Decisions(self.state)
-        events.add(Kind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        events.add(describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
             for island in homes:
@@ -219,8 +226,8 @@ class Search:
         """
         budget = self.extended(key, value)
         events = Decisions(self.state)
-        limits = {"from": _plain(getattr(self.state.budget, key)), "to": _plain(getattr(budget, key))}
-        events.add(Kind.BUDGET_EXTENDED, {"key": key, **limits, "by": by})
+        before, after = _plain(getattr(self.state.budget, key)), _plain(getattr(budget, key))
+        events.add(BudgetExtended(key=key, from_=before, to=after, by=by))
         return Step(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
@@ -254,7 +261,7 @@ class Search:
         """
         events = Decisions(self.state)
         for event in let_go(self.state.open, self.state.pending.values(), cut):
-            events.add(event.kind, event.payload, event.subject)
+            events.take(event)
         return Step(events=events.taken())
 
     def replay(
@@ -278,7 +285,7 @@ class Search:
             individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
         )
         for entry in self.state.open.values():
-            entry.proposal = rebuild_proposal(entry.payload, loaded)
+            entry.proposal = rebuild_proposal(entry.created, loaded)
         proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
         owed = [self.state.pending[candidate.id] for candidate in pending]
         return Resumed(proposals=tuple(proposals), candidates=tuple(owed))
@@ -331,27 +338,27 @@ class Search:
 
     def _admit(self, candidate: Candidate, events: Decisions) -> tuple[Candidate, ...]:
         first = self.state.seen.get(candidate.fingerprint)
-        events.add(Kind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        events.add(describe_candidate(candidate), candidate)
         if first is None:
             return (candidate,)
-        events.add(Kind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
+        events.add(CandidateDuplicate(candidate_id=candidate.id, of=first))
         return ()
 
     def _insert(self, individual: Individual, island: int, events: Decisions) -> None:
         insertion = self.state.insert(individual, island)
-        payload = {
-            "candidate_id": individual.candidate_id,
-            "island": island,
-            "status": str(insertion.status),
-            "displaced": list(insertion.displaced),
-        }
-        events.note(Kind.INDIVIDUAL_INSERTED, payload)
+        events.note(
+            IndividualInserted(
+                candidate_id=individual.candidate_id,
+                island=island,
+                status=str(insertion.status),
+                displaced=insertion.displaced,
+            )
+        )
 
     def _improve(self, individual: Individual, events: Decisions) -> None:
         best = self.state.best
         if best is None or _value(individual) > _value(best):
-            payload = {"candidate_id": individual.candidate_id, "fitness": individual.fitness, "objective": None}
-            events.add(Kind.BEST_IMPROVED, payload)
+            events.add(BestImproved(candidate_id=individual.candidate_id, fitness=individual.fitness, objective=None))
 
     def _migrate(self, island: Island, events: Decisions) -> None:
         if island.evaluated % self.config.migration_interval:
@@ -361,8 +368,8 @@ class Search:
             chosen = migrants(island.archive.members, there, self.config)
             leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
             if leaving:
-                ids = [migrant.candidate_id for migrant in leaving]
-                events.note(Kind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
+                ids = tuple(migrant.candidate_id for migrant in leaving)
+                events.add(IslandMigrated(from_=island.number, to=target, candidate_ids=ids))
             for migrant in leaving:
                 self._insert(migrant, target, events)
 
@@ -373,13 +380,12 @@ class Search:
         founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
         if founder is None:
             return
-        displaced = [member.candidate_id for member in island.archive.members]
-        payload = {"island": island.number, "survivor": founder.candidate_id, "displaced": displaced}
-        events.add(Kind.ISLAND_RESET, payload)
+        displaced = tuple(member.candidate_id for member in island.archive.members)
+        events.add(IslandReset(island=island.number, survivor=founder.candidate_id, displaced=displaced))
         self._insert(founder, island.number, events)
 
 
-def _plain(limit: object) -> object:
+def _plain(limit: float | Money | None) -> float | str | None:
     """A limit as an event tells it."""
     return str(limit) if isinstance(limit, Money) else limit
 

@@ -4,6 +4,8 @@ import sys
 import time
 
 from evolve.configuration import BudgetConfig
+from evolve.evaluation import Outcome
+from evolve.event_types import BestImproved, CandidateEvaluated, PolicyAway, PolicyBack, RunGoingOn, RunWaiting
 from evolve.events import Event, Kind
 
 SECONDS = 0.2
@@ -23,18 +25,18 @@ class Line:
 
     def __call__(self, event: Event) -> None:
         """Take the next event."""
-        match event.kind:
-            case Kind.CANDIDATE_EVALUATED if event.payload["outcome"] != "cancelled":
+        match event.data:
+            case CandidateEvaluated(outcome=outcome, fitness=fitness) if outcome != Outcome.CANCELLED:
                 self._evaluated += 1
-                self._failed += event.payload["fitness"] is None
-            case Kind.BEST_IMPROVED:
-                self._best = event.payload["fitness"]
-            case Kind.RUN_WAITING | Kind.RUN_GOING_ON:
-                self._waiting = event.payload["reason"]
-            case Kind.POLICY_AWAY:
-                self._away.add(event.payload["policy"])
-            case Kind.POLICY_BACK:
-                self._away.discard(event.payload["policy"])
+                self._failed += fitness is None
+            case BestImproved(fitness=fitness):
+                self._best = fitness
+            case RunWaiting(reason=reason) | RunGoingOn(reason=reason):
+                self._waiting = reason
+            case PolicyAway(policy=policy):
+                self._away.add(policy)
+            case PolicyBack(policy=policy):
+                self._away.discard(policy)
         ended = event.kind in _ENDS
         if ended or time.monotonic() - self._shown >= SECONDS:
             self._shown = time.monotonic()

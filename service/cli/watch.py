@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from evolve.event_types import BestImproved, RunGoingOn, RunWaiting
 from evolve.events import Event, Kind
 from service.bootstrap.site import Site
 from service.cli import figures
@@ -114,7 +115,7 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
     """The status after one event; what a later version tells of is passed over."""
     if told.get("kind") not in set(Kind):
         return status
-    event = Event(kind=Kind(told["kind"]), payload=told)
+    event = Event.stored(Kind(told["kind"]), told)
     status = replace(
         status,
         counters=count(status.counters, event),
@@ -122,14 +123,13 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
         state=entered(event) or status.state,
         elapsed_seconds=run.active_seconds + time.monotonic() - began,
     )
-    match event.kind:
-        case Kind.RUN_WAITING:
-            return replace(status, waiting=str(told["reason"]))
-        case Kind.RUN_GOING_ON:
+    match event.data:
+        case RunWaiting(reason=reason):
+            return replace(status, waiting=reason)
+        case RunGoingOn():
             return replace(status, waiting="")
-        case Kind.BEST_IMPROVED:
-            scores = _scores(run, objective, told["fitness"])
-            return replace(status, best_fitness=told["fitness"], best_scores=scores)
+        case BestImproved(fitness=fitness):
+            return replace(status, best_fitness=fitness, best_scores=_scores(run, objective, fitness))
     return status
 
 
@@ -137,7 +137,7 @@ def _logged(run: RunRecord, told: Mapping[str, Any]) -> list[LoggedEvent]:
     """An event that was told, as a log holds it; none where a later version tells of it."""
     if told.get("kind") not in set(Kind):
         return []
-    event = Event(kind=Kind(told["kind"]), payload=told)
+    event = Event.stored(Kind(told["kind"]), told)
     return [LoggedEvent(run_id=run.id, sequence=told["sequence"], at=datetime.fromisoformat(told["at"]), event=event)]
 
 

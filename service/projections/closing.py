@@ -1,16 +1,16 @@
 """The closing assessment of a run, beside what its programs were worth to the search."""
 
-from evolve.assessment import Assessment, Worth, assess, examined
-from evolve.events import Kind
+from evolve.assessment import EXAMINING, Assessment, Worth, assess, examined
+from evolve.event_types import RunClosing
 from service.ports import RunReader, RunRecord
 from service.projections.candidates import objectives_of
 
-_KINDS = (str(Kind.RUN_CLOSING), str(Kind.HOLDOUT_SCORED), str(Kind.AUDIT_SCORED))
+_KINDS = tuple(map(str, EXAMINING))
 
 
 def assessment_of(reader: RunReader, run: RunRecord) -> Assessment | None:
     """What came of the examinations of a run so far; None where it has none, or has not come to them."""
     events = [logged.event for logged in reader.events(run.id, kinds=_KINDS)]
-    ids = [one for event in events if event.kind is Kind.RUN_CLOSING for one in examined(event.payload)]
+    ids = [one for event in events if isinstance(event.data, RunClosing) for one in examined(event.data)]
     worths = {one.id: Worth(fitness=one.fitness, scores=one.scores) for one in reader.named(ids)}
     return assess(events, worths, objectives_of(run))

@@ -12,7 +12,17 @@ from evolve.configuration import RunConfig
 from evolve.embedding import check_embedder
 from evolve.ensemble import Member
 from evolve.errors import ConfigurationError
-from evolve.events import Event, Kind
+from evolve.event_types import (
+    RunCancelled,
+    RunFinished,
+    RunGoingOn,
+    RunPaused,
+    RunPausing,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+)
+from evolve.events import Event
 from evolve.flight import Flight
 from evolve.ordering import open_search
 from evolve.ports import Embedder, Evaluator
@@ -176,7 +186,7 @@ class _Sitting:
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        self._journal.note(Kind.RUN_RESUMED if started else Kind.RUN_STARTED, {"by": self._job.owner})
+        self._journal.note(RunResumed(by=self._job.owner) if started else RunStarted(by=self._job.owner))
         self._flight.take(self._owed if self._search.state.started else self._search.start())
 
     def _extend(self) -> None:
@@ -197,7 +207,7 @@ class _Sitting:
         wish = self._orders.wish
         pauses = not reason and wish is Wish.PAUSED and (self._begun or self._fold.status.state != "paused")
         if pauses and self._begun:
-            self._journal.note(Kind.RUN_PAUSING, {"by": self._orders.by})
+            self._journal.note(RunPausing(by=self._orders.by))
             await self._commit_soon(at_once=True)
         await self._flight.cancel()
         if reason:
@@ -207,9 +217,9 @@ class _Sitting:
                 self._journal.write(step.events)
         if not reason and wish is Wish.CANCELLED:
             self._journal.write(self._search.close(self._flight.cut).events)
-            self._journal.note(Kind.RUN_CANCELLED, {"by": self._orders.by})
+            self._journal.note(RunCancelled(by=self._orders.by))
         if pauses:
-            self._journal.note(Kind.RUN_PAUSED, {"by": self._orders.by})
+            self._journal.note(RunPaused(by=self._orders.by))
         if self._committing is not None:
             await self._committing
         await self._commit()
@@ -239,14 +249,14 @@ class _Sitting:
     def _finish(self, reason: str) -> None:
         self._journal.write(self._search.close(self._flight.cut).events)
         best = self._search.state.best
-        payload = {
-            "reason": reason,
-            "candidate_id": best.candidate_id if best else None,
-            "fitness": best.fitness if best else None,
-        }
-        detail = self._search.explain(reason, self._flight.last_denied)
-        payload |= {"detail": detail} if detail else {}
-        self._journal.note(Kind.RUN_FINISHED, payload)
+        self._journal.note(
+            RunFinished(
+                reason=reason,
+                candidate_id=best.candidate_id if best else None,
+                fitness=best.fitness if best else None,
+                detail=self._search.explain(reason, self._flight.last_denied),
+            )
+        )
 
     async def _commit_soon(self, *, at_once: bool = False) -> None:
         """Commit what was written, unless a commit is under way or was a moment ago: the next takes it, and more."""
@@ -302,14 +312,14 @@ class _Sitting:
             return
         self._waiting = waiting
         if not waiting:
-            self._journal.note(Kind.RUN_GOING_ON, {"reason": ""})
+            self._journal.note(RunGoingOn())
             return
         now = self._job.clock.now()
         if not before:
             self._since = rfc3339(absence.since if absence else now)
         again = now + timedelta(seconds=self._flight.retry_seconds) if waiting == self._flight.denied else None
         retry_at = rfc3339(again) if again else None
-        self._journal.note(Kind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
+        self._journal.note(RunWaiting(reason=waiting, since=self._since, retry_at=retry_at))
 
     async def _watch_orders(self) -> None:
         while True:

@@ -2,10 +2,22 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from evolve.closing import let_go
-from evolve.events import Event, Kind
+from evolve.event_types import (
+    BestImproved,
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+    RunCancelled,
+    RunFinished,
+    RunPaused,
+    RunWaiting,
+)
+from evolve.events import Event
 from service.ports import CANCELLED, ENDED, PAUSED, Clock, Intent, RunLog, RunRecord
 from service.projections import entered
 from service.runner.journal import Journal
@@ -29,9 +41,9 @@ async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, o
         paused = intent.desired_state == PAUSED and run.state not in {PAUSED, *ENDED}
         if cancelled:
             await run.close()
-            run.journal.note(Kind.RUN_CANCELLED, {"by": intent.by})
+            run.journal.note(RunCancelled(by=intent.by))
         if paused:
-            run.journal.note(Kind.RUN_PAUSED, {"by": intent.by})
+            run.journal.note(RunPaused(by=intent.by))
         await run.journal.commit()
         return CANCELLED if cancelled else PAUSED if paused else run.state
 
@@ -57,7 +69,7 @@ async def tell_waiting(log: RunLog, clock: Clock, record: RunRecord, owner: str,
         if run.state in {PAUSED, *ENDED}:
             return
         since = (record.waiting or {}).get("since") or rfc3339(clock.now())
-        run.journal.note(Kind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": None})
+        run.journal.note(RunWaiting(reason=reason, since=since))
         await run.journal.commit()
 
 
@@ -73,7 +85,7 @@ async def give_up(log: RunLog, clock: Clock, record: RunRecord, owner: str, deta
         if run.state in ENDED:
             return
         await run.close()
-        run.journal.note(Kind.RUN_FINISHED, {"reason": "error", **run.best, "detail": detail})
+        run.journal.note(RunFinished(reason="error", candidate_id=run.best[0], fitness=run.best[1], detail=detail))
         await run.journal.commit()
 
 
@@ -83,7 +95,7 @@ class _Run:
     def __init__(self, log: RunLog, run_id: str) -> None:
         self.journal: Journal
         self.state = "queued"
-        self.best: dict[str, Any] = {"candidate_id": None, "fitness": None}
+        self.best: tuple[str | None, float | None] = (None, None)
         self.sequence = 0
         self._log = log
         self._run_id = run_id
@@ -104,17 +116,17 @@ class _Run:
 
     def _apply(self, event: Event) -> None:
         self.state = entered(event) or self.state
-        match event.kind:
-            case Kind.PROPOSAL_CREATED:
-                self._open.add(event.payload["number"])
-            case Kind.PROPOSAL_ANSWERED | Kind.PROPOSAL_FAILED:
-                self._open.discard(event.payload["number"])
-            case Kind.CANDIDATE_CREATED:
-                self._pending.add(event.payload["candidate_id"])
-            case Kind.CANDIDATE_DUPLICATE | Kind.CANDIDATE_EVALUATED:
-                self._pending.discard(event.payload["candidate_id"])
-            case Kind.BEST_IMPROVED:
-                self.best = {key: event.payload[key] for key in self.best}
+        match event.data:
+            case ProposalCreated(number=number):
+                self._open.add(number)
+            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+                self._open.discard(number)
+            case CandidateCreated(candidate_id=candidate_id):
+                self._pending.add(candidate_id)
+            case CandidateDuplicate(candidate_id=candidate_id) | CandidateEvaluated(candidate_id=candidate_id):
+                self._pending.discard(candidate_id)
+            case BestImproved(candidate_id=candidate_id, fitness=fitness):
+                self.best = candidate_id, fitness
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from evolve.appraisal import Appraisal
 from evolve.configuration import RunConfig
-from evolve.events import Event, Kind
+from evolve.events import Event
 from evolve.identity import evaluation_id
-from evolve.payloads import describe_outcome
+from evolve.payloads import describe_reevaluation
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.proposal import Candidate
@@ -112,11 +112,7 @@ class _Session:
     async def _evaluate(self, candidate: Candidate, attempt: int) -> None:
         scored = await self._job.evaluator.evaluate(candidate.program, evaluation_id(candidate.id, attempt))
         individual = self._appraisal.individual(candidate, scored)
-        event = Event(
-            kind=Kind.CANDIDATE_REEVALUATED,
-            payload=describe_outcome(individual) | {"attempt": attempt},
-            subject=individual,
-        )
+        event = Event(describe_reevaluation(individual, attempt), individual)
         async with self._committing:
             self._journal.write([event])
             await self._journal.commit()

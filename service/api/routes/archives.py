@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
+from evolve.event_types import IslandMigrated
 from evolve.events import Kind
 from service.api.access import PartsDep
 from service.api.answers import NOT_MODIFIED
@@ -252,11 +253,12 @@ def _behind(members: Sequence[MembershipRecord], after: Sequence[object] | None)
 
 
 def _migration(logged: LoggedEvent) -> Migration:
-    payload = logged.event.payload
+    data = logged.event.data
+    assert isinstance(data, IslandMigrated), "only events of this kind were asked for"
     return Migration(
         sequence=logged.sequence,
         at=logged.at,
-        from_island=payload["from"],
-        to_island=payload["to"],
-        candidate_ids=list(payload["candidate_ids"]),
+        from_island=data.from_,
+        to_island=data.to,
+        candidate_ids=list(data.candidate_ids),
     )

@@ -441,7 +441,7 @@ def test_a_run_that_another_process_left_running_counts_as_taken_over(place: Pla
     before = TAKEOVERS._value.get()
     place.create(ONE, TWO)
     fence = place.log.take(ONE, "another", 60)
-    started = LoggedEvent(run_id=ONE, sequence=2, at=START, event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"}))
+    started = LoggedEvent(run_id=ONE, sequence=2, at=START, event=Event.stored(Kind.RUN_STARTED, payload={"by": "x"}))
     place.log.append(ONE, fence, [started])
     place.log.release(ONE, fence)
     act(place, ended(place, ONE, TWO))

@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from evolve.events import Event, Kind
+from evolve.event_types import PolicyAway, PolicyBack, RunResumed, RunStarted
+from evolve.events import Event
+from evolve.payloads import describe_completion, describe_proposal
+from evolve.proposal import Completed, Dropped, Proposal
 from service.cli.progress import (
     EventLines,
     EventLog,
@@ -22,6 +25,7 @@ from service.ports import Counters, LoggedEvent
 from service.runner.status import RunStatus, StatusFold
 from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN
+from tests.unit.individuals import individual
 
 BUDGET = {"evaluations": 200, "answers": None, "tokens": None, "wall_seconds": None}
 STATUS = RunStatus(
@@ -33,7 +37,10 @@ STATUS = RunStatus(
     elapsed_seconds=10.0,
 )
 EVENT = LoggedEvent(
-    run_id=RUN, sequence=2, at=datetime(2026, 1, 1, tzinfo=UTC), event=Event(kind=Kind.RUN_STARTED, payload={"by": "x"})
+    run_id=RUN,
+    sequence=2,
+    at=datetime(2026, 1, 1, tzinfo=UTC),
+    event=Event(RunStarted(by="x")),
 )
 
 
@@ -151,10 +158,10 @@ def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> Non
 
 def test_policies_are_away_from_one_event_to_another() -> None:
     events = [
-        Event(kind=Kind.POLICY_AWAY, payload={"policy": "a", "reason": "x"}),
-        Event(kind=Kind.POLICY_AWAY, payload={"policy": "b", "reason": "x"}),
-        Event(kind=Kind.POLICY_BACK, payload={"policy": "a"}),
-        Event(kind=Kind.RUN_RESUMED, payload={"by": "another"}),
+        Event(PolicyAway(policy="a", reason="x")),
+        Event(PolicyAway(policy="b", reason="x")),
+        Event(PolicyBack(policy="a")),
+        Event(RunResumed(by="another")),
     ]
     fold, seen = StatusFold(RUN), []
     for event in events:
@@ -241,12 +248,15 @@ def test_a_log_shows_what_a_model_does_while_nothing_is_committed() -> None:
     assert ["1 call out" in line for line in terminal.kept] == [True, True]
 
 
+def asked(number: int) -> Proposal:
+    return Proposal(id=f"prp_{number}", number=number, island=0, operator="mutate", parent=individual("parent", 1.0))
+
+
 def test_where_only_events_are_known_proposals_without_an_answer_are_calls() -> None:
     live = LiveLine(Terminal(), Goal(budget=BUDGET, model=True), Ticking())
     told = [
-        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 1}),
-        Event(kind=Kind.PROPOSAL_CREATED, payload={"number": 2}),
-        Event(kind=Kind.PROPOSAL_ANSWERED, payload={"number": 1, "answers": 1, "dropped": 4}),
+        *(Event(describe_proposal(asked(number))) for number in (1, 2)),
+        Event(describe_completion(1, 1, Completed(completions=(), dropped=(Dropped(chain=0, reason="x"),) * 4), {})),
     ]
     live.committed([replace(EVENT, event=event) for event in told], STATUS)
     assert "· 1 call out · 60 answers, 4 dropped ·" in live.render().plain
