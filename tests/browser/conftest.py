@@ -91,7 +91,7 @@ def finished_run(service: Service) -> str:
 def answering_run(service: Service) -> str:
     """The id of a run that has ended, of candidates that answer a number or what no page may run."""
     evaluator = ANSWERING.format(hostile=hostile.SCRIPT + hostile.UNSEEN)
-    files = {"problem.toml": PROBLEM.format(name="answering"), "candidate.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": PROBLEM.format(name="answering"), "program.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit("answering", evaluations=30)
     assert service.end(run_id)["state"] == "succeeded"

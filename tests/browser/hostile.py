@@ -66,12 +66,12 @@ def assert_harmless(page: Page) -> None:
 
 def _completion(values: "itertools.count[int]") -> str:
     answers = [candidate(next(values)) for _ in range(ANSWERS - 1)]
-    return f"{SCRIPT}{UNSEEN}\n" + chain(*answers, f"no candidate {SCRIPT}") + f"\n<answer_9>{SCRIPT}"
+    return f"{SCRIPT}{UNSEEN}\n" + chain(*answers, f"no program {SCRIPT}") + f"\n<answer_9>{SCRIPT}"
 
 
 def _files(seed: str) -> dict[str, str]:
     return {
         "problem.toml": PROBLEM.format(name=NAME),
-        "candidate.py": seed,
+        "program.py": seed,
         "evaluator.py": EVALUATOR.format(seconds=0.0),
     }

@@ -22,7 +22,7 @@ PROBLEM = """
 schema = 1
 name = "{name}"
 description = "A large value from a short candidate, <b>as text</b>."
-seeds = ["candidate.py"]
+seeds = ["program.py"]
 
 [evaluator]
 file = "evaluator.py"
@@ -60,14 +60,14 @@ PROGRAM = "def give():\n    a = 1.5\n    b = 2.5\n    c = 0.25\n    return a * b
 EVALUATOR = """
 import time
 
-def score(outputs, candidate):
+def score(outputs, program):
     if outputs[0]["error"]:
         return {{"error": outputs[0]["error"]}}
     time.sleep({seconds})
     value = max(-10, min(30, float(outputs[0]["value"])))
     if int(abs(value) * 1000) % 5 == 3:
         raise ValueError("a value that cannot be scored")
-    text = "".join(candidate.values())
+    text = "".join(program.values())
     digits = sum(character.isdigit() for character in text)
     feedback = "<script>throw new Error('feedback was run')</script><b>Larger</b> & shorter."
     return {{"value": value, "length": min(len(text), 200), "digits": min(digits, 12), "feedback": feedback}}
@@ -76,9 +76,9 @@ def score(outputs, candidate):
 ANSWERING = """
 HOSTILE = {hostile!r}
 
-def score(outputs, candidate):
+def score(outputs, program):
     value = float(outputs[0]["value"] or 0.0) if outputs[0]["error"] is None else 0.0
-    text = "".join(candidate.values())
+    text = "".join(program.values())
     value = max(-10, min(30, value))
     answer = HOSTILE + " " + "long" * 100 if value < 3.5 else [round(value)]
     return {{"value": value, "length": min(len(text), 200), "digits": 1, "answer": answer}}
@@ -148,7 +148,7 @@ class Service:
     def create_problem(self, name: str, *, seconds: float = 0.0) -> None:
         """Store the problem, whose evaluations take so long at least."""
         evaluator = EVALUATOR.format(seconds=seconds)
-        files = {"problem.toml": PROBLEM.format(name=name), "candidate.py": PROGRAM, "evaluator.py": evaluator}
+        files = {"problem.toml": PROBLEM.format(name=name), "program.py": PROGRAM, "evaluator.py": evaluator}
         self.client.post("/v1/problems", json={"files": files}).raise_for_status()
 
     def submit(self, problem: str, *, evaluations: int, labels: Mapping[str, str] | None = None) -> str:

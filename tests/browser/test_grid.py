@@ -20,7 +20,7 @@ high = 3
 
 def run_of(service: Service, name: str, problem: str, evaluator: str, evaluations: int) -> str:
     """The id of a run of a problem of this file, once it has ended."""
-    files = {"problem.toml": problem, "candidate.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": problem, "program.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit(name, evaluations=evaluations)
     service.end(run_id)
@@ -38,7 +38,7 @@ def deep_run(service: Service) -> str:
 def tessellated_run(service: Service) -> str:
     """The id of a run whose islands keep regions of three measures, with two candidates in each, or none at all."""
     evaluator = EVALUATOR.format(seconds=0.0).replace('"digits":', '"<i>rest</i>": len(text) % 3, "digits":')
-    files = {"problem.toml": PROBLEM.format(name="tiles") + THIRD, "candidate.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": PROBLEM.format(name="tiles") + THIRD, "program.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     archive = {"kind": "cvt", "size": 20, "front": 2}
     variants = [{"islands": [2], "archive": {"kind": "dominated_novelty"}}]

@@ -32,7 +32,7 @@ def submit(page: Page) -> str:
     """Start a run of a new problem in the form."""
     files = {
         "problem.toml": PROBLEM.format(name="journey"),
-        "candidate.py": PROGRAM,
+        "program.py": PROGRAM,
         "evaluator.py": EVALUATOR.format(seconds=0.05),
     }
     page.goto("/runs/new")

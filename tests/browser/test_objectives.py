@@ -20,7 +20,7 @@ def single_run(service: Service) -> str:
     tables = "[[objectives]]" + rest.split("[[objectives]]")[1].split("[[measures]]")[0]
     files = {
         "problem.toml": head.format(name="single") + tables,
-        "candidate.py": PROGRAM,
+        "program.py": PROGRAM,
         "evaluator.py": EVALUATOR.format(seconds=0.0),
     }
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
@@ -172,7 +172,7 @@ def test_a_single_objective_shows_how_its_scores_are_spread(
 def test_hostile_names_are_text(open_page: OpenPage, service: Service) -> None:
     problem = PROBLEM.format(name="hostile-names").replace('name = "value"', f'name = "{HOSTILE}"')
     evaluator = EVALUATOR.format(seconds=0.0).replace('{"value": value', f'{{"{HOSTILE}": value')
-    files = {"problem.toml": problem, "candidate.py": PROGRAM, "evaluator.py": evaluator}
+    files = {"problem.toml": problem, "program.py": PROGRAM, "evaluator.py": evaluator}
     service.client.post("/v1/problems", json={"files": files}).raise_for_status()
     run_id = service.submit("hostile-names", evaluations=6)
     service.end(run_id)

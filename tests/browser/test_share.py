@@ -99,7 +99,7 @@ def test_downloads_hold_what_the_api_tells(page: Page, finished_run: str, servic
     assert events[-1]["sequence"] == service.get(f"/v1/runs/{finished_run}")["sequence"] == len(events)
     best = service.get(f"/v1/runs/{finished_run}")["best_candidate_id"]
     source = service.get(f"/v1/candidates/{best}/source")["files"][0]["text"]
-    assert page.request.get(links["best/candidate.py"]).text() == source
+    assert page.request.get(links["best/program.py"]).text() == source
 
 
 def test_a_note_is_written_shown_as_text_and_removed(page: Page, finished_run: str) -> None:

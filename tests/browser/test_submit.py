@@ -124,7 +124,7 @@ def test_a_dry_run_scores_the_seed_and_stores_nothing(page: Page, service: Servi
     field(page, "name").fill("dry")
     page.get_by_role("button", name="Dry run").click()
     table = page.get_by_role("table", name="Dry run")
-    expect(table.get_by_role("row", name=re.compile("candidate.py"))).to_contain_text("height 0.64")
+    expect(table.get_by_role("row", name=re.compile("program.py"))).to_contain_text("height 0.64")
     expect(page.get_by_text("2 of 4 lines may change")).to_be_visible()
     page.get_by_text("The same with curl").click()
     expect(page.locator("#verdict pre").first).to_contain_text('name = "dry"')

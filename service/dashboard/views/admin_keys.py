@@ -15,7 +15,7 @@ from service.schemas.keys import KeyCreate, NewApiKey
 
 SCOPES = (
     ("runs:read", "read runs, their figures and events"),
-    ("programs:read", "read candidates, prompts and feedback"),
+    ("programs:read", "read programs, prompts and feedback"),
     ("runs:write", "submit runs and problems, write notes, make shares and webhooks"),
     ("runs:control", "pause, resume, cancel, extend and fork runs"),
     ("evaluations:lease", "evaluate as a remote worker"),

@@ -33,7 +33,7 @@ class Choices:
 
     @property
     def authors(self) -> list[str]:
-        """Those that write candidates, and so may be a run's only one."""
+        """Those that write programs, and so may be a run's only one."""
         return [policy_name(policy) for policy in self.policies if not policy.get("role")]
 
     @property

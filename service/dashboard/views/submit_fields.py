@@ -267,7 +267,7 @@ def _text(key: ConfigField, value: Any) -> str | None:
 
 
 def place_of(complaint: str, form: FormData) -> tuple[str, str]:
-    """The field that a complaint about a run is about, and the words without what only candidates need.
+    """The field that a complaint about a run is about, and the words without what only programs need.
 
     The service names the key at the beginning of a sentence.
     """

@@ -13,7 +13,7 @@ from service.errors import InvalidProblemError, UsageError
 from service.schemas.problems import ProblemCreate
 
 STORED, FIELDS, FILES = "stored", "fields", "files"
-DOCUMENT, PROGRAM, EVALUATOR = "problem.toml", "candidate.py", "evaluator.py"
+DOCUMENT, PROGRAM, EVALUATOR = "problem.toml", "program.py", "evaluator.py"
 NUMBERS = ("low", "high", "reference", "target")
 NAMES = (DOCUMENT, PROGRAM, EVALUATOR)
 MIN_ROWS = 2
@@ -22,7 +22,7 @@ def solve():
     return 0.1
 # EVOLVE-BLOCK-END
 """
-STARTER_EVALUATOR = '''def score(outputs, candidate):
+STARTER_EVALUATOR = '''def score(outputs, program):
     """Score what solve() gave: outputs[0] holds its value, or the error that it ended in."""
     if outputs[0]["error"]:
         return {"error": outputs[0]["error"]}
@@ -32,7 +32,7 @@ STARTER_EVALUATOR = '''def score(outputs, candidate):
 STARTER_DOCUMENT = """schema = 1
 name = "my-problem"
 description = "Find the number at which the curve is highest."
-seeds = ["candidate.py"]
+seeds = ["program.py"]
 
 [evaluator]
 file = "evaluator.py"
@@ -122,7 +122,7 @@ def _written(form: FormData) -> dict[str, str]:
             ("name", "give the problem a name", form.get("name", "")),
             ("entry", "name the function that is called", form.get("entry", "")),
             ("program_text", "write the program to start from", form.get("program_text", "")),
-            ("evaluator_text", "write the function score(outputs, candidate)", form.get("evaluator_text", "")),
+            ("evaluator_text", "write the function score(outputs, program)", form.get("evaluator_text", "")),
         )
         if not text.strip()
     ]
@@ -194,7 +194,7 @@ def place_of(complaint: str, form: FormData) -> tuple[str, str]:
 
 
 def regions_said(form: FormData) -> str:
-    """How much of the candidate may change, in a sentence; empty where that is not known."""
+    """How much of the program may change, in a sentence; empty where that is not known."""
     text = form.get("program_text", "")
     if form.get("source") != FIELDS or not text.strip():
         return ""
@@ -203,7 +203,7 @@ def regions_said(form: FormData) -> str:
     except AnswerError:
         return ""  # it is complained of
     if not found:
-        return "There are no EVOLVE-BLOCK markers: every line of the candidate may change."
+        return "There are no EVOLVE-BLOCK markers: every line of the program may change."
     lines = sum(region.end - region.start for region in found)
     whole = len(text.rstrip("\n").split("\n"))
     return f"{lines} of {whole} lines may change, in {len(found)} EVOLVE-BLOCK region{'s'[: len(found) != 1]}."

@@ -70,7 +70,7 @@ def test_objectives_are_those_with_a_name_or_a_number() -> None:
     [
         ({"name": " "}, "name", "give the problem a name"),
         ({"entry": ""}, "entry", "name the function"),
-        ({"program_text": ""}, "program_text", "write the candidate"),
+        ({"program_text": ""}, "program_text", "write the program"),
         ({"program_text": "# EVOLVE-BLOCK-END\n"}, "program_text", "EVOLVE-BLOCK-END in line 1"),
         ({"evaluator_text": ""}, "evaluator_text", "write the function score"),
         ({"objective_low": "zero"}, "objectives", "low of height is no number"),
