@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -250,11 +250,20 @@ async def test_reasoning_that_takes_all_tokens_is_said(server: OpenAIServer, mak
 LOOP = "x = 1\n" * 3_000
 
 
+@pytest.fixture
+def unfinished() -> Iterator[fake.Reply]:
+    """A reply that stops before its end: without this the server may have sent it all before the policy hangs up."""
+    release = threading.Event()
+    yield fake.Reply(hold_after=200, release=release)
+    release.set()
+
+
 @pytest.mark.parametrize("samples", [1, 2])
 async def test_a_reply_that_goes_on_behind_its_last_answer_is_left(
-    server: OpenAIServer, make: Make, samples: int
+    server: OpenAIServer, make: Make, unfinished: fake.Reply, samples: int
 ) -> None:
     server.characters = 64
+    server.script(unfinished)
     server.respond = lambda body: [chain("x = 1", "x = 2") + " and so on" * 5_000 for _ in range(body["n"])]
     answers, completed = await replies(make(answers=2), proposal(answers=2, samples=samples))
     assert len(answers) == 2 * samples
@@ -273,8 +282,11 @@ async def test_a_reply_that_ends_soon_behind_its_last_answer_tells_its_tokens(se
     assert not server.hung_up.is_set()
 
 
-async def test_a_reply_that_only_repeats_itself_is_left_and_told(server: OpenAIServer, make: Make) -> None:
+async def test_a_reply_that_only_repeats_itself_is_left_and_told(
+    server: OpenAIServer, make: Make, unfinished: fake.Reply
+) -> None:
     server.characters = 64
+    server.script(unfinished)
     server.respond = lambda body: [f"{chain('y = 2')}\n<answer_2>\n{LOOP}" for _ in range(body["n"])]
     answers, completed = await replies(make(answers=2), proposal(answers=2))
     assert [answer.text for answer in answers] == ["y = 2", "y = 2"]
@@ -327,9 +339,11 @@ async def test_a_server_that_is_not_known_to_continue_replies_is_not_asked_to(se
 
 @pytest.mark.parametrize(("answers", "left"), [(1, True), (2, False)])
 async def test_a_program_that_nothing_can_mend_is_left_and_told(
-    server: OpenAIServer, make: Make, answers: int, *, left: bool
+    server: OpenAIServer, make: Make, unfinished: fake.Reply, answers: int, *, left: bool
 ) -> None:
     server.characters = 64
+    if left:
+        server.script(unfinished)
     program = "```python\ndef f(x):\n    return (x, 1))\n" + "".join(f"y{n} = {n}\n" for n in range(2_000)) + "```"
     server.respond = lambda body: [program] * body["n"]
     found, completed = await replies(make(answers=answers), proposal(answers=answers))
