@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.cheap_tasks import TASKS, CheapTask
 from benchmarks.counts import Kept, geometric
 from benchmarks.harness import Watch, arguments, new_job, play, report, scratch
-from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
+from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig, SelectionOptions
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
@@ -51,7 +51,7 @@ class Setting:
     """What of a search is varied; nothing of it is left to a default."""
 
     islands: int
-    alpha: float = 1.0
+    exponent: float = 1.0
     selection: str = "power_law"
     puct: float = 0.0
     crossover: float = 0.0
@@ -59,7 +59,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        how = [f"alpha {self.alpha:g}" if self.selection == "power_law" else self.selection]
+        how = [f"exponent {self.exponent:g}" if self.selection == "power_law" else self.selection]
         how += [f"{share:g} {of}" for of, share in (("puct", self.puct), ("crossover", self.crossover)) if share]
         how += [f"archive of {self.size}"] if self.size != ArchiveConfig().size else []
         return f"{self.islands} island{'s' * (self.islands > 1)}, {', '.join(how)}"
@@ -67,7 +67,7 @@ class Setting:
     def config(self, seed: int, evaluations: int) -> RunConfig:
         return RunConfig(
             islands=self.islands,
-            alpha=self.alpha,
+            selection_options=SelectionOptions(power_law_exponent=self.exponent),
             selection={self.selection: 1.0 - self.puct} | ({"puct": self.puct} if self.puct else {}),
             operators={"mutate": 1.0 - self.crossover, "crossover": self.crossover},
             archive=ArchiveConfig(size=self.size),
@@ -76,15 +76,15 @@ class Setting:
         )
 
 
-BASE = Setting(islands=4, alpha=1.0).name
+BASE = Setting(islands=4, exponent=1.0).name
 _VARIED = (
-    *(Setting(islands=islands, alpha=alpha) for islands in (4, 2, 1) for alpha in (1.0, 2.0, 3.0)),
+    *(Setting(islands=islands, exponent=exponent) for islands in (4, 2, 1) for exponent in (1.0, 2.0, 3.0)),
     Setting(islands=1, selection="offspring"),
     Setting(islands=1, selection="puct"),
-    Setting(islands=1, alpha=2.0, puct=0.5),
-    Setting(islands=1, alpha=2.0, crossover=0.2),
-    Setting(islands=1, alpha=2.0, crossover=0.5),
-    Setting(islands=1, alpha=2.0, size=50),
+    Setting(islands=1, exponent=2.0, puct=0.5),
+    Setting(islands=1, exponent=2.0, crossover=0.2),
+    Setting(islands=1, exponent=2.0, crossover=0.5),
+    Setting(islands=1, exponent=2.0, size=50),
 )
 SETTINGS = {setting.name: setting for setting in _VARIED}
 

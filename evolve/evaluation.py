@@ -21,14 +21,14 @@ class ScoringRequest:
     """What is wanted of one evaluation beside what its problem says.
 
     Attributes:
-        bar: fitness of what the program would have to beat, as it was when the evaluation was ordered; repeats that are
-            not needed to see that it falls short may be spared. None: all are made.
+        early_stop_threshold: fitness of what the program would have to beat, as it was when the evaluation was ordered.
+            Repeats that are not needed to see that it falls short may be spared. None: all are made.
         holdout: whether the evaluator's `holdout` scores it, in place of what a search goes by.
         draw: which of the seeds that program and scorer get: 0 those of a search, each other number others.
         traced: whether the evaluation has a trace, for people.
     """
 
-    bar: float | None = None
+    early_stop_threshold: float | None = None
     holdout: bool = False
     draw: int = 0
     traced: bool = False

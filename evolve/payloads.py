@@ -34,7 +34,7 @@ def describe_proposal(proposal: Proposal) -> dict[str, Any]:
         "probability": proposal.probability,
         "selection": proposal.selection,
         "weights": list(proposal.weights),
-        "why": dict(proposal.why),
+        "rationale": dict(proposal.rationale),
         "parents": [list(edge) for edge in edges(proposal)],
         "failures": [failure.candidate_id for failure in proposal.failures],
         "rejections": [list(rejection) for rejection in proposal.rejections],
@@ -67,7 +67,7 @@ def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual
         rejections=tuple((reason, count) for reason, count in payload.get("rejections", ())),
         selection=payload["selection"],
         weights=tuple(payload["weights"]),
-        why=payload.get("why", {}),
+        rationale=payload.get("rationale", {}),
         policy=payload["policy"],
         seed=payload["seed"],
         answers=payload["answers"],
@@ -100,7 +100,7 @@ def describe_candidate(candidate: Candidate) -> dict[str, Any]:
         "island": candidate.island,
         "program_id": candidate.program.id,
         "fingerprint": candidate.fingerprint,
-        **({} if candidate.bar is None else {"bar": candidate.bar}),
+        **({} if candidate.early_stop_threshold is None else {"early_stop_threshold": candidate.early_stop_threshold}),
         **({"recovered": list(candidate.recovered)} if candidate.recovered else {}),
     }
 

@@ -19,7 +19,7 @@ class Candidate:
         position: place among the proposal's answers: chain * m + place in the chain.
         fingerprint: hash of the normalised program; equal ones are duplicates.
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
-        bar: fitness that further repeats of its evaluation depend on; None: all are made.
+        early_stop_threshold: fitness that further repeats of its evaluation depend on; None: all are made.
         recovered: what of its answer was not in the form asked for; see `evolve.answers.edit.Child`.
     """
 
@@ -30,7 +30,7 @@ class Candidate:
     program: Program
     fingerprint: str
     parents: tuple[tuple[str, str], ...] = ()
-    bar: float | None = None
+    early_stop_threshold: float | None = None
     recovered: tuple[str, ...] = ()
 
 
@@ -65,8 +65,8 @@ class Proposal:
         mate: second parent of a crossover.
         selection: name of the selection that chose the parent; empty when the strategy did.
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
-        why: what else decided, as a few JSON values: those of the parent by themselves, and those of the choice of
-            `island`, `operator`, `policy` and `second_parent` as a mapping each, where there was one.
+        rationale: what else decided, as a few JSON values: those of the parent by themselves, and a mapping for each
+            other choice there was, of `island`, `operator`, `policy` and `second_parent`.
         answers, samples: m answers in each of n chains are asked for, `limit` answers at most in all.
         form: how the policy is asked to write; None: in its own way.
         request: what an operator of the user's own asks for, with `$count` for how many; empty: the built-in words.
@@ -85,7 +85,7 @@ class Proposal:
     failures: tuple[Individual, ...] = ()
     selection: str = ""
     weights: tuple[float, ...] = ()
-    why: Mapping[str, Any] = field(default_factory=dict)
+    rationale: Mapping[str, Any] = field(default_factory=dict)
     policy: str = ""
     seed: int = 0
     answers: int = 1

@@ -11,7 +11,6 @@ from evolve.configuration.prompt import InspirationsConfig, PromptConfig
 from evolve.configuration.selection import NoveltyConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.extensions import ExtensionKind, built_in_names
-from evolve.problem import MAX_MAGNITUDE
 
 STRATEGIES = built_in_names(ExtensionKind.STRATEGY)
 # Strategies that have one island, and operators of their own.
@@ -42,7 +41,6 @@ class VariantConfig:
     islands: tuple[int, ...]
     archive: ArchiveConfig | None = None
     selection: Mapping[str, float] | None = None
-    alpha: float | None = None
     selection_options: SelectionOptions | None = None
     operators: Mapping[str, float] | None = None
     inspirations: InspirationsConfig | None = None
@@ -82,7 +80,6 @@ class RunConfig:
         operators: share by which each operator makes children; empty: mutate alone. The baselines have their own.
         operator_choice: `shares`, or `adaptive`: by shares and by how often each operator found something better of
             late.
-        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law; 0: 1 and 2.
         variants: islands that differ, and in what.
         policy_choice: which of several policies a proposal is put to: by their `weights`, or `adaptive`: by what each
             brings of late for what it costs, times its weight.
@@ -101,7 +98,6 @@ class RunConfig:
     reset_from: str = "best"
     archive: ArchiveConfig = field(default_factory=ArchiveConfig)
     selection: Mapping[str, float] = field(default_factory=dict)
-    alpha: float = 0.0
     selection_options: SelectionOptions = field(default_factory=SelectionOptions)
     operators: Mapping[str, float] = field(default_factory=dict)
     operator_choice: str = "shares"
@@ -133,8 +129,6 @@ class RunConfig:
             at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:
             raise ConfigurationError("migration_rate must lie between 0 and 1")
-        if not 0 <= self.alpha <= MAX_MAGNITUDE:
-            raise ConfigurationError(f"alpha must lie between 0 and {MAX_MAGNITUDE:g}")
         shares("selection", self.selection, ExtensionKind.SELECTION)
         shares("operators", self.operators, ExtensionKind.OPERATOR)
         one_of("policy_choice", self.policy_choice, POLICY_CHOICES)

@@ -16,14 +16,26 @@ class SelectionOptions:
     """How selections choose.
 
     Attributes:
+        dirichlet_alpha: concentration of the weights that `dirichlet` draws: a small one favours single objectives, 1
+            is uniform on the simplex, a large one approaches equal weights.
+        power_law_exponent: `power_law` chooses rank r (1 the fittest) with probability proportional to r^-exponent; 0:
+            each rank alike.
         exploration: how much `puct` and `ucb` give for what was seldom tried; 0: nothing.
         cases: share of the cases that `downsampled_lexicase` draws for each choice, at least one case.
     """
 
+    dirichlet_alpha: float = 1.0
+    power_law_exponent: float = 2.0
     exploration: float = 1.0
     cases: float = 0.25
 
     def __post_init__(self) -> None:
+        if not 0 < self.dirichlet_alpha <= MAX_MAGNITUDE:
+            raise ConfigurationError(
+                f"selection_options.dirichlet_alpha must lie above 0 and not beyond {MAX_MAGNITUDE:g}"
+            )
+        if not 0 <= self.power_law_exponent <= MAX_MAGNITUDE:
+            raise ConfigurationError(f"selection_options.power_law_exponent must lie between 0 and {MAX_MAGNITUDE:g}")
         if not 0 <= self.exploration <= MAX_MAGNITUDE:
             raise ConfigurationError(f"selection_options.exploration must lie between 0 and {MAX_MAGNITUDE:g}")
         if not 0 < self.cases <= 1:

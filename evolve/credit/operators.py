@@ -151,7 +151,7 @@ class Trial:
 
     Attributes:
         weights: those under which its children are compared; empty: by fitness.
-        bar: what a child has to be better than: the best of the parents, or of a failed one its origin.
+        threshold: what a child has to be better than: the best of the parents, or of a failed one its origin.
         origin: the nearest of those that its children descend from that could be scored.
         awaited: children that await their evaluation.
         closed: whether its policy has said its last word.
@@ -160,7 +160,7 @@ class Trial:
     operator: str
     policy: str = ""
     weights: tuple[float, ...]
-    bar: float
+    threshold: float
     origin: Individual | None
     awaited: int = 0
     closed: bool = False
@@ -186,8 +186,8 @@ class Trials:
         origin = next((one for one, _ in kin if one.fitness is not None), None)
         parents = [one for one, role in kin if role != "inspiration" and one.fitness is not None]
         rivals = parents or ([origin] if origin is not None else [])
-        bar = max((_worth(rival, drawn) for rival in rivals), default=-math.inf)
-        self.open[number] = Trial(operator=operator, policy=policy, weights=drawn, bar=bar, origin=origin)
+        threshold = max((_worth(rival, drawn) for rival in rivals), default=-math.inf)
+        self.open[number] = Trial(operator=operator, policy=policy, weights=drawn, threshold=threshold, origin=origin)
 
     def await_children(self, number: int, count: int) -> None:
         """So many more children of a proposal await their evaluation, or fewer."""
@@ -209,7 +209,7 @@ class Trials:
         trial = self.open.get(number)
         if trial is None:
             return None
-        better = child is not None and child.fitness is not None and _worth(child, trial.weights) > trial.bar
+        better = child is not None and child.fitness is not None and _worth(child, trial.weights) > trial.threshold
         self._put(number, replace(trial, awaited=trial.awaited - 1, won=trial.won or better))
         return trial.origin
 

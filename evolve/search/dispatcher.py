@@ -123,11 +123,11 @@ class Dispatcher:
             if policy_queue.denied and name not in self._away:
                 self._away.add(name)
                 events.append(
-                    Event(kind=EventKind.POLICY_AWAY, payload={"policy": name, "reason": policy_queue.denied})
+                    Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": name, "reason": policy_queue.denied})
                 )
             elif not policy_queue.denied and name in self._away:
                 self._away.discard(name)
-                events.append(Event(kind=EventKind.POLICY_BACK, payload={"policy": name}))
+                events.append(Event(kind=EventKind.POLICY_RECOVERED, payload={"policy": name}))
         return events
 
     def ask(self, elapsed_seconds: float) -> None:
@@ -313,6 +313,6 @@ class Dispatcher:
         return search.forgo(number, reason, self.cut.pop(number, None))
 
     async def _evaluate(self, candidate: Candidate) -> None:
-        scoring = ScoringRequest(bar=candidate.bar)
+        scoring = ScoringRequest(early_stop_threshold=candidate.early_stop_threshold)
         evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1), scoring)
         self._post(partial(self._search.tell, candidate.id, evaluation))

@@ -62,11 +62,11 @@ class DrawnPolicy:
     """The policy of a proposal.
 
     Attributes:
-        why: what decided where there were several: the probability, or the parts of the bound.
+        rationale: what decided where there were several: the probability, or the parts of the bound.
     """
 
     policy_request: PolicyRequest
-    why: Mapping[str, float | None] = field(default_factory=dict)
+    rationale: Mapping[str, float | None] = field(default_factory=dict)
 
 
 class Ensemble:
@@ -118,9 +118,9 @@ class Ensemble:
         weights = [policy_request.weight for policy_request in present]
         if self._policy_credit is not None:
             names = [policy_request.policy for policy_request in present]
-            place, why = self._policy_credit.best_buy(names, weights, priced=bool(self.currency))
-            return DrawnPolicy(policy_request=present[place], why=briefly(why))
+            place, rationale = self._policy_credit.best_buy(names, weights, priced=bool(self.currency))
+            return DrawnPolicy(policy_request=present[place], rationale=briefly(rationale))
         rng = np.random.default_rng([self._seed, number, _STREAM])
         shares = np.array(weights) / math.fsum(weights)
         place = int(rng.choice(len(present), p=shares))
-        return DrawnPolicy(policy_request=present[place], why=briefly({"probability": float(shares[place])}))
+        return DrawnPolicy(policy_request=present[place], rationale=briefly({"probability": float(shares[place])}))

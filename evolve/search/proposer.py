@@ -46,13 +46,13 @@ class Proposer:
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
         plan = self._strategy.plan(number, self._state.islands, latest, rng)
-        form, why_form = self._form(number, policy_request, plan.parent)
+        form, form_rationale = self._form(number, policy_request, plan.parent)
         maximum = (form.answers, form.samples) if form else self._own(policy_request)
         limit = limit_of(math.prod(maximum))
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        why = {"policy": drawn.why, "form": why_form}
+        rationale = {"policy": drawn.rationale, "form": form_rationale}
         return Proposal(
             id=proposal_id(self._run_id, number),
             number=number,
@@ -65,7 +65,7 @@ class Proposer:
             failures=plan.failures,
             selection=plan.selection,
             weights=plan.weights,
-            why={**plan.why, **{name: told for name, told in why.items() if told}},
+            rationale={**plan.rationale, **{name: told for name, told in rationale.items() if told}},
             policy=policy_request.policy,
             seed=int(rng.integers(2**31)),
             answers=answers,
@@ -93,10 +93,10 @@ class Proposer:
         if not policy_request.forms:
             return None, {}
         size = program_tokens(parent.program.size)
-        form, why = self._state.forms.draw(
+        form, rationale = self._state.forms.draw(
             policy_request.policy, policy_request.forms, size, (self._config.seed, number)
         )
-        return form, {"name": form.name, **why} if why else {}
+        return form, {"name": form.name, **rationale} if rationale else {}
 
     def _own(self, policy_request: PolicyRequest) -> tuple[int, int]:
         return self._config.answers or policy_request.answers, self._config.samples or policy_request.samples

@@ -34,7 +34,7 @@ class CandidateScorer:
             measures={**self._measured(candidate.program, worth), **evaluation.measures},
         )
 
-    def bar(self, members: Population) -> float | None:
+    def early_stop_threshold(self, members: Population) -> float | None:
         """Fitness that a new candidate among these members is measured by while it is repeated: their median.
 
         Below the least fit of a grid, or of an archive that is not full, falls next to nothing, and below the best next

@@ -334,7 +334,7 @@ class Search:
             program=program,
             fingerprint=fingerprint(program, self.problem.language),
             parents=parents,
-            bar=self._scorer.bar(self.state.islands[island].archive.members),
+            early_stop_threshold=self._scorer.early_stop_threshold(self.state.islands[island].archive.members),
         )
 
     def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:

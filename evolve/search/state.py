@@ -165,7 +165,9 @@ class SearchState:
     def fill(self, loaded: Iterable[Individual], candidates: Iterable[Candidate]) -> dict[str, Individual]:
         """Put programs and texts in the place of what a replay left out; all that was loaded, by id."""
         known = {individual.candidate_id: individual for individual in loaded}
-        self.pending |= {one.id: replace(one, bar=self.pending[one.id].bar) for one in candidates}
+        self.pending |= {
+            one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
+        }
         self.trials.fill(lambda origin: _same(known, origin))
         for island in self.islands:
             for member in list(island.archive.members):
@@ -365,7 +367,7 @@ def _unloaded(payload: Mapping[str, Any]) -> Candidate:
         island=int(payload["island"]),
         program=UNLOADED,
         fingerprint=payload["fingerprint"],
-        bar=payload.get("bar"),
+        early_stop_threshold=payload.get("early_stop_threshold"),
     )
 
 

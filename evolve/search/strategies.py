@@ -19,7 +19,7 @@ from evolve.selection import Selected, SelectionParams, brief, briefly
 
 _MATINGS = 4
 
-Why = Mapping[str, Any]
+Rationale = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class ProposalPlan:
     failures: tuple[Individual, ...] = ()
     selection: str = ""
     weights: tuple[float, ...] = ()
-    why: Why = field(default_factory=dict)
+    rationale: Rationale = field(default_factory=dict)
 
 
 class Strategy(Protocol):
@@ -63,8 +63,8 @@ class Islands:
         self._credit = credit if config.operator_choice == "adaptive" else None
         self._config = config
 
-    def _turn(self, number: int, islands: Sequence[Island]) -> tuple[int, Why]:
-        """Which island the next proposal is made on, and why where that was chosen."""
+    def _turn(self, number: int, islands: Sequence[Island]) -> tuple[int, Rationale]:
+        """Which island the next proposal is made on, and rationale where that was chosen."""
         if self._config.island_choice != "bandit" or len(islands) == 1:
             return number % len(islands), {}
         arms = [island.arm for island in islands]
@@ -76,23 +76,27 @@ class Islands:
     ) -> ProposalPlan:
         """Draw an operator, and what it starts from, on the island whose turn it is."""
         del latest
-        place, why = self._turn(number, islands)
+        place, rationale = self._turn(number, islands)
         island = islands[place]
         shares = island.config.operators or {MUTATE: 1.0}
         chances = probabilities(shares, _possible(island, shares), self._credit)
         operator = draw_operator(chances, rng)
         if self._credit is not None and len(chances) > 1:
             rate = self._credit.rate(operator)
-            why = {**why, "operator": briefly({"share": float(shares[operator]), "rate": rate})}
+            rationale = {**rationale, "operator": briefly({"share": float(shares[operator]), "rate": rate})}
         start = self._repair if operator == REPAIR else self._select
         plan = start(island, operator, rng)
-        return replace(plan, probability=chances[operator], why={**plan.why, **why} if why else plan.why)
+        return replace(
+            plan,
+            probability=chances[operator],
+            rationale={**plan.rationale, **rationale} if rationale else plan.rationale,
+        )
 
     def _select(self, island: Island, operator: str, rng: np.random.Generator) -> ProposalPlan:
         selection, chosen = self._choose(island, rng)
         parent = island.archive.members[chosen.place]
         several = island.operator(operator).parents > 1
-        second_parent, why = self._mate(island, parent, rng) if several else (None, {})
+        second_parent, rationale = self._mate(island, parent, rng) if several else (None, {})
         return ProposalPlan(
             island=island.number,
             operator=operator,
@@ -102,7 +106,7 @@ class Islands:
             failures=tuple(island.failures),
             selection=selection,
             weights=chosen.weights,
-            why={**chosen.why, "second_parent": why} if why else chosen.why,
+            rationale={**chosen.rationale, "second_parent": rationale} if rationale else chosen.rationale,
         )
 
     def _choose(self, island: Island, rng: np.random.Generator) -> tuple[str, Selected]:
@@ -120,14 +124,14 @@ class Islands:
             failures=tuple(one for one in island.failures if one.candidate_id != broken.failure.candidate_id),
         )
 
-    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> tuple[Individual, Why]:
+    def _mate(self, island: Island, parent: Individual, rng: np.random.Generator) -> tuple[Individual, Rationale]:
         """A second parent, selected as the first was; any other member where selection insists on the first."""
         members = island.archive.members
         for _ in range(_MATINGS):
             selection, chosen = self._choose(island, rng)
             if members[chosen.place].candidate_id != parent.candidate_id:
                 weights = {"weights": [brief(weight) for weight in chosen.weights]} if chosen.weights else {}
-                return members[chosen.place], {"selection": selection, **weights, **chosen.why}
+                return members[chosen.place], {"selection": selection, **weights, **chosen.rationale}
         drawn = members[int(rng.integers(len(members) - 1))]
         other = drawn if drawn.candidate_id != parent.candidate_id else members[len(members) - 1]
         return other, {"selection": "", "probability": brief(1 / (len(members) - 1))}
@@ -264,11 +268,11 @@ class GuardedStrategy:
         if any(not isinstance(one, Individual) or one.candidate_id not in held for one in shown):
             raise self._broken("it planned with an individual that no island holds")
         try:
-            why = json.loads(json.dumps(dict(plan.why), allow_nan=False))
+            rationale = json.loads(json.dumps(dict(plan.rationale), allow_nan=False))
             weights = tuple(float(weight) for weight in plan.weights)
-            return replace(plan, why=why, weights=weights, probability=float(plan.probability))
+            return replace(plan, rationale=rationale, weights=weights, probability=float(plan.probability))
         except (TypeError, ValueError) as error:
-            raise self._broken(f"its why, weights or probability are no plain numbers: {error}") from error
+            raise self._broken(f"its rationale, weights or probability are no plain numbers: {error}") from error
 
     def _broken(self, what: str) -> ExtensionError:
         return ExtensionError(f"{self._extension} breaks the contract of strategies: {what}")

@@ -27,7 +27,7 @@ def select_nsga2(view: ArchiveView, rng: np.random.Generator, params: SelectionP
     first, second = (int(place) for place in rng.integers(len(view), size=2))
     better = (layers[second], -distances[second]) < (layers[first], -distances[first])
     place = second if better else first
-    return Selected(place=place, why={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
+    return Selected(place=place, rationale={"rank": int(layers[place]), "crowding": brief(float(distances[place]))})
 
 
 def select_nsga3(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
@@ -45,7 +45,7 @@ def select_nsga3(view: ArchiveView, rng: np.random.Generator, params: SelectionP
     place = second if better else first
     return Selected(
         place=place,
-        why={
+        rationale={
             "rank": int(layers[place]),
             "direction": [brief(float(part)) for part in directions(view.signed_scores.shape[1])[direction]],
             "distance": brief(float(niches.distances[place])),
@@ -63,11 +63,11 @@ def select_hypervolume(view: ArchiveView, rng: np.random.Generator, params: Sele
     shares = view.once(_shares)
     if shares is not None:
         place = draw(shares, rng)
-        return Selected(place=place, why={"share": brief(float(shares[place]))})
+        return Selected(place=place, rationale={"share": brief(float(shares[place]))})
     volumes = view.once(_volumes)
     row = draw_contributor(volumes.rows, rng)
     places = np.arange(len(view)) if row is None else np.flatnonzero(volumes.of == row)
-    return Selected(place=int(places[rng.integers(len(places))]), why={"sampled": row is not None})
+    return Selected(place=int(places[rng.integers(len(places))]), rationale={"sampled": row is not None})
 
 
 @lru_cache(maxsize=16)

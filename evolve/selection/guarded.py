@@ -58,7 +58,7 @@ class GuardedSelection:
         try:
             place = operator.index(chosen.place)
             weights = tuple(float(weight) for weight in chosen.weights)
-            why = json.loads(json.dumps(dict(chosen.why), allow_nan=False))
+            rationale = json.loads(json.dumps(dict(chosen.rationale), allow_nan=False))
         except (TypeError, ValueError) as error:
             raise self._broken(f"it returned {chosen!r:.200}: {error}") from error
         if not 0 <= place < len(view):
@@ -67,7 +67,7 @@ class GuardedSelection:
             raise self._broken(
                 f"it drew {len(weights)} weights for {len(view.objectives)} objectives, or not all are finite"
             )
-        return Selected(place=place, weights=weights, why=why)
+        return Selected(place=place, weights=weights, rationale=rationale)
 
     def _broken(self, what: str) -> ExtensionError:
         return ExtensionError(f"{self._extension} breaks the contract of selections: {what}")

@@ -43,7 +43,7 @@ def _choose(view: ArchiveView, rng: np.random.Generator, order: NDArray[np.int64
             break
     place = int(pool[rng.integers(len(pool))])
     told = [view.case_names[case][:MAX_NAME] for case in decisive[:MAX_CASES]]
-    return Selected(place=place, why={"cases": told, "left": len(pool)})
+    return Selected(place=place, rationale={"cases": told, "left": len(pool)})
 
 
 def _epsilons(view: ArchiveView) -> NDArray[np.float64]:

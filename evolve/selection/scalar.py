@@ -10,8 +10,6 @@ from evolve.selection.selection import Selected, SelectionParams, brief, draw
 from evolve.selection.view import ArchiveView
 
 TOURNAMENT_SIZE = 4
-CONCENTRATION = 1.0  # uniform on the simplex
-EXPONENT = 2.0
 TEMPERATURE = 0.05
 MIN_TEMPERATURE = 0.01
 STEEPNESS = 10.0
@@ -23,7 +21,7 @@ def select_dirichlet(view: ArchiveView, rng: np.random.Generator, params: Select
 
     The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
     """
-    weights = dirichlet(rng, view.rewards.shape[1], params.alpha or CONCENTRATION)
+    weights = dirichlet(rng, view.rewards.shape[1], params.dirichlet_alpha)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
     (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
@@ -31,11 +29,11 @@ def select_dirichlet(view: ArchiveView, rng: np.random.Generator, params: Select
 
 
 def select_power_law(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
-    """A member of rank r (1 the fittest) with probability proportional to r^-alpha."""
-    cumulative = _power_law(len(view), params.alpha or EXPONENT)
+    """A member of rank r (1 the fittest) with probability proportional to r^-exponent."""
+    cumulative = _power_law(len(view), params.power_law_exponent)
     rank = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     rank = min(rank, len(view) - 1)
-    return Selected(place=view.ranked(rank), why={"rank": rank})
+    return Selected(place=view.ranked(rank), rationale={"rank": rank})
 
 
 def select_tournament(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
@@ -62,7 +60,7 @@ def select_boltzmann(view: ArchiveView, rng: np.random.Generator, params: Select
     shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
     temperature = max(float(shares.std()), MIN_TEMPERATURE)
     (place,) = soft_argmax(shares, 1, rng, temperature)
-    return Selected(place=int(place), why={"temperature": brief(temperature)})
+    return Selected(place=int(place), rationale={"temperature": brief(temperature)})
 
 
 def select_offspring(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
@@ -73,7 +71,7 @@ def select_offspring(view: ArchiveView, rng: np.random.Generator, params: Select
     del params
     children = view.children
     place = draw(view.once(_fit) / (1 + children), rng)
-    return Selected(place=place, why={"children": int(children[place])})
+    return Selected(place=place, rationale={"children": int(children[place])})
 
 
 def _fit(view: ArchiveView) -> NDArray[np.float64]:
@@ -86,10 +84,10 @@ def _fit(view: ArchiveView) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
-def _power_law_table(size: int, alpha: float) -> NDArray[np.float64]:
-    return np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -alpha)
+def _power_law_table(size: int, exponent: float) -> NDArray[np.float64]:
+    return np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -exponent)
 
 
-def _power_law(size: int, alpha: float) -> NDArray[np.float64]:
+def _power_law(size: int, exponent: float) -> NDArray[np.float64]:
     # Tables come in powers of two: a growing population asks for a new one a logarithmic number of times.
-    return _power_law_table(1 << max(0, size - 1).bit_length(), alpha)[:size]
+    return _power_law_table(1 << max(0, size - 1).bit_length(), exponent)[:size]

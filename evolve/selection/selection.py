@@ -17,12 +17,14 @@ class SelectionParams:
     """What of a configuration selections read.
 
     Attributes:
-        alpha: concentration of the Dirichlet distribution, and exponent of the rank power law; 0: 1 and 2.
+        dirichlet_alpha: concentration of the Dirichlet distribution.
+        power_law_exponent: exponent of the rank power law.
         exploration: how much PUCT and UCB give for what was seldom tried.
         cases: share of the cases that down-sampled lexicase draws.
     """
 
-    alpha: float = 0.0
+    dirichlet_alpha: float = 1.0
+    power_law_exponent: float = 2.0
     exploration: float = 1.0
     cases: float = 0.25
 
@@ -30,7 +32,12 @@ class SelectionParams:
     def of(cls, config: RunConfig) -> "SelectionParams":
         """Those of a configuration."""
         options = config.selection_options
-        return cls(alpha=config.alpha, exploration=options.exploration, cases=options.cases)
+        return cls(
+            dirichlet_alpha=options.dirichlet_alpha,
+            power_law_exponent=options.power_law_exponent,
+            exploration=options.exploration,
+            cases=options.cases,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +46,12 @@ class Selected:
 
     Attributes:
         weights: those that were drawn, in the order of the objectives; empty: none were.
-        why: what decided, as a few JSON values.
+        rationale: what decided, as a few JSON values.
     """
 
     place: int
     weights: tuple[float, ...] = ()
-    why: Mapping[str, Any] = field(default_factory=dict)
+    rationale: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Select(Protocol):

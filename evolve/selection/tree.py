@@ -25,7 +25,7 @@ def select_puct(view: ArchiveView, rng: np.random.Generator, params: SelectionPa
     place = highest(np.where(free, values, -np.inf) if free.any() else values, rng)
     return Selected(
         place=place,
-        why={
+        rationale={
             "best": brief(float(view.descended[place])),
             "exploration": brief(float(urge[place])),
             "expansions": int(expansions[place]),
@@ -47,7 +47,7 @@ def select_ucb(view: ArchiveView, rng: np.random.Generator, params: SelectionPar
     place = highest(values, rng)
     return Selected(
         place=place,
-        why={"seen": int(seen[place]), "in_flight": int(airborne[place]), "bonus": brief(float(bonus[place]))},
+        rationale={"seen": int(seen[place]), "in_flight": int(airborne[place]), "bonus": brief(float(bonus[place]))},
     )
 
 

@@ -218,7 +218,7 @@ def _results() -> None:
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("scores", sa.JSON(), nullable=False),
         sa.Column("measures", sa.JSON(), nullable=False),
-        sa.Column("descriptor", sa.JSON(), nullable=False),
+        sa.Column("grid_measures", sa.JSON(), nullable=False),
         sa.Column("cases", sa.JSON(), nullable=False),
         sa.Column("spread", sa.JSON(), nullable=False),
         sa.Column("feedback", sa.Text(), nullable=False),

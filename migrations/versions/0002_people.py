@@ -21,7 +21,7 @@ def downgrade() -> None:
     for table in (
         "webhook_deliveries",
         "webhooks",
-        "reassessments",
+        "reevaluations",
         "notes",
         "pins",
         "views",
@@ -42,8 +42,8 @@ def downgrade() -> None:
         ("runs", "batch_id"),
         ("runs", "fork_of"),
         ("runs", "revision"),
-        ("runs", "wanted_budget"),
-        ("runs", "wanted_by"),
+        ("runs", "desired_budget"),
+        ("runs", "desired_by"),
         ("runs", "paused_at"),
         ("tenants", "quotas"),
     ):
@@ -57,8 +57,8 @@ def _columns() -> None:
     op.add_column("runs", sa.Column("batch_id", ID, nullable=True))
     op.add_column("runs", sa.Column("fork_of", ID, nullable=True))
     op.add_column("runs", sa.Column("revision", sa.Integer(), server_default="0", nullable=False))
-    op.add_column("runs", sa.Column("wanted_budget", sa.JSON(), server_default="{}", nullable=False))
-    op.add_column("runs", sa.Column("wanted_by", sa.Text(), nullable=True))
+    op.add_column("runs", sa.Column("desired_budget", sa.JSON(), server_default="{}", nullable=False))
+    op.add_column("runs", sa.Column("desired_by", sa.Text(), nullable=True))
     op.add_column("runs", sa.Column("paused_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("tenants", sa.Column("quotas", sa.JSON(), server_default="{}", nullable=False))
     op.create_index(op.f("ix_runs_batch_id"), "runs", ["batch_id"], unique=False)
@@ -163,14 +163,14 @@ def _beside_runs() -> None:
     )
     op.create_index(op.f("ix_batches_tenant_id"), "batches", ["tenant", "id"], unique=False)
     op.create_table(
-        "reassessments",
+        "reevaluations",
         sa.Column("run_id", ID, nullable=False),
         sa.Column("candidate_id", ID, nullable=False),
         sa.Column("requested_by", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name=op.f("fk_reassessments_candidate_id")),
-        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_reassessments_run_id")),
-        sa.PrimaryKeyConstraint("run_id", "candidate_id", name=op.f("pk_reassessments")),
+        sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name=op.f("fk_reevaluations_candidate_id")),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name=op.f("fk_reevaluations_run_id")),
+        sa.PrimaryKeyConstraint("run_id", "candidate_id", name=op.f("pk_reevaluations")),
     )
     op.create_table(
         "notes",

@@ -31,9 +31,9 @@ class ProgressLine:
                 self._best = event.payload["fitness"]
             case EventKind.RUN_WAITING | EventKind.RUN_UNBLOCKED:
                 self._waiting = event.payload["reason"]
-            case EventKind.POLICY_AWAY:
+            case EventKind.POLICY_UNAVAILABLE:
                 self._away.add(event.payload["policy"])
-            case EventKind.POLICY_BACK:
+            case EventKind.POLICY_RECOVERED:
                 self._away.discard(event.payload["policy"])
         ended = event.kind in _ENDS
         if ended or time.monotonic() - self._shown >= SECONDS:

@@ -146,7 +146,7 @@ def _seed_there(seed: "SeedScore") -> CheckedSeed:
         seconds=seed.seconds,
         scores=seed.scores,
         answer=seed.answer,
-        feedback=seed.remarks if seed.artifacts else seed.feedback,
+        feedback=seed.feedback_without_artifacts if seed.artifacts else seed.feedback,
         printed=seed.printed,
         artifacts=seed.artifacts,
     )

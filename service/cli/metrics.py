@@ -53,15 +53,15 @@ def metric_rows(found: "RunStatistics") -> Rows:
         ("QD score", None if found.qd_score is None else formatting.number(found.qd_score)),
         ("reward vectors", f"{formatting.count(rewards.distinct)} distinct of {formatting.count(rewards.valid)}"),
         ("  L1", None if rewards.l1 is None else f"{formatting.number(rewards.l1, 4)} between two"),
-        ("  L2", _drawn(rewards.l2, rewards.looked_at, rewards.valid)),
-        ("programs", _drawn(programs.tokens, programs.looked_at, found.valid, "in tokens")),
-        ("", _drawn(programs.tree, programs.looked_at, found.valid, "in syntax trees")),
+        ("  L2", _drawn(rewards.l2, rewards.sampled, rewards.valid)),
+        ("programs", _drawn(programs.tokens, programs.sampled, found.valid, "in tokens")),
+        ("", _drawn(programs.tree, programs.sampled, found.valid, "in syntax trees")),
         (
             "chains",
             chain
             and f"{formatting.number(chain.answers, 3)} evaluated answers,"
             f" {formatting.number(chain.distinct, 3)} distinct,"
-            f" utility {formatting.number(chain.utility, 3)}{_of(chain.looked_at, chain.chains)}",
+            f" utility {formatting.number(chain.utility, 3)}{_of(chain.sampled, chain.chains)}",
         ),
         (
             "migrants",
@@ -161,9 +161,9 @@ def _covered(found: "RunStatistics") -> str | None:
     return f"{formatting.plural(found.cells, 'cell')} filled, {formatting.share(found.coverage)}"
 
 
-def _drawn(value: float | None, looked_at: int, whole: int, words: str = "between two") -> str | None:
-    return None if value is None else f"{formatting.number(value, 4)} {words}{_of(looked_at, whole)}"
+def _drawn(value: float | None, sampled: int, whole: int, words: str = "between two") -> str | None:
+    return None if value is None else f"{formatting.number(value, 4)} {words}{_of(sampled, whole)}"
 
 
-def _of(looked_at: int, whole: int) -> str:
-    return f" ({formatting.count(looked_at)} drawn from {formatting.count(whole)})" if looked_at < whole else ""
+def _of(sampled: int, whole: int) -> str:
+    return f" ({formatting.count(sampled)} drawn from {formatting.count(whole)})" if sampled < whole else ""

@@ -309,8 +309,8 @@ def proposal_rows(proposal: ProposalRecord) -> Rows:
         ("selection", plain(proposal.selection) or None),
         ("weights", _told(proposal.weights) or None),
     ]
-    whys = choices_of(proposal.why)
-    return rows + [(f"why this {plain(name).replace('_', ' ')}", _decided(values)) for name, values in whys]
+    choices = choices_of(proposal.rationale)
+    return rows + [(f"why this {plain(name).replace('_', ' ')}", _decided(values)) for name, values in choices]
 
 
 def _decided(values: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from evolve.program import Program
 from service.client.address import options
 from service.errors import MissingBundleError, RefusedError, UnreachableError, UsageError
 from service.ports import Bundle, EvaluationTask, Lease, LeaseName, LeaseState, WorkerHeartbeat
-from service.schemas.evaluations import MAX_WAIT_SECONDS, LeasedTask, LeaseStanding, WorkerOrders
+from service.schemas.evaluations import MAX_WAIT_SECONDS, LeasedTask, LeaseStanding, WorkerHeartbeatReply
 
 # Beyond what the service takes to answer a call on purpose.
 _SPARE_SECONDS = 15.0
@@ -71,7 +71,10 @@ class RemoteEvaluationLeases:
             program=program,
             pool=found.task.pool,
             scoring=ScoringRequest(
-                bar=found.task.bar, holdout=found.task.holdout, draw=found.task.draw, traced=found.task.traced
+                early_stop_threshold=found.task.early_stop_threshold,
+                holdout=found.task.holdout,
+                draw=found.task.draw,
+                traced=found.task.traced,
             ),
         )
         return Lease(id=found.lease_id, task=task, delivery=found.delivery, waited_seconds=found.waited_seconds)
@@ -114,7 +117,7 @@ class RemoteEvaluationLeases:
         """Publish that this worker lives; whether it was told to drain."""
         said = asdict(heartbeat) | {"started_at": heartbeat.started_at.isoformat()}
         body = {name: value for name, value in said.items() if name not in {"worker_id", "seen_at"}}
-        return _read(WorkerOrders, await self._post(f"/v1/workers/{self._worker_id}/heartbeat", body)).drain
+        return _read(WorkerHeartbeatReply, await self._post(f"/v1/workers/{self._worker_id}/heartbeat", body)).drain
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""

@@ -161,7 +161,7 @@ def run_record(run: Run) -> RunRecord:
         batch_id=run.batch_id or "",
         fork_of=run.fork_of or "",
         revision=1,  # the wire tells it in a tag alone; what a service drives, front doors want
-        wanted_budget=run.wanted_budget,
+        desired_budget=run.desired_budget,
         created_by=run.created_by,
     )
 
@@ -183,7 +183,7 @@ def candidate_record(program: candidates.Candidate) -> CandidateRecord:
 
 def _proposal_record(proposal: candidates.ProposalDetail) -> ProposalRecord:
     same = (
-        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy",
+        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "rationale", "policy",
         "state", "reason", "completions", "reasoning", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
         "tokens_output", "cost", "seconds", "created_at", "answered_at", "form",
     )  # fmt: skip

@@ -47,7 +47,7 @@ class FileDifference:
 
     Attributes:
         stretches: changed and folded ones in turn; None where too much differs to be compared.
-        left_out: lines of the comparison that the page does not bear.
+        omitted: lines of the comparison that the page does not bear.
     """
 
     path: str
@@ -55,7 +55,7 @@ class FileDifference:
     added: int | None
     removed: int | None
     stretches: Sequence[DiffSection] | None
-    left_out: int
+    omitted: int
 
 
 def differences(
@@ -83,18 +83,18 @@ def difference(change: FileChange, text: str | None = None, maximum: int = MAX_L
         text: of the file after the change, from which folded stretches are filled; None: they are left out.
         maximum: lines beside the folded ones.
     """
-    stretches, left_out = None, 0
+    stretches, omitted = None, 0
     if change.diff is not None:
         hunks = list(_hunks(change.diff))
-        stretches, left_out = _bounded(hunks, maximum)
-        stretches = list(_filled(stretches, None if text is None or left_out else lines_of(text)))
+        stretches, omitted = _bounded(hunks, maximum)
+        stretches = list(_filled(stretches, None if text is None or omitted else lines_of(text)))
     return FileDifference(
         path=change.path,
         change=change.change,
         added=change.added,
         removed=change.removed,
         stretches=stretches,
-        left_out=left_out,
+        omitted=omitted,
     )
 
 

@@ -29,11 +29,11 @@ MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "paral
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFile:
-    """A file of a candidate. `left_out`: characters behind the text that is shown."""
+    """A file of a candidate. `omitted`: characters behind the text that is shown."""
 
     path: str
     text: str
-    left_out: int
+    omitted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,4 +149,4 @@ async def _sources(api: AsyncClient, candidates: Iterable[Candidate]) -> list[Sh
 
 
 def _shown_file(path: str, text: str) -> ReportFile:
-    return ReportFile(path=path, text=text[:MAX_TEXT], left_out=max(0, len(text) - MAX_TEXT))
+    return ReportFile(path=path, text=text[:MAX_TEXT], omitted=max(0, len(text) - MAX_TEXT))

@@ -47,13 +47,13 @@ class ShownFile:
 
     Attributes:
         lines: as markup, in order; a line that is too long is cut and says so.
-        left_out: characters behind the last line shown.
+        omitted: characters behind the last line shown.
     """
 
     path: str
     lines: Sequence[Markup]
     characters: int
-    left_out: int
+    omitted: int
 
 
 def shown_files(files: Sequence[tuple[str, str]]) -> list[ShownFile]:
@@ -63,8 +63,8 @@ def shown_files(files: Sequence[tuple[str, str]]) -> list[ShownFile]:
         lines = highlighted(path, text, room)
         whole = text.split("\n", len(lines))[: len(lines)]
         room -= sum(min(len(line), MAX_LINE) + 1 for line in whole)
-        left_out = max(0, len(text) - sum(len(line) + 1 for line in whole))
-        shown.append(ShownFile(path=path, lines=lines, characters=len(text), left_out=left_out))
+        omitted = max(0, len(text) - sum(len(line) + 1 for line in whole))
+        shown.append(ShownFile(path=path, lines=lines, characters=len(text), omitted=omitted))
     return shown
 
 
@@ -104,10 +104,10 @@ def shortened(line: str, maximum: int = MAX_LINE) -> Markup:
     return visible(line[:maximum]) + _more(len(line) - maximum)
 
 
-def _more(left_out: int) -> Markup:
-    if left_out <= 0:
+def _more(omitted: int) -> Markup:
+    if omitted <= 0:
         return Markup("")
-    return Markup('<span class="cut">… {} more characters on this line</span>').format(f"{left_out:,}")
+    return Markup('<span class="cut">… {} more characters on this line</span>').format(f"{omitted:,}")
 
 
 def _lexer(path: str) -> Lexer | None:

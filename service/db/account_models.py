@@ -135,10 +135,10 @@ class UsageRow(Base):
     tokens_output: Mapped[int] = mapped_column(BigInteger)
 
 
-class ReassessmentRow(Base):
+class ReevaluationRow(Base):
     """A candidate that waits to be evaluated once more."""
 
-    __tablename__ = "reassessments"
+    __tablename__ = "reevaluations"
 
     run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
     candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))

@@ -54,8 +54,8 @@ def commit(
 
 def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:
     """Write what the budget is now; what is wanted of it and was not taken up stays wanted."""
-    query = select(RunRow.config, RunRow.wanted_budget).where(RunRow.id == run_id)
+    query = select(RunRow.config, RunRow.desired_budget).where(RunRow.id == run_id)
     config, wanted = connection.execute(query).one()
     extended = {**config, "budget": {**config.get("budget", {}), **budget}}
     left = {key: value for key, value in wanted.items() if key not in budget or budget[key] != value}
-    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended, wanted_budget=left))
+    connection.execute(update(RunRow).where(RunRow.id == run_id).values(config=extended, desired_budget=left))

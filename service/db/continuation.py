@@ -51,7 +51,7 @@ def continue_as_wanted(connection: Connection, clock: Clock, tenant: str, run_id
 
     The API has accepted it. A moment later it would have continued the run itself.
     """
-    query = select(RunRow.wanted_budget, RunRow.wanted_by, RunRow.desired_state).where(RunRow.id == run_id)
+    query = select(RunRow.desired_budget, RunRow.desired_by, RunRow.desired_state).where(RunRow.id == run_id)
     budget, by, desired_state = connection.execute(query).one()
     if not budget or desired_state == CANCELLED:
         return
@@ -59,7 +59,9 @@ def continue_as_wanted(connection: Connection, clock: Clock, tenant: str, run_id
     if record.state != _SUCCEEDED or _refused(record, budget):
         return
     continue_run(connection, clock, tenant, record, budget, by or "")
-    connection.execute(update(RunRow).where(RunRow.id == run_id).values(wanted_budget={}, revision=RunRow.revision + 1))
+    connection.execute(
+        update(RunRow).where(RunRow.id == run_id).values(desired_budget={}, revision=RunRow.revision + 1)
+    )
 
 
 def _refused(record: RunRecord, budget: Mapping[str, Any]) -> bool:

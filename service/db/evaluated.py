@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import func, literal, select
 
 from evolve.identity import evaluation_id
-from service.db.account_models import ReassessmentRow
+from service.db.account_models import ReevaluationRow
 from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, EvaluationRow, RunRow
@@ -58,7 +58,7 @@ class SqlEvaluationRecords:
         last = select(func.max(EvaluationRow.attempt)).where(EvaluationRow.candidate_id == CandidateRow.id)
         again = (
             select(*candidate, (func.coalesce(last.scalar_subquery(), 0) + 1).label("attempt"))
-            .join(ReassessmentRow, ReassessmentRow.candidate_id == CandidateRow.id)
+            .join(ReevaluationRow, ReevaluationRow.candidate_id == CandidateRow.id)
             .join(RunRow, RunRow.id == CandidateRow.run_id)
         )
         found: dict[str, WorkerEvaluationRecord] = {}

@@ -11,7 +11,7 @@ from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
 from evolve.money import Money, read_money
 from service.db import deletion, leases, records
-from service.db.account_models import ReassessmentRow
+from service.db.account_models import ReevaluationRow
 from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
@@ -24,7 +24,7 @@ from service.projections.money import currency_of
 
 _AT_WORK = ("running", "pausing", "cancelling")
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
-         RunRow.wanted_budget, RunRow.wanted_by, RunRow.policies)  # fmt: skip
+         RunRow.desired_budget, RunRow.desired_by, RunRow.policies)  # fmt: skip
 
 
 class SqlRunIntents:
@@ -62,7 +62,7 @@ class SqlRunIntents:
                 self._continue(connection, run, {}, by)
             elif desired_state != _aim(run):
                 _refuse_final(run)
-                _write(connection, run, desired_state=desired_state, wanted_by=by)
+                _write(connection, run, desired_state=desired_state, desired_by=by)
             return _record(connection, run_id)
 
     def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
@@ -81,9 +81,9 @@ class SqlRunIntents:
                 return _record(connection, run_id)
             _refuse_final(run)
             _refuse_used(_record(connection, run_id), budget)
-            wanted = {**run.wanted_budget, **budget, **_money(budget, run.policies)}
-            if wanted != run.wanted_budget:
-                _write(connection, run, wanted_budget=wanted, wanted_by=by)
+            wanted = {**run.desired_budget, **budget, **_money(budget, run.policies)}
+            if wanted != run.desired_budget:
+                _write(connection, run, desired_budget=wanted, desired_by=by)
             return _record(connection, run_id)
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:
@@ -121,7 +121,7 @@ class SqlRunIntents:
         with self._database.write() as connection:
             self._delete(connection, connection.execute(query).all())
 
-    def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
+    def reevaluate(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
         """Want candidates evaluated once more; how many were not wanted already.
 
         Raises:
@@ -137,7 +137,7 @@ class SqlRunIntents:
                 )
             _check_programs(connection, run_id, wanted)
             rows = [{"run_id": run_id, "candidate_id": id_, "requested_by": by, "created_at": at} for id_ in wanted]
-            added = add(connection, ReassessmentRow, rows)
+            added = add(connection, ReevaluationRow, rows)
             if added:
                 _write(connection, run)
             return added
@@ -153,7 +153,7 @@ class SqlRunIntents:
         fence = leases.take(connection, run.id, by, self._lease_time(connection, self._clock), 0.0, lambda _: True)
         continue_run(connection, self._clock, self._tenant, record, budget, by)
         leases.release(connection, run.id, fence)
-        _write(connection, run, desired_state=RUNNING, wanted_budget={}, wanted_by=by)
+        _write(connection, run, desired_state=RUNNING, desired_budget={}, desired_by=by)
 
     def _delete(self, connection: Connection, runs: Sequence[Row[Any]]) -> None:
         now = self._lease_time(connection, self._clock)
@@ -250,31 +250,31 @@ class SqlRunClaims:
 
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
-        query = select(RunRow.id, RunRow.desired_state, RunRow.wanted_budget, RunRow.wanted_by).where(deletion.there)
+        query = select(RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_by).where(deletion.there)
         with self._database.read() as connection:
             rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
         return {
-            row.id: Intent(desired_state=row.desired_state, budget=row.wanted_budget, by=row.wanted_by or "")
+            row.id: Intent(desired_state=row.desired_state, budget=row.desired_budget, by=row.desired_by or "")
             for row in rows
         }
 
-    def reassessments(self, run_id: str) -> list[str]:
+    def reevaluations(self, run_id: str) -> list[str]:
         """Candidates of a run that wait to be evaluated again, in the order they were wanted."""
         query = (
-            select(ReassessmentRow.candidate_id)
-            .where(ReassessmentRow.run_id == run_id)
-            .order_by(ReassessmentRow.created_at, ReassessmentRow.candidate_id)
+            select(ReevaluationRow.candidate_id)
+            .where(ReevaluationRow.run_id == run_id)
+            .order_by(ReevaluationRow.created_at, ReevaluationRow.candidate_id)
         )
         with self._database.read() as connection:
             return list(connection.execute(query).scalars())
 
-    def reassessed(self, run_id: str, candidate_ids: Sequence[str]) -> None:
+    def reevaluated(self, run_id: str, candidate_ids: Sequence[str]) -> None:
         """They were."""
         with self._database.write() as connection:
             for chunk in chunks(candidate_ids):
                 connection.execute(
-                    delete(ReassessmentRow).where(
-                        ReassessmentRow.run_id == run_id, ReassessmentRow.candidate_id.in_(chunk)
+                    delete(ReevaluationRow).where(
+                        ReevaluationRow.run_id == run_id, ReevaluationRow.candidate_id.in_(chunk)
                     )
                 )
 
@@ -283,12 +283,12 @@ def _due() -> ColumnElement[bool]:
     """Whether there is something to do for a run, by whomever."""
     at_work = RunRow.state.in_(("queued", *_AT_WORK))
     # One that its own process paused, and of which nobody ever wanted anything, is that process's to go on with.
-    wanted = and_(RunRow.desired_state.in_((RUNNING, CANCELLED)), RunRow.wanted_by.is_not(None))
+    wanted = and_(RunRow.desired_state.in_((RUNNING, CANCELLED)), RunRow.desired_by.is_not(None))
     taken_up = and_(RunRow.state == PAUSED, wanted)
     # One after the other and not one or the other: PostgreSQL finds each over its index, and reads no ended run.
     found = RunRow.id.in_(
         union_all(
-            select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReassessmentRow.run_id)
+            select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReevaluationRow.run_id)
         ).scalar_subquery()
     )
     return and_(found, deletion.there)
@@ -296,7 +296,7 @@ def _due() -> ColumnElement[bool]:
 
 def _aim(run: Row[Any]) -> str:
     """Where a run is going if nobody wants anything else."""
-    if run.state in ENDED or (run.state == PAUSED and run.wanted_by is None):
+    if run.state in ENDED or (run.state == PAUSED and run.desired_by is None):
         return str(run.state)
     return str(run.desired_state)
 

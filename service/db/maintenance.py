@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, and_, delete, exists, func, inspect, or_, select, tuple_
 
 from service.db import garbage_collection
-from service.db.account_models import AuditRow, DeliveryRow, ReassessmentRow, RequestRow, UsageRow
+from service.db.account_models import AuditRow, DeliveryRow, ReevaluationRow, RequestRow, UsageRow
 from service.db.columns import Base
 from service.db.deletion import SqlDeletions, remove
 from service.db.engine import Database
@@ -76,7 +76,7 @@ def past(before: datetime, now: datetime) -> ColumnElement[bool]:
         RunRow.state.in_(sorted(ENDED)),
         func.coalesce(RunRow.finished_at, RunRow.last_at) < before,
         or_(RunRow.lease_owner.is_(None), RunRow.lease_expires_at <= now),
-        ~exists().where(ReassessmentRow.run_id == RunRow.id),
+        ~exists().where(ReevaluationRow.run_id == RunRow.id),
     )
 
 

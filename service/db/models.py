@@ -106,8 +106,8 @@ class RunRow(Base):
     batch_id: Mapped[Id | None]
     fork_of: Mapped[Id | None]
     revision: Mapped[int] = mapped_column(server_default="0")
-    wanted_budget: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
-    wanted_by: Mapped[str | None]
+    desired_budget: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+    desired_by: Mapped[str | None]
     paused_at: Mapped[datetime | None]
     created_by: Mapped[str] = mapped_column(server_default=text("''"))
     policy_health: Mapped[Mapping[str, Any] | None]
@@ -150,9 +150,9 @@ class ProposalRow(Base):
     """What a policy was asked, what it wrote and what it cost.
 
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
-    probability: with which the operator was drawn; why: what else decided, as an event tells it; charges: what was paid
-    beside the completion, as the event tells it; charged_input and so on: the sums of its tokens; form: in which the
-    policy was asked to write, null: in its own.
+    probability: with which the operator was drawn; rationale: what else decided, as an event tells it; charges: what
+    was paid beside the completion, as the event tells it; charged_input and so on: the sums of its tokens; form: in
+    which the policy was asked to write, null: in its own.
     """
 
     __tablename__ = "proposals"
@@ -177,7 +177,7 @@ class ProposalRow(Base):
     answered_at: Mapped[datetime | None]
     probability: Mapped[float] = mapped_column(server_default="1")
     weights: Mapped[Sequence[Any]]
-    why: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+    rationale: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
     prompt: Mapped[Sequence[Any]]
     finish_reasons: Mapped[Sequence[Any]]
     dropped: Mapped[Sequence[Any]]
@@ -256,8 +256,8 @@ class ParentRow(Base):
 class EvaluationRow(Base):
     """One attempt at scoring a candidate.
 
-    `measures` are the evaluator's own; `descriptor` holds the values on the axes of the grid, built-in ones included;
-    equal answers are equal texts.
+    `measures` are the evaluator's own; `grid_measures` holds the values on the axes of the grid, built-in ones
+    included; equal answers are equal texts.
     """
 
     __tablename__ = "evaluations"
@@ -277,7 +277,7 @@ class EvaluationRow(Base):
     at: Mapped[datetime]
     scores: Mapped[Mapping[str, Any]]
     measures: Mapped[Mapping[str, Any]]
-    descriptor: Mapped[Mapping[str, Any]]
+    grid_measures: Mapped[Mapping[str, Any]]
     cases: Mapped[Mapping[str, Any]]
     spread: Mapped[Mapping[str, Any]]
     repeats: Mapped[int] = mapped_column(server_default="0")

@@ -85,7 +85,7 @@ def _proposal(
         probability=row["probability"],
         selection=row["selection"],
         weights=row["weights"],
-        why=row["why"],
+        rationale=row["rationale"],
         policy=row["policy"],
         state=row["state"],
         reason=row["reason"],

@@ -36,7 +36,7 @@ _INDIVIDUALS: AnySelect = (
         EvaluationRow.reason,
         EvaluationRow.scores,
         EvaluationRow.measures,
-        EvaluationRow.descriptor,
+        EvaluationRow.grid_measures,
         EvaluationRow.cases,
         EvaluationRow.feedback,
         EvaluationRow.seconds,
@@ -140,7 +140,7 @@ def _individual(row: RowMapping, objectives: Sequence[Objective]) -> Individual:
         fitness=worth,
         rewards=tuple(row["rewards"] or ()),
         signed_scores=() if worth is None else signed_scores(objectives, row["scores"], worth),
-        measures=row["descriptor"],
+        measures=row["grid_measures"],
         evaluation=Evaluation(
             outcome=Outcome(row["outcome"]),
             reason=row["reason"],

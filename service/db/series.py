@@ -45,7 +45,7 @@ _NEWEST_EVENT: AnySelect = select(
     CandidateRow.fitness,
     EvaluationRow.outcome,
     EvaluationRow.scores,
-    EvaluationRow.descriptor.label("measures"),
+    EvaluationRow.grid_measures.label("measures"),
     EvaluationRow.seconds,
 ).join(
     EvaluationRow,

@@ -78,7 +78,7 @@ class ServerLoad:
             "running": _finite(running),
             "waiting": _finite(waiting),
             "calls": self.calls,
-            "under_way": self._now,
+            "in_flight": self._now,
         }
 
     async def look(self) -> None:

@@ -62,7 +62,7 @@ class WorkerState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskInHand:
+class RunningTask:
     """What a worker evaluates. `seconds`: for how long by now."""
 
     evaluation_id: str
@@ -90,7 +90,7 @@ class WorkerHeartbeat:
     started_at: datetime
     state: WorkerState = WorkerState.ACTIVE
     evaluations: int = 0
-    tasks: Sequence[TaskInHand] = ()
+    tasks: Sequence[RunningTask] = ()
     seen_at: datetime | None = None
 
 

@@ -83,7 +83,7 @@ class RunIntents(Protocol):
             ConflictError: it is at work, or a runner holds it for a moment.
         """
 
-    def reassess(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
+    def reevaluate(self, run_id: str, candidate_ids: Sequence[str], by: str, at: datetime) -> int:
         """Want candidates evaluated once more; how many were not wanted already.
 
         Raises:
@@ -121,8 +121,8 @@ class RunClaims(Protocol):
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
 
-    def reassessments(self, run_id: str) -> list[str]:
+    def reevaluations(self, run_id: str) -> list[str]:
         """Candidates of a run that wait to be evaluated again, in the order they were wanted."""
 
-    def reassessed(self, run_id: str, candidate_ids: Sequence[str]) -> None:
+    def reevaluated(self, run_id: str, candidate_ids: Sequence[str]) -> None:
         """They were."""

@@ -106,7 +106,7 @@ class RunRecord:
     Attributes:
         revision: how often front doors wrote to it.
         fork_of: candidate of another run whose program is the seed; empty: it is no fork.
-        wanted_budget: keys of the budget whose wanted values no runner has taken up yet.
+        desired_budget: keys of the budget whose wanted values no runner has taken up yet.
         failure: of a run that failed, one sentence with the cause and the cure; empty: the reason says it all.
     """
 
@@ -142,7 +142,7 @@ class RunRecord:
     batch_id: str = ""
     fork_of: str = ""
     revision: int = 0
-    wanted_budget: Mapping[str, Any] = field(default_factory=dict)
+    desired_budget: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = ""
     failure: str = ""
 
@@ -157,7 +157,7 @@ class PolicyHealth:
         retry_seconds: how long none goes out, from then.
         reachable: whether it answered when it was asked for its queue; None: it was not asked.
         running, waiting: requests there, everybody's; None: it does not say.
-        calls, under_way: calls at once that suit it, and those that the run has there.
+        calls, in_flight: calls at once that suit it, and those that the run has there.
     """
 
     run_id: str
@@ -169,7 +169,7 @@ class PolicyHealth:
     running: float | None
     waiting: float | None
     calls: int
-    under_way: int
+    in_flight: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +239,7 @@ class ProposalRecord:
     probability: float
     selection: str
     weights: Sequence[float]
-    why: Mapping[str, Any]
+    rationale: Mapping[str, Any]
     policy: str
     state: str
     reason: str
@@ -301,7 +301,7 @@ class ScoredCandidate(NamedTuple):
         parent_id: its first parent, in crossover too; None: it has none.
         rewards: reward vector, larger is better; None: it has none.
         scores: as the evaluator named them.
-        descriptor: values on the axes of the grid.
+        grid_measures: values on the axes of the grid.
         seconds: that the evaluation took.
         at: when it was first evaluated.
     """
@@ -318,7 +318,7 @@ class ScoredCandidate(NamedTuple):
     fitness: float | None
     rewards: Sequence[float] | None
     scores: Mapping[str, float]
-    descriptor: Mapping[str, float]
+    grid_measures: Mapping[str, float]
     seconds: float
     at: datetime
 

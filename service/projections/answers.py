@@ -80,7 +80,7 @@ def chain_diversity(columns: Columns) -> ChainDiversity | None:
         for group in (groups[place] for place in taken)
     ]
     lengths, distinct, utility = np.mean(found, axis=0).tolist()
-    return ChainDiversity(chains=len(groups), looked_at=len(taken), answers=lengths, distinct=distinct, utility=utility)
+    return ChainDiversity(chains=len(groups), sampled=len(taken), answers=lengths, distinct=distinct, utility=utility)
 
 
 def _draws(fitness: Floats, columns: Columns, run: RunRecord) -> Draws:

@@ -296,7 +296,7 @@ class Columns:
         self._rewards.extend(rewards if len(rewards) == self._width else (math.nan,) * self._width)
         signed = signed_scores(self.objectives, scored.scores, fitness) if valid else ()
         self._signed_scores.extend(signed or (math.nan,) * self._width)
-        self._values.extend([scored.descriptor.get(axis.name, math.nan) for axis in self.axes])
+        self._values.extend([scored.grid_measures.get(axis.name, math.nan) for axis in self.axes])
         if not self.names:
             self._keep_scores(scored.scores if valid else {})
         self._place(scored)

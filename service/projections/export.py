@@ -94,7 +94,7 @@ def _training(
         "policy": proposal.policy,
         "selection": proposal.selection,
         "weights": proposal.weights,
-        "why": proposal.why,
+        "rationale": proposal.rationale,
         "objectives": objectives,
         "messages": proposal.prompt,
         "completions": proposal.completions,

@@ -44,7 +44,7 @@ def group_failures(run_id: str, counts: Sequence[OutcomeCount]) -> RunFailures:
         seconds=sum(one.seconds for one in failed),
         seconds_share=sum(one.seconds for one in failed) / seconds if seconds > 0 else None,
         items=[_shown(group, seconds) for group in ranked[:MAX_GROUPS]],
-        left_out=max(0, len(ranked) - MAX_GROUPS),
+        omitted=max(0, len(ranked) - MAX_GROUPS),
     )
 
 

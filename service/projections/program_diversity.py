@@ -23,7 +23,7 @@ def program_diversity(reader: RunReader, columns: Columns) -> ProgramDiversity:
     programs = list(reader.programs([columns.ids[place] for place in valid]).values())
     python = [program for program in programs if any(path.endswith(_PYTHON) for path, _ in program.files)]
     return ProgramDiversity(
-        looked_at=len(programs),
+        sampled=len(programs),
         tokens=_mean_distance(programs, "tokens"),
         tree=_mean_distance(python, "syntax") if len(python) == len(programs) else None,
     )

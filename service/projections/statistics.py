@@ -80,7 +80,7 @@ def reward_diversity(rewards: Floats) -> RewardDiversity:
     several = len(rewards) > 1
     return RewardDiversity(
         valid=len(rewards),
-        looked_at=len(taken),
+        sampled=len(taken),
         distinct=distinct_k(classes_by_reward(rewards)) if len(rewards) else 0,
         l1=finite_or_none(l1) if several else None,
         l2=finite_or_none(l2) if several else None,

@@ -19,7 +19,7 @@ def judge(run_id: str, poll: VoteTable, rule: Rule, min_share: float) -> RunVote
         winner=None if verdict.winner is None else items[0],
         confidence=verdict.confidence,
         items=items,
-        left_out=poll.answers - len(items),
+        omitted=poll.answers - len(items),
     )
 
 

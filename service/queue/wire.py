@@ -12,7 +12,7 @@ from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluatio
 from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
 from service.errors import UsageError
-from service.ports import EvaluationTask, TaskInHand, WorkerHeartbeat, WorkerState
+from service.ports import EvaluationTask, RunningTask, WorkerHeartbeat, WorkerState
 
 SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
@@ -33,7 +33,7 @@ def task_to_json(task: EvaluationTask) -> str:
             "bundle_hash": task.bundle_hash,
             "pool": task.pool,
             "files": dict(task.program.files),
-            "bar": scoring.bar,
+            "early_stop_threshold": scoring.early_stop_threshold,
             "holdout": scoring.holdout,
             "draw": scoring.draw,
             "traced": scoring.traced,
@@ -55,7 +55,9 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
             pool=_text(raw, "pool"),
             program=Program.of({str(path): _text(raw["files"], path) for path in raw["files"]}),
             scoring=ScoringRequest(
-                bar=None if raw.get("bar") is None else _number(raw["bar"]),
+                early_stop_threshold=None
+                if raw.get("early_stop_threshold") is None
+                else _number(raw["early_stop_threshold"]),
                 holdout=raw.get("holdout") is True,
                 draw=_count(raw.get("draw", 0)),
                 traced=raw.get("traced") is True,
@@ -96,15 +98,15 @@ def heartbeat_from_json(text: str | bytes, seen_at: datetime | None = None) -> W
         values: dict[str, Any] = {name: _text(raw, name) for name in ("worker_id", "pool", "isolation", "version")}
         values |= {name: int(_number(raw[name])) for name in ("slots", "busy", "evaluations")}
         started_at = datetime.fromisoformat(_text(raw, "started_at"))
-        tasks = tuple(map(_in_hand, raw.get("tasks", ())))
+        tasks = tuple(map(_running_task, raw.get("tasks", ())))
         state = WorkerState(_text(raw, "state"))
         return WorkerHeartbeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
         return None
 
 
-def _in_hand(raw: Mapping[str, Any]) -> TaskInHand:
-    return TaskInHand(evaluation_id=_text(raw, "evaluation_id"), seconds=max(0.0, _number(raw["seconds"])))
+def _running_task(raw: Mapping[str, Any]) -> RunningTask:
+    return RunningTask(evaluation_id=_text(raw, "evaluation_id"), seconds=max(0.0, _number(raw["seconds"])))
 
 
 def _object(text: str | bytes, latest: int = SCHEMA) -> Mapping[str, Any]:

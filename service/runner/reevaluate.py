@@ -40,7 +40,7 @@ class Reevaluation:
     owner: str
 
 
-async def reassess(job: Reevaluation, candidate_ids: Sequence[str]) -> None:
+async def reevaluate(job: Reevaluation, candidate_ids: Sequence[str]) -> None:
     """Evaluate candidates once more; each result is an event, committed as it comes.
 
     Archives, fitness, counters and the best stay what they are. A candidate that awaits its first evaluation is left to

@@ -27,7 +27,7 @@ from service.runner.desired_state import RunOrders
 from service.runner.lease import LEASE_SECONDS
 from service.runner.metrics import TAKEOVERS
 from service.runner.process_identity import is_gone
-from service.runner.reevaluate import Reevaluation, reassess
+from service.runner.reevaluate import Reevaluation, reevaluate
 from service.runner.retries import Retries
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunObserver
@@ -37,7 +37,7 @@ from service.runner.undriven_runs import give_up, settle, tell_waiting
 # Between two polls. The time doubles while the database is away.
 POLL = Backoff(first_seconds=0.3, max_seconds=5.0, jitter=0.3)
 LEAVE_SECONDS = 10.0
-REASSESSED_AT_ONCE = 64
+REEVALUATED_AT_ONCE = 64
 MAX_FAULTS = 3
 # For everybody who may read the run: texts of exceptions may name hosts, files and code.
 FAULT = "the service met a fault of its own: the runner's log has the trace under the run's id"
@@ -212,7 +212,7 @@ class Runner:
         # A run of which nobody ever wanted anything is, once paused, its own process's to go on with.
         rests = record.state in ENDED or (record.state == PAUSED and (intent.desired_state == PAUSED or not intent.by))
         if rests:
-            await self._reassess(record)
+            await self._reevaluate(record)
         elif intent.desired_state == RUNNING:
             async with self._jobs.open(record) as job:
                 hold.driven = True
@@ -220,13 +220,13 @@ class Runner:
         else:
             await settle(self._log, self._clock, record, intent, self._owner)
 
-    async def _reassess(self, record: RunRecord) -> None:
-        waiting = await undisturbed(partial(self._claims.reassessments, record.id))
+    async def _reevaluate(self, record: RunRecord) -> None:
+        waiting = await undisturbed(partial(self._claims.reevaluations, record.id))
         async with self._jobs.open_again(record) as job:
-            for start in range(0, len(waiting), REASSESSED_AT_ONCE):
-                some = waiting[start : start + REASSESSED_AT_ONCE]
-                await reassess(job, some)
-                await undisturbed(partial(self._claims.reassessed, record.id, some))
+            for start in range(0, len(waiting), REEVALUATED_AT_ONCE):
+                some = waiting[start : start + REEVALUATED_AT_ONCE]
+                await reevaluate(job, some)
+                await undisturbed(partial(self._claims.reevaluated, record.id, some))
 
     async def _excuse(self, record: RunRecord, hold: _Hold, error: Exception) -> None:
         """A fault of this program, which another try may pass by; a run that meets with it again and again fails."""
@@ -250,8 +250,8 @@ class Runner:
 
     async def _let_be(self, record: RunRecord) -> None:
         """What cannot be evaluated again is wanted no more, or it would be tried for ever."""
-        waiting = await undisturbed(partial(self._claims.reassessments, record.id))
-        await undisturbed(partial(self._claims.reassessed, record.id, waiting))
+        waiting = await undisturbed(partial(self._claims.reevaluations, record.id))
+        await undisturbed(partial(self._claims.reevaluated, record.id, waiting))
 
     async def _say(self, record: RunRecord, hold: _Hold, saying: Coroutine[Any, Any, object]) -> None:
         """Write what need not be written now: where it cannot be, the next try does."""

@@ -47,9 +47,9 @@ class RunObserver(Protocol):
 def away_after(away: tuple[str, ...], event: Event) -> tuple[str, ...]:
     """The policies that cannot be asked, after an event; who takes a run up finds that out anew."""
     match event.kind:
-        case EventKind.POLICY_AWAY:
+        case EventKind.POLICY_UNAVAILABLE:
             return (*away, str(event.payload["policy"]))
-        case EventKind.POLICY_BACK:
+        case EventKind.POLICY_RECOVERED:
             return tuple(name for name in away if name != event.payload["policy"])
         case EventKind.RUN_RESUMED:
             return ()

@@ -97,7 +97,7 @@ class SandboxEvaluator:
         rounds: list[Evaluation] = []
         worth: list[float] = []
         try:
-            while not enough(problem.evaluator, worth, scoring.bar):
+            while not enough(problem.evaluator, worth, scoring.early_stop_threshold):
                 reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
                 rounds.append(read_reply(reply, problem, traced=scoring.traced))
                 value = fitness(problem, rounds[-1])

@@ -39,7 +39,7 @@ class PolicyHealth(Foreign):
     running: float | None = Field(description="Requests that it computes, everybody's; null: it does not say")
     waiting: float | None = Field(description="Requests that wait there, everybody's; null: it does not say")
     calls: Count = Field(description="Calls at once that suit it")
-    under_way: Count = Field(description="Calls that the run has there")
+    in_flight: Count = Field(description="Calls that the run has there")
 
 
 class PolicyHealthList(Reply):

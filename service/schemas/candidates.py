@@ -152,7 +152,7 @@ class EvaluationPage(Page):
     items: list[Evaluation] = Field(description="Evaluations, the first one first")
 
 
-class Reassessment(Reply):
+class ReevaluationReply(Reply):
     """A candidate that is to be evaluated once more."""
 
     candidate_id: str = Field(description="Id of the candidate")
@@ -205,7 +205,7 @@ class Proposal(Foreign):
     weights: list[float] = Field(
         description="Weights that the selection drew, one for each objective; empty: it drew none",
     )
-    why: Annotated[dict[str, JsonValue], DescribedAs(Rationale)] = Field(
+    rationale: Annotated[dict[str, JsonValue], DescribedAs(Rationale)] = Field(
         default={},
         description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy`"
         " and `second_parent`, where there was a choice",

@@ -38,7 +38,7 @@ class Task(Reply):
     bundle_hash: str = Field(description="Of `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
     pool: str = Field(description="Pool that the task belongs to")
     files: dict[str, str] = Field(description="The program, by path")
-    bar: float | None = Field(
+    early_stop_threshold: float | None = Field(
         default=None,
         description="Fitness of what it would have to beat: `evaluator.min_repeats` says when repeats are spared",
     )
@@ -132,14 +132,14 @@ class LeaseCompletion(Request):
     evaluation: EvaluationGiven = Field(description="The result")
 
 
-class TaskInHand(Request):
+class RunningTask(Request):
     """What a worker evaluates."""
 
     evaluation_id: Annotated[Text, Field(max_length=100)] = Field(description="Id of the evaluation")
     seconds: Seconds = Field(default=0.0, description="For how long by now")
 
 
-class WorkerWord(Request):
+class WorkerHeartbeatBody(Request):
     """What a worker says of itself every few seconds."""
 
     pool: Pool = Field(default="cpu", description="Pool that the worker takes tasks from")
@@ -153,10 +153,12 @@ class WorkerWord(Request):
         description="`active`: it takes tasks; `draining`: it finishes its tasks and ends",
     )
     evaluations: Count = Field(default=0, description="How many it has done")
-    tasks: Annotated[list[TaskInHand], Field(max_length=MAX_SLOTS)] = Field(default=[], description="What it evaluates")
+    tasks: Annotated[list[RunningTask], Field(max_length=MAX_SLOTS)] = Field(
+        default=[], description="What it evaluates"
+    )
 
 
-class WorkerOrders(Reply):
+class WorkerHeartbeatReply(Reply):
     """What a worker is told."""
 
     drain: bool = Field(description="Finish what is under way, take nothing more, and leave")

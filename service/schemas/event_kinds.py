@@ -106,18 +106,18 @@ class RunUnblockedEvent(EventBase):
     reason: str = Field(description="Always empty")
 
 
-class PolicyAwayEvent(EventBase):
+class PolicyUnavailableEvent(EventBase):
     """One of several policies cannot be asked; the run proceeds with the others."""
 
-    kind: Literal["policy.away"] = Field(description="Kind of the event")
+    kind: Literal["policy.unavailable"] = Field(description="Kind of the event")
     policy: str = Field(description="Name of the policy")
     reason: str = Field(description="Why, in one sentence")
 
 
-class PolicyBackEvent(EventBase):
+class PolicyRecoveredEvent(EventBase):
     """A policy can be asked again."""
 
-    kind: Literal["policy.back"] = Field(description="Kind of the event")
+    kind: Literal["policy.recovered"] = Field(description="Kind of the event")
     policy: str = Field(description="Name of the policy")
 
 
@@ -178,7 +178,7 @@ class ProposalCreatedEvent(EventBase):
     weights: list[float] = Field(
         description="Weights that the selection drew, one for each objective; empty: it drew none"
     )
-    why: Rationale = Field(description="What else decided")
+    rationale: Rationale = Field(description="What else decided")
     parents: list[tuple[str, str]] = Field(
         description="Candidates that the policy is shown, each with its role, the parent first"
     )
@@ -242,7 +242,9 @@ class CandidateCreatedEvent(EventBase):
     island: Count = Field(description="Number of the island, from 0")
     program_id: str = Field(description="Id of its content")
     fingerprint: str = Field(description="Hash of its content without layout")
-    bar: float = Field(default=0.0, description="Fitness that its repeats depend on; left out where all are made")
+    early_stop_threshold: float = Field(
+        default=0.0, description="Fitness that its repeats depend on; left out where all are made"
+    )
     recovered: list[str] = Field(
         default=[], description="How its answer was not written as asked, by kind; left out where it was"
     )
@@ -334,8 +336,8 @@ class EventSchema(
             | RunFinishedEvent
             | RunWaitingEvent
             | RunUnblockedEvent
-            | PolicyAwayEvent
-            | PolicyBackEvent
+            | PolicyUnavailableEvent
+            | PolicyRecoveredEvent
             | PolicyAdaptedEvent
             | RunClosingEvent
             | HoldoutScoredEvent

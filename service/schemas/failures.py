@@ -27,4 +27,4 @@ class RunFailures(Foreign):
     seconds: float = Field(description="That their evaluations took together")
     seconds_share: float | None = Field(description="Of the time of all evaluations; null: there were none")
     items: list[FailureGroup] = Field(description="The most frequent first")
-    left_out: Count = Field(description="Groups behind the last of `items`")
+    omitted: Count = Field(description="Groups behind the last of `items`")

@@ -57,9 +57,13 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         " `tournament`, `ucb`, `uniform`, as in `{ dirichlet = 0.8, tournament = 0.2 }`. Empty: `dirichlet` with"
         " several objectives, else `power_law`"
     ),
-    "alpha": (
-        "concentration of the Dirichlet distribution, and exponent of the rank power law. 0: 1 for the one, 2 for"
-        " the other"
+    "selection_options.dirichlet_alpha": (
+        "concentration of the weights that `dirichlet` draws: small numbers favour single objectives, 1 draws"
+        " all weights alike, large numbers come close to equal weights"
+    ),
+    "selection_options.power_law_exponent": (
+        "`power_law` chooses the parent of rank r, from the fittest on, with probability proportional to r to the power of"
+        " minus this. 0: each rank alike"
     ),
     "selection_options.exploration": "c: weight of exploration in `puct` and `ucb`. 0: nothing",
     "selection_options.cases": (

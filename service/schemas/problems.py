@@ -84,7 +84,9 @@ class SeedScore(Reply):
         default={}, description="End of the printed text: of `program`, `evaluator`, or with shared integrity `both`"
     )
     artifacts: dict[str, str] = Field(default={}, description="Artifacts of the evaluator, by name; also in `feedback`")
-    remarks: str = Field(default="", description="`feedback` without the artifacts; empty where the seed failed")
+    feedback_without_artifacts: str = Field(
+        default="", description="`feedback` without the artifacts; empty where the seed failed"
+    )
     imports: dict[str, float] = Field(
         default={}, description="Seconds that importing took, by module, of those that took long"
     )

@@ -222,7 +222,7 @@ class Run(Reply):
     labels: dict[str, str] = Field(description="Labels by key")
     batch_id: str | None = Field(description="Id of the batch that it belongs to; null: to none")
     fork_of: str | None = Field(description="Id of the candidate that it was forked from; null: it was not forked")
-    wanted_budget: Annotated[Object, DescribedAs(BudgetKeys)] = Field(
+    desired_budget: Annotated[Object, DescribedAs(BudgetKeys)] = Field(
         description="Limits that were asked for since it began, and that its runner has not taken over yet",
     )
     sequence: Count = Field(description="Of its last event")

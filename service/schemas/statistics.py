@@ -31,7 +31,7 @@ class RewardDiversity(Reply):
     """How different the reward vectors of valid answers are."""
 
     valid: Count = Field(description="Number of valid answers")
-    looked_at: Count = Field(description="Of these, by the Euclidean distance; drawn where they are fewer")
+    sampled: Count = Field(description="Of these, by the Euclidean distance; drawn where they are fewer")
     distinct: Count = Field(description="Reward vectors that differ")
     l1: float | None = Field(description="Mean over pairs of the sum of absolute differences; null: fewer than two")
     l2: float | None = Field(description="Mean over pairs of the Euclidean distance; null: fewer than two")
@@ -41,7 +41,7 @@ class ChainDiversity(Reply):
     """What a chain holds, in the mean over chains with an evaluated answer."""
 
     chains: Count = Field(description="Number of chains with an evaluated answer")
-    looked_at: Count = Field(description="Of these; drawn where they are fewer")
+    sampled: Count = Field(description="Of these; drawn where they are fewer")
     answers: float = Field(description="Evaluated answers of a chain")
     distinct: float = Field(description="Reward vectors that differ among its valid answers (distinct_k)")
     utility: float = Field(
@@ -52,7 +52,7 @@ class ChainDiversity(Reply):
 class ProgramDiversity(Reply):
     """How different valid programs are: the mean Jaccard distance of their runs of three words, from 0 to 1."""
 
-    looked_at: Count = Field(description="Programs, drawn where there are more")
+    sampled: Count = Field(description="Programs, drawn where there are more")
     tokens: float | None = Field(description="Words are tokens; null: fewer than two programs")
     tree: float | None = Field(description="Words are those of the syntax tree; null: these are not Python")
 

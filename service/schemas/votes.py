@@ -34,4 +34,4 @@ class RunVotes(Foreign):
         description="With `majority`: how probable it is that the winner is more frequent than the runner-up; else null"
     )
     items: list[AnswerVotes] = Field(description="The answers, the winner first")
-    left_out: Count = Field(description="Answers behind the last of `items`")
+    omitted: Count = Field(description="Answers behind the last of `items`")

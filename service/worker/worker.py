@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, TaskInHand, WorkerHeartbeat, WorkerState
+from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, RunningTask, WorkerHeartbeat, WorkerState
 from service.worker.evaluator_cache import Evaluators, Open
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -74,7 +74,7 @@ class Worker:
         """What it says of itself."""
         state = WorkerState.DRAINING if self.drain.is_set() else WorkerState.ACTIVE
         now = time.monotonic()
-        tasks = tuple(TaskInHand(evaluation_id=id_, seconds=now - began) for id_, began in self._serving.values())
+        tasks = tuple(RunningTask(evaluation_id=id_, seconds=now - began) for id_, began in self._serving.values())
         return replace(self._heartbeat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
 
     async def run(self) -> None:

@@ -331,7 +331,7 @@ class TestDiff:
         assert (change["diff"], change["added"], change["removed"]) == (None, None, None)
 
 
-class TestReassessment:
+class TestReevaluationReply:
     async def test_a_candidate_of_an_ended_run_is_evaluated_again(
         self, told: Told, client: Client, story: Story
     ) -> None:

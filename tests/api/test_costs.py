@@ -131,4 +131,4 @@ async def test_a_budget_of_money_is_wanted_as_an_exact_decimal_where_the_cost_is
 ) -> None:
     place = f"/v1/runs/{RUN}/extend"
     wanted = await client.post(place, json={"budget": {"money": "2.50 USD"}})
-    assert (wanted.status_code, wanted.json()["wanted_budget"]) == (202, {"money": "2.5 USD"})
+    assert (wanted.status_code, wanted.json()["desired_budget"]) == (202, {"money": "2.5 USD"})

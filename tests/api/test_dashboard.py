@@ -120,7 +120,7 @@ async def test_the_page_of_a_proposal_tells_what_decided(told: Told) -> None:
 async def test_what_decided_is_shown_as_text(told: Told) -> None:
     story = small_run(told)
     hostile = {"<i>cases": ["<b>small"], "<i>island": {"<b>gain": "<script>"}}
-    told.append([story.propose(4, story.id(0), why=hostile)])
+    told.append([story.propose(4, story.id(0), rationale=hostile)])
     async with visitor(told) as client:
         page = (await client.get(f"/runs/{RUN}/proposals/4")).text
     assert "Why this &lt;i&gt;island" in page

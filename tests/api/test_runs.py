@@ -206,9 +206,9 @@ async def test_an_ended_run_is_continued_with_a_larger_budget(told: Told, owner:
 async def test_a_budget_is_extended_key_by_key(owner: httpx.AsyncClient, problem: str) -> None:
     place = (await submit(owner))["urls"]["self"]
     first = await owner.post(f"{place}/extend", json={"budget": {"evaluations": 500}})
-    assert (first.status_code, first.json()["wanted_budget"]) == (202, {"evaluations": 500})
+    assert (first.status_code, first.json()["desired_budget"]) == (202, {"evaluations": 500})
     second = await owner.post(f"{place}/extend", json={"budget": {"tokens": 5.0, "evaluations": None}})
-    assert second.json()["wanted_budget"] == {"evaluations": None, "tokens": 5}
+    assert second.json()["desired_budget"] == {"evaluations": None, "tokens": 5}
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ async def test_no_budget_is_taken_that_no_runner_could_take(
 ) -> None:
     place = (await submit(owner))["urls"]["self"]
     assert refused(await owner.post(f"{place}/extend", json={"budget": budget})) == (422, "invalid_request")
-    assert (await owner.get(place)).json()["wanted_budget"] == {}
+    assert (await owner.get(place)).json()["desired_budget"] == {}
 
 
 async def evolved(told: Told, owner: httpx.AsyncClient) -> tuple[str, str]:

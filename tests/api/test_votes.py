@@ -38,7 +38,7 @@ async def client(told: Told) -> AsyncIterator[httpx.AsyncClient]:
 
 async def test_votes_are_counted_and_the_rule_decides(client: httpx.AsyncClient, story: Story) -> None:
     found = (await client.get(PATH)).json()
-    assert (found["rule"], found["votes"], found["answers"], found["left_out"]) == ("majority", 4, 2, 0)
+    assert (found["rule"], found["votes"], found["answers"], found["omitted"]) == ("majority", 4, 2, 0)
     assert found["winner"] == found["items"][0] == {
         "answer": "a",
         "votes": 3,

@@ -161,9 +161,9 @@ async def test_how_policies_of_running_runs_fare_is_told_to_their_tenant(told: T
     told.append(Story().seed())
     assert (await owner.get("/v1/policies/health")).json() == {"items": []}
     seen = {"breaker": "open", "retry_seconds": 5.0, "reachable": False, "running": None, "waiting": None}
-    told.log.renew(RUN, told.fences[RUN], 3600.0, {"syntax": seen | {"calls": 4, "under_way": 2}})
+    told.log.renew(RUN, told.fences[RUN], 3600.0, {"syntax": seen | {"calls": 4, "in_flight": 2}})
     (one,) = (await owner.get("/v1/policies/health")).json()["items"]
-    assert one == seen | {"run_id": RUN, "policy": "syntax", "at": "2026-03-01T12:00:00Z", "calls": 4, "under_way": 2}
+    assert one == seen | {"run_id": RUN, "policy": "syntax", "at": "2026-03-01T12:00:00Z", "calls": 4, "in_flight": 2}
     async with told.client(tenant="default") as other:
         assert len((await other.get("/v1/policies/health")).json()["items"]) == 1
 

@@ -173,7 +173,13 @@ class Story:
         )
 
     def propose(
-        self, number: int, parent: str, *, island: int = 0, why: Mapping[str, Any] = WHY, form: ReplyForm | None = None
+        self,
+        number: int,
+        parent: str,
+        *,
+        island: int = 0,
+        rationale: Mapping[str, Any] = WHY,
+        form: ReplyForm | None = None,
     ) -> LoggedEvent:
         proposal = Proposal(
             id=proposal_id(self.run_id, number),
@@ -184,7 +190,7 @@ class Story:
             parent=self.individual(parent),
             selection="dirichlet",
             weights=(0.25, 0.75),
-            why=why,
+            rationale=rationale,
             policy="syntax",
             seed=11,
             answers=4,
@@ -200,7 +206,7 @@ class Story:
             probability=0.7,
             selection="dirichlet",
             weights=[0.25, 0.75],
-            why=why,
+            rationale=rationale,
             parents=[[parent, "parent"]],
             policy="syntax",
         )

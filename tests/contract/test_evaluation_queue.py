@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome, ScoringRequest, Trace
 from service.errors import NotFoundError
-from service.ports import EvaluationLeases, EvaluationQueue, Lease, LeaseState, TaskInHand, WorkerState
+from service.ports import EvaluationLeases, EvaluationQueue, Lease, LeaseState, RunningTask, WorkerState
 from service.queue.fairness import GREEDY_SLOTS, claim
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import (
@@ -76,7 +76,7 @@ class TestDelivery:
         self, bench: Bench, queue: EvaluationQueue
     ) -> None:
         wanted = [
-            ScoringRequest(bar=-1.5),
+            ScoringRequest(early_stop_threshold=-1.5),
             ScoringRequest(holdout=True),
             ScoringRequest(draw=3),
             ScoringRequest(traced=True),
@@ -347,7 +347,7 @@ class TestWorkers:
             replace(heartbeat("b", 3), state=WorkerState.DRAINING, evaluations=7),
             heartbeat("c", 4, "gpu"),
         ]
-        heartbeats[0] = replace(heartbeats[0], tasks=(TaskInHand(evaluation_id="evl_1", seconds=1.5),))
+        heartbeats[0] = replace(heartbeats[0], tasks=(RunningTask(evaluation_id="evl_1", seconds=1.5),))
         assert list(await watch.workers()) == []
         for one in heartbeats:
             assert not await bench.worker(one.worker_id, one.pool).heartbeat(one)

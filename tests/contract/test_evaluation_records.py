@@ -34,6 +34,6 @@ def test_what_is_under_way_is_found_by_the_id_that_the_queue_knows(
     found = records.wanted({under_way, evaluation_id(story.id(0), 1), evaluation_id(story.id(0), 2), "evl_x"})
     assert {id_: one.candidate_id for id_, one in found.items()} == {under_way: story.id(1, 1)}
     log.append(RUN, fence, [story.tell(EventKind.RUN_PAUSED, by="me")])
-    SqlRunIntents(database, "default", clock).reassess(RUN, [story.id(0)], "me", START)
+    SqlRunIntents(database, "default", clock).reevaluate(RUN, [story.id(0)], "me", START)
     again = records.wanted({evaluation_id(story.id(0), 2)})
     assert [(one.candidate_id, one.attempt) for one in again.values()] == [(story.id(0), 2)]

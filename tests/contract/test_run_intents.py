@@ -72,7 +72,7 @@ class TestContinuing:
         finish(log, story)
         last = list(log.events(RUN))[-1].sequence
         run = intents.extend(RUN, {"evaluations": 300}, "ada")
-        assert (run.state, run.reason, run.finished_at, run.wanted_budget) == ("queued", "", None, {})
+        assert (run.state, run.reason, run.finished_at, run.desired_budget) == ("queued", "", None, {})
         assert run.config["budget"]["evaluations"] == 300
         told = [(one.sequence, one.event.kind, dict(one.event.payload)) for one in log.events(RUN, last)]
         assert told == [
@@ -115,7 +115,7 @@ class TestContinuing:
             (EventKind.BUDGET_EXTENDED, {"key": "evaluations", "from": 200, "to": 300, "by": "ada"}),
         ]
         run = reader.run(RUN)
-        assert (run.state, run.config["budget"]["evaluations"], run.wanted_budget) == ("queued", 300, {})
+        assert (run.state, run.config["budget"]["evaluations"], run.desired_budget) == ("queued", 300, {})
         found = claims.claim("runner-2", LEASE_SECONDS, ())
         assert found is not None
         assert found.id == RUN
@@ -233,7 +233,7 @@ class TestWanting:
     def test_wanted_budgets_add_up_by_key(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
         log.create(new_run())
         intents.extend(RUN, {"evaluations": 300, "tokens": 10}, "ada")
-        assert intents.extend(RUN, {"evaluations": 400}, "bob").wanted_budget == {"evaluations": 400, "tokens": 10}
+        assert intents.extend(RUN, {"evaluations": 400}, "bob").desired_budget == {"evaluations": 400, "tokens": 10}
         assert claims.wanted([RUN])[RUN] == Intent(budget={"evaluations": 400, "tokens": 10}, by="bob")
 
     @pytest.mark.parametrize("key", ["evaluations", "answers", "tokens", "wall_seconds"])
@@ -254,9 +254,9 @@ class TestWanting:
         assert used > 0
         with pytest.raises(ConflictError, match=rf"has used [0-9.]+ of budget.{key} already, and [0-9.]+ is less"):
             intents.extend(RUN, {key: used / 2, "patience": 1}, "ada")
-        assert reader.run(RUN).wanted_budget == {}
-        assert intents.extend(RUN, {key: used, "patience": 1}, "ada").wanted_budget == {key: used, "patience": 1}
-        assert intents.extend(RUN, {key: None}, "ada").wanted_budget[key] is None
+        assert reader.run(RUN).desired_budget == {}
+        assert intents.extend(RUN, {key: used, "patience": 1}, "ada").desired_budget == {key: used, "patience": 1}
+        assert intents.extend(RUN, {key: None}, "ada").desired_budget[key] is None
 
     def test_a_budget_that_was_taken_up_is_wanted_no_more(
         self, log: RunLog, intents: RunIntents, reader: RunReader, story: Story
@@ -266,7 +266,7 @@ class TestWanting:
         change: dict[str, Any] = {"key": "evaluations", "from": 200, "to": 300}
         log.append(RUN, fence, [story.tell(EventKind.BUDGET_EXTENDED, **change)])
         run = reader.run(RUN)
-        assert (run.config["budget"]["evaluations"], run.wanted_budget) == (300, {"tokens": 10})
+        assert (run.config["budget"]["evaluations"], run.desired_budget) == (300, {"tokens": 10})
 
     def test_wanting_the_same_budget_again_changes_nothing(self, log: RunLog, intents: RunIntents) -> None:
         log.create(new_run())
@@ -287,7 +287,7 @@ class TestWanting:
         with pytest.raises(NotFoundError):
             foreign.delete(RUN)
         with pytest.raises(NotFoundError):
-            foreign.reassess(RUN, [story.id(0)], "eve", START)
+            foreign.reevaluate(RUN, [story.id(0)], "eve", START)
 
     def test_no_run_nothing_to_want(self, intents: RunIntents, claims: RunClaims) -> None:
         with pytest.raises(NotFoundError):
@@ -328,7 +328,7 @@ class TestDeleting:
     ) -> None:
         finish(log, story)
         put_beside(database, RUN, story.id(1))
-        intents.reassess(RUN, [story.id(1)], "ada", START)
+        intents.reevaluate(RUN, [story.id(1)], "ada", START)
         intents.delete(RUN)
         remove_deleted(database)
         left = {name: count for name, count in rows(database).items() if count and name not in KEPT}
@@ -355,10 +355,10 @@ class TestDeleting:
         pause(log, story, intents)
         intents.want(RUN, RUNNING, "ada")
         put_beside(database, RUN, story.id(1))
-        intents.reassess(RUN, [story.id(1)], "ada", START)
+        intents.reevaluate(RUN, [story.id(1)], "ada", START)
         intents.delete(RUN)
         assert claims.claim("runner-2", LEASE_SECONDS, []) is None
-        assert (claims.wanted([RUN]), claims.reassessments(RUN)) == ({}, [])
+        assert (claims.wanted([RUN]), claims.reevaluations(RUN)) == ({}, [])
         assert (reader.runs(), reader.named([story.id(1)])) == ([], [])
         assert (reader.sequences([RUN]), reader.active()) == ({}, {})
         for read in (reader.run, reader.best):
@@ -445,23 +445,23 @@ class TestDeleting:
             intents.delete(RUN)
 
 
-class TestReassessing:
+class TestReevaluating:
     def test_candidates_are_wanted_once(
         self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
     ) -> None:
         finish(log, story)
-        assert intents.reassess(RUN, [story.id(1), story.id(1)], "ada", START) == 1
-        assert intents.reassess(RUN, [story.id(0), story.id(1)], "bob", START.replace(year=2027)) == 1
-        assert claims.reassessments(RUN) == [story.id(1), story.id(0)]
+        assert intents.reevaluate(RUN, [story.id(1), story.id(1)], "ada", START) == 1
+        assert intents.reevaluate(RUN, [story.id(0), story.id(1)], "bob", START.replace(year=2027)) == 1
+        assert claims.reevaluations(RUN) == [story.id(1), story.id(0)]
 
     def test_what_was_evaluated_again_is_wanted_no_more(
         self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
     ) -> None:
         finish(log, story)
-        intents.reassess(RUN, [story.id(0), story.id(1)], "ada", START)
-        claims.reassessed(RUN, [story.id(0)])
-        assert claims.reassessments(RUN) == [story.id(1)]
-        assert intents.reassess(RUN, [story.id(0)], "ada", START) == 1
+        intents.reevaluate(RUN, [story.id(0), story.id(1)], "ada", START)
+        claims.reevaluated(RUN, [story.id(0)])
+        assert claims.reevaluations(RUN) == [story.id(1)]
+        assert intents.reevaluate(RUN, [story.id(0)], "ada", START) == 1
 
     @pytest.mark.parametrize("candidate", ["cnd_nobody", "rejected"])
     def test_what_is_no_program_of_the_run_is_not_found(
@@ -473,15 +473,15 @@ class TestReassessing:
         log.append(RUN, fence, [rejected, story.tell(EventKind.RUN_PAUSED, by="ada")])
         wanted = [story.id(0), story.id(1) if candidate == "rejected" else candidate]
         with pytest.raises(NotFoundError):
-            intents.reassess(RUN, wanted, "ada", START)
-        assert claims.reassessments(RUN) == []
+            intents.reevaluate(RUN, wanted, "ada", START)
+        assert claims.reevaluations(RUN) == []
 
     def test_candidates_of_a_run_at_work_are_not_evaluated_again(
         self, log: RunLog, intents: RunIntents, story: Story
     ) -> None:
         begin(log, story)
         with pytest.raises(ConflictError, match="running"):
-            intents.reassess(RUN, [story.id(0)], "ada", START)
+            intents.reevaluate(RUN, [story.id(0)], "ada", START)
 
 
 class TestClaiming:
@@ -596,7 +596,7 @@ class TestClaiming:
     ) -> None:
         finish(log, story)
         assert self.claim(claims) is None
-        intents.reassess(RUN, [story.id(0)], "ada", START)
+        intents.reevaluate(RUN, [story.id(0)], "ada", START)
         assert self.claim(claims) == RUN
         log.take(RUN, "runner-1", LEASE_SECONDS)
         assert self.claim(claims) is None

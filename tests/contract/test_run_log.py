@@ -50,7 +50,7 @@ class TestCreation:
 
     def test_a_number_that_json_cannot_say_is_refused(self, log: RunLog, reader: RunReader) -> None:
         with pytest.raises(StorageError, match="cannot hold"):
-            log.create(new_run(config={"alpha": float("inf")}))
+            log.create(new_run(config={"migration_rate": float("inf")}))
         assert reader.runs() == []
 
     def test_the_bundle_of_no_run_is_not_found(self, log: RunLog) -> None:
@@ -106,11 +106,11 @@ class TestLease:
     ) -> None:
         fence = begin(log, story)
         seen = {"breaker": "open", "retry_seconds": 5.0, "reachable": False, "running": None, "waiting": None}
-        log.renew(RUN, fence, 60, {"syntax": seen | {"calls": 4, "under_way": 2}})
+        log.renew(RUN, fence, 60, {"syntax": seen | {"calls": 4, "in_flight": 2}})
         [told] = reader.policy_health()
         assert (told.run_id, told.policy, told.at) == (RUN, "syntax", clock.now())
         assert (told.breaker, told.retry_seconds, told.reachable) == ("open", 5.0, False)
-        assert (told.running, told.waiting, told.calls, told.under_way) == (None, None, 4, 2)
+        assert (told.running, told.waiting, told.calls, told.in_flight) == (None, None, 4, 2)
         log.renew(RUN, fence, 60)
         assert reader.policy_health() == []
 

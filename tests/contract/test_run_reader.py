@@ -380,7 +380,7 @@ class TestProposals:
             "syntax",
         )
         assert found.weights == [0.25, 0.75]
-        assert (found.probability, found.why) == (0.7, WHY)
+        assert (found.probability, found.rationale) == (0.7, WHY)
         assert found.prompt == [{"role": "user", "content": "shared \x00\nown"}]
         assert found.completions == ["\ud800<a>"]
         assert found.finish_reasons == ["stop"]

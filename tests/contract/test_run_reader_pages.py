@@ -171,7 +171,7 @@ class TestRuns:
         log.create(new_run(measures=measures, labels={"a": "b"}, batch_id="bat_1", fork_of="cnd_1"))
         run = reader.run(RUN)
         assert (run.measures, run.labels, run.batch_id, run.fork_of) == (measures, {"a": "b"}, "bat_1", "cnd_1")
-        assert (run.revision, run.wanted_budget, run.paused_at) == (0, {}, None)
+        assert (run.revision, run.desired_budget, run.paused_at) == (0, {}, None)
         assert run.problem_id.startswith("prb_")
 
     def test_a_run_of_no_batch_that_is_no_fork_names_none(self, log: RunLog, reader: RunReader) -> None:

@@ -70,7 +70,7 @@ class TestScored:
         assert found[2] == ScoredCandidate(
             sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, parent_id=None,
             operator="mutate", policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
-            descriptor={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
+            grid_measures={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
         )  # fmt: skip
         assert (found[0].operator, found[0].policy, found[1].outcome, found[1].rewards) == ("seed", "", "timeout", None)
 

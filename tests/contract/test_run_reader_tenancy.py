@@ -44,7 +44,7 @@ def theirs(log: RunLog, readers: Readers, database: Database) -> Story:
     fence = log.take(THEIRS, "runner-1", 60)
     seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 1.0, "waiting": 0.0}
     for run_id, token in ((RUN, ours_fence), (THEIRS, fence)):
-        log.renew(run_id, token, 60, {"syntax": seen | {"calls": 4, "under_way": 1}})
+        log.renew(run_id, token, 60, {"syntax": seen | {"calls": 4, "in_flight": 1}})
     log.append(THEIRS, fence, [*story.seed(), *story.child(1, story.id(0), 9.0)])
     wrong = [(story.id(1), ours.id(0)), (ours.id(2), story.id(1))]
     with database.write() as connection:

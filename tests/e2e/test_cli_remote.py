@@ -180,7 +180,7 @@ def test_a_check_by_a_service_shows_text_artifacts_and_advice(remote: Remote, tm
     report = remote.json("problem", "check", str(folder))
     (seed,) = report["seeds"]
     assert (report["ready"], seed["fitness"], seed["artifacts"]) == (True, 1.0, {"plan": "short"})
-    assert (seed["remarks"], seed["printed"]) == ("go on", {"both": "looking at initial_program.py"})
+    assert (seed["feedback_without_artifacts"], seed["printed"]) == ("go on", {"both": "looking at initial_program.py"})
     assert "numpy" in seed["imports"]
     assert 'evaluator.preload with ["numpy"' in " ".join(report["advice"])
 

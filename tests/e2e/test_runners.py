@@ -318,7 +318,7 @@ def test_a_runner_without_a_queue_evaluates_by_itself_and_again_on_wish(alone: I
     best = alone.record(runs[0]).best_candidate_id
     assert best is not None
     before = alone.record(runs[0])
-    assert alone.intents.reassess(runs[0], [best], "ada", datetime.now(UTC)) == 1
+    assert alone.intents.reevaluate(runs[0], [best], "ada", datetime.now(UTC)) == 1
     alone.until(lambda: len(alone.storage.reader.evaluations(best)) == 2)
     assert [one.outcome for one in alone.storage.reader.evaluations(best)] == [Outcome.OK, Outcome.OK]
     assert alone.record(runs[0]).best_fitness == before.best_fitness

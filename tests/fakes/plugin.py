@@ -29,7 +29,7 @@ SPEED_UP = Operator(request="Write $count, each faster than the parent.", parent
 
 class Greedy:
     def __call__(self, view, rng, knobs):
-        return Selected(place=view.ranked(0), why={"rank": 0})
+        return Selected(place=view.ranked(0), rationale={"rank": 0})
 
 
 class Newest:

@@ -94,12 +94,22 @@ def test_the_interval_of_a_ratio_holds_the_ratios_of_all_draws_of_two_seeds() ->
 def test_a_small_run_reports_and_goes_on_where_it_was_left(tmp_path: Path) -> None:
     kept, out = tmp_path / "kept.jsonl", tmp_path / "report.json"
     command = [sys.executable, "-m", "benchmarks.exploration", "--seeds", "1", "--evaluations", "30"]
-    command += ["--settings", "1 island, alpha 2", "--tasks", "golomb", "tour", "--keep", str(kept), "--out", str(out)]
+    command += [
+        "--settings",
+        "1 island, exponent 2",
+        "--tasks",
+        "golomb",
+        "tour",
+        "--keep",
+        str(kept),
+        "--out",
+        str(out),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     first = json.loads(out.read_text())
     settings = first["answers"]["1"]["settings"]
-    assert settings.keys() == {BASE, "1 island, alpha 2"}
+    assert settings.keys() == {BASE, "1 island, exponent 2"}
     assert settings[BASE]["ratio"] == 1
     assert not any(settings[BASE]["not_reached"].values())  # of one seed, the base gets to its own end
     lines = kept.read_text().splitlines()

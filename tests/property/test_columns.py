@@ -111,10 +111,10 @@ def test_the_grid_is_the_archive_of_all(told: list[tuple[int, int, int]], cuts: 
     axes = [Axis(Measure(**axis)) for axis in AXES]
     for one in rows:
         for axis in axes:
-            axis.cover(one.descriptor[axis.name])
+            axis.cover(one.grid_measures[axis.name])
     cells: dict[tuple[int, ...], list[ScoredCandidate]] = {}
     for one in rows:
-        cells.setdefault(tuple(axis.bin(one.descriptor[axis.name]) for axis in axes), []).append(one)
+        cells.setdefault(tuple(axis.bin(one.grid_measures[axis.name]) for axis in axes), []).append(one)
     grid = fold_grid(columns, 100)
     assert grid.ranges == [axis.range for axis in axes]
     assert grid.filled == len(cells) == len(grid.cells)
@@ -138,7 +138,7 @@ def test_what_is_covered_is_the_sum_over_the_cells_filled_until_then(
     floor = min([0.0, *worths])
     cells: dict[tuple[int, ...], float] = {}
     for place, (worth, one) in enumerate(zip(worths, rows, strict=True)):
-        cell = tuple(axis.bin(one.descriptor[axis.name]) for axis in columns.axes)
+        cell = tuple(axis.bin(one.grid_measures[axis.name]) for axis in columns.axes)
         cells[cell] = max(worth, cells.get(cell, floor))
         assert points[place].cells == len(cells)
         assert points[place].qd_score == pytest.approx(sum(worth - floor for worth in cells.values()))
@@ -224,7 +224,7 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
                 fitness=one.fitness,
                 rewards=tuple(one.rewards or ()),
                 signed_scores=tuple(one.rewards or ()),
-                measures=one.descriptor,
+                measures=one.grid_measures,
                 evaluation=Evaluation(outcome=Outcome.OK),
             )
         )
@@ -249,7 +249,7 @@ def test_the_regions_of_a_tessellation_are_those_of_the_archive(
                 fitness=one.fitness,
                 rewards=tuple(one.rewards or ()),
                 signed_scores=tuple(one.rewards or ()),
-                measures=one.descriptor,
+                measures=one.grid_measures,
                 evaluation=Evaluation(outcome=Outcome.OK),
             )
         )

@@ -35,7 +35,8 @@ GRID = st.integers(1, 4).flatmap(
 CASES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]), max_size=6)
 KNOBS = st.builds(
     SelectionParams,
-    alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+    dirichlet_alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+    power_law_exponent=st.sampled_from([0.0, 1e-300, 0.5, 1e90]),
     exploration=st.sampled_from([0.0, 1.0, MAX_MAGNITUDE]),
     cases=st.sampled_from([1e-9, 0.25, 1.0]),
 )
@@ -72,8 +73,8 @@ def test_nsga2_tells_the_rank_and_the_crowding_within_it(rows: list[tuple[float,
     for chosen in choose("nsga2", view_of([0.0] * len(rows), rows), 10, seed):
         layer = layers == layers[chosen.place]
         alone = crowding(rewards[layer])[np.flatnonzero(layer).tolist().index(chosen.place)]
-        assert chosen.why["rank"] == layers[chosen.place]
-        assert chosen.why["crowding"] == (pytest.approx(alone, rel=1e-5) if np.isfinite(alone) else None)
+        assert chosen.rationale["rank"] == layers[chosen.place]
+        assert chosen.rationale["crowding"] == (pytest.approx(alone, rel=1e-5) if np.isfinite(alone) else None)
 
 
 @given(rows=GRID, seed=st.integers(0, 1000))
@@ -81,8 +82,8 @@ def test_nsga2_tells_the_rank_and_the_crowding_within_it(rows: list[tuple[float,
 def test_nsga3_tells_the_rank_and_a_direction(rows: list[tuple[float, ...]], seed: int) -> None:
     layers = ranks(np.array(rows))
     for chosen in choose("nsga3", view_of([0.0] * len(rows), rows), 10, seed):
-        assert chosen.why["rank"] == layers[chosen.place]
-        assert sum(chosen.why["direction"]) == pytest.approx(1.0, abs=1e-4)
+        assert chosen.rationale["rank"] == layers[chosen.place]
+        assert sum(chosen.rationale["direction"]) == pytest.approx(1.0, abs=1e-4)
 
 
 @given(st.lists(st.tuples(CASES, st.sampled_from(["add", "remove", "replace", "read"])), max_size=40))

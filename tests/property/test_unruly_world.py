@@ -119,9 +119,12 @@ def configs(windows: st.SearchStrategy[int]) -> st.SearchStrategy[RunConfig]:
         novelty=st.builds(
             NoveltyConfig, kind=st.sampled_from(NOVELTIES), min_distance=st.sampled_from([0.0, 0.3, 1.0])
         ),
-        alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
         selection_options=st.builds(
-            SelectionOptions, exploration=st.sampled_from([0.0, 1.0, 1e100]), cases=st.sampled_from([1e-9, 0.5, 1.0])
+            SelectionOptions,
+            dirichlet_alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+            power_law_exponent=st.sampled_from([0.0, 1e-300, 0.5, 1e90]),
+            exploration=st.sampled_from([0.0, 1.0, 1e100]),
+            cases=st.sampled_from([1e-9, 0.5, 1.0]),
         ),
         prompt=st.builds(PromptConfig, failures=st.integers(0, 2)),
         budget=budgets(),

@@ -47,7 +47,7 @@ def test_a_group_has_its_most_frequent_reason_and_its_share_of_the_time() -> Non
 def test_of_many_reasons_the_first_are_told_and_the_others_counted() -> None:
     counts = [OutcomeCount("error", f"reason {chr(97 + i // 26)}{chr(97 + i % 26)}", 1, 0.1) for i in range(60)]
     found = group_failures("run_1", counts)
-    assert (len(found.items), found.left_out, found.count) == (MAX_GROUPS, 10, 60)
+    assert (len(found.items), found.omitted, found.count) == (MAX_GROUPS, 10, 60)
     assert failure_rows(found)[0][1].splitlines()[-1] == "55 for other reasons"
 
 

@@ -16,7 +16,9 @@ def said(scoring: ScoringRequest) -> dict[str, Any]:
     return dict(json.loads(task_to_json(replace(task(), scoring=scoring))))
 
 
-@pytest.mark.parametrize("scoring", [ScoringRequest(), ScoringRequest(bar=1.5), ScoringRequest(traced=True)])
+@pytest.mark.parametrize(
+    "scoring", [ScoringRequest(), ScoringRequest(early_stop_threshold=1.5), ScoringRequest(traced=True)]
+)
 def test_a_worker_of_before_may_score_with_all_repeats(scoring: ScoringRequest) -> None:
     assert said(scoring)["schema"] == SCHEMA
 
@@ -28,12 +30,23 @@ def test_a_worker_of_before_refuses_what_it_would_score_as_in_a_search(scoring: 
 
 def test_a_task_of_before_is_scored_as_in_a_search() -> None:
     old = {
-        key: value for key, value in said(ScoringRequest()).items() if key not in {"bar", "holdout", "draw", "traced"}
+        key: value
+        for key, value in said(ScoringRequest()).items()
+        if key not in {"early_stop_threshold", "holdout", "draw", "traced"}
     }
     assert task_from_json(json.dumps(old)).scoring == ScoringRequest()
 
 
-@pytest.mark.parametrize("wrong", [{"bar": "much"}, {"bar": 1e300}, {"draw": -1}, {"draw": True}, {"draw": 1 << 40}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"early_stop_threshold": "much"},
+        {"early_stop_threshold": 1e300},
+        {"draw": -1},
+        {"draw": True},
+        {"draw": 1 << 40},
+    ],
+)
 def test_a_task_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         task_from_json(json.dumps(said(ScoringRequest()) | wrong))

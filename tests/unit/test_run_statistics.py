@@ -280,7 +280,7 @@ def test_chains_tell_how_many_different_answers_they_hold_and_what_these_are_wor
     _, columns, _ = told(rows)
     found = answers.chain_diversity(columns)
     assert found is not None
-    assert (found.chains, found.looked_at, found.answers, found.distinct) == (2, 2, 2.5, 1.5)
+    assert (found.chains, found.sampled, found.answers, found.distinct) == (2, 2, 2.5, 1.5)
     # Fitness runs from 1 to 3: utilities 0, 0 (again the same), 1; and 0 (failed), 0.
     assert found.utility == pytest.approx((0.2 / (1 - 0.8**3) * 0.8**2 * 1.0 + 0.0) / 2)
 
@@ -312,7 +312,7 @@ def test_programs_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatc
     assert 0 < found.tree < 1
     monkeypatch.setattr(program_diversity, "MAX_PROGRAMS", 3)
     assert program_diversity.program_diversity(reader, columns) == program_diversity.program_diversity(reader, columns)
-    assert program_diversity.program_diversity(reader, columns).looked_at == 3
+    assert program_diversity.program_diversity(reader, columns).sampled == 3
 
 
 def test_reward_vectors_differ_as_far_as_their_pairs_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,10 +322,10 @@ def test_reward_vectors_differ_as_far_as_their_pairs_do(monkeypatch: pytest.Monk
     pairs = list(itertools.combinations(rewards, 2))
     assert found.l1 == pytest.approx(sum(np.abs(a - b).sum() for a, b in pairs) / len(pairs))
     assert found.l2 == pytest.approx(sum(math.dist(a, b) for a, b in pairs) / len(pairs))
-    assert (found.valid, found.looked_at, found.distinct) == (40, 40, 39)
+    assert (found.valid, found.sampled, found.distinct) == (40, 40, 39)
     monkeypatch.setattr(statistics, "MAX_REWARDS", 20)
     drawn = reward_diversity(rewards)
-    assert (drawn.looked_at, drawn.l1, drawn.distinct) == (20, found.l1, 39)
+    assert (drawn.sampled, drawn.l1, drawn.distinct) == (20, found.l1, 39)
     assert drawn.l2 == pytest.approx(found.l2, rel=0.3)
 
 

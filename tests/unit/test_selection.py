@@ -20,11 +20,18 @@ from tests.unit.selecting import choose, shares, view_of
 DRAWS, NEAR = 8_000, 0.022  # four standard deviations at the most
 
 
-def draw(name: str, fitness: list[float], times: int, seed: int, alpha: float = 1.0) -> list[int]:
-    return [chosen.place for chosen in choose(name, view_of(fitness), times, seed, SelectionParams(alpha=alpha))]
+def exponent(value: float) -> SelectionParams:
+    return SelectionParams(power_law_exponent=value)
 
 
-def test_power_law_draws_rank_r_in_proportion_to_r_to_the_minus_alpha() -> None:
+HARMONIC = exponent(1.0)
+
+
+def draw(name: str, fitness: list[float], times: int, seed: int, params: SelectionParams = HARMONIC) -> list[int]:
+    return [chosen.place for chosen in choose(name, view_of(fitness), times, seed, params)]
+
+
+def test_power_law_draws_rank_r_in_proportion_to_r_to_the_minus_exponent() -> None:
     drawn = draw("power_law", [3.0, 1.0, 2.0, 0.0], 20_000, seed=1)
     total = 1 + 1 / 2 + 1 / 3 + 1 / 4
     expected = np.array([1, 1 / 3, 1 / 2, 1 / 4]) / total
@@ -33,23 +40,26 @@ def test_power_law_draws_rank_r_in_proportion_to_r_to_the_minus_alpha() -> None:
 
 def test_a_steeper_power_law_prefers_the_best_more() -> None:
     fitness = [float(i) for i in range(20)]
-    flat, steep = (draw("power_law", fitness, 4000, seed=2, alpha=alpha).count(19) / 4000 for alpha in (0.1, 3.0))
+    flat, steep = (
+        draw("power_law", fitness, 4000, seed=2, params=exponent(value)).count(19) / 4000 for value in (0.1, 3.0)
+    )
     assert flat < 0.1
     assert steep > 0.7
 
 
-def test_without_an_alpha_the_power_law_falls_with_the_square_of_the_rank() -> None:
-    fitness = [float(i) for i in range(20)]
-    assert draw("power_law", fitness, 500, seed=2, alpha=0.0) == draw("power_law", fitness, 500, seed=2, alpha=2.0)
+def test_the_power_law_falls_with_the_square_of_the_rank_by_itself() -> None:
+    view = view_of([float(i) for i in range(20)])
+    plain, squares = (choose("power_law", view, 500, 2, one) for one in (SelectionParams(), exponent(2.0)))
+    assert plain == squares != choose("power_law", view, 500, 2, exponent(1.0))
 
 
-def test_without_an_alpha_the_weights_of_dirichlet_are_uniform_on_the_simplex() -> None:
+def test_the_weights_of_dirichlet_are_uniform_on_the_simplex_by_themselves() -> None:
     view = view_of([0.5, 0.5], [(1.0, 0.0), (0.0, 1.0)])
-    automatic, uniform, steep = (
-        [chosen.weights for chosen in choose("dirichlet", view, 50, 2, SelectionParams(alpha=alpha))]
-        for alpha in (0.0, 1.0, 2.0)
+    plain, uniform, equal = (
+        [chosen.weights for chosen in choose("dirichlet", view, 50, 2, params)]
+        for params in (SelectionParams(), SelectionParams(dirichlet_alpha=1.0), SelectionParams(dirichlet_alpha=2.0))
     )
-    assert automatic == uniform != steep
+    assert plain == uniform != equal
 
 
 def test_tournament_draws_the_best_of_four() -> None:
@@ -140,7 +150,7 @@ def test_lexicase_over_rewards_where_there_are_no_cases() -> None:
     drawn = choose("lexicase", view_of([0.0] * 5, rewards), DRAWS, seed=8)
     counts = np.bincount([chosen.place for chosen in drawn], minlength=5) / DRAWS
     assert counts == pytest.approx(lexicase_by_hand(RESULTS), abs=NEAR)
-    assert {name for chosen in drawn for name in chosen.why["cases"]} == {"o0", "o1", "o2"}
+    assert {name for chosen in drawn for name in chosen.rationale["cases"]} == {"o0", "o1", "o2"}
 
 
 def test_downsampled_lexicase_draws_its_cases_anew() -> None:
@@ -157,7 +167,7 @@ def test_downsampled_lexicase_draws_its_cases_anew() -> None:
     all_of_them = shares("downsampled_lexicase", view, DRAWS, seed=9, params=SelectionParams(cases=1.0))
     assert all_of_them == pytest.approx(lexicase_by_hand(RESULTS), abs=NEAR)
     single = choose("downsampled_lexicase", view, 50, seed=9, params=SelectionParams(cases=1e-9))
-    assert max(len(chosen.why["cases"]) for chosen in single) == 1
+    assert max(len(chosen.rationale["cases"]) for chosen in single) == 1
 
 
 def test_a_case_that_a_member_lacks_is_one_that_it_fails() -> None:
@@ -178,7 +188,7 @@ def test_nsga2_takes_the_lower_rank_and_then_the_less_crowded() -> None:
     }
     expected = np.bincount(list(wins.values()), minlength=5) / 25
     assert counts == pytest.approx(expected, abs=NEAR)
-    assert {chosen.place: chosen.why for chosen in drawn} == {
+    assert {chosen.place: chosen.rationale for chosen in drawn} == {
         0: {"rank": 0, "crowding": None},
         1: {"rank": 0, "crowding": pytest.approx(2 / 10 + 3 / 10)},
         2: {"rank": 0, "crowding": pytest.approx(9 / 10 + 9 / 10)},
@@ -193,7 +203,7 @@ def test_crowding_within_a_tiny_rank_beside_a_far_one_is_finite_arithmetic() -> 
     )
     drawn = choose("nsga2", view, 20, seed=3)
     assert {chosen.place for chosen in drawn} <= {0, 1, 2, 3}
-    assert all(chosen.why["crowding"] is None for chosen in drawn if chosen.place < 2)
+    assert all(chosen.rationale["crowding"] is None for chosen in drawn if chosen.place < 2)
 
 
 @pytest.mark.parametrize(("k", "count"), [(1, 1), (2, 100), (3, 91), (4, 84), (5, 70 + 35), (8, 36 + 8), (200, 200)])
@@ -213,8 +223,8 @@ def test_nsga3_serves_every_direction_alike_and_in_it_the_lower_rank_then_the_ne
     counts = np.bincount([chosen.place for chosen in drawn], minlength=6) / DRAWS
     # Four directions; in the crowd of three the best wins unless neither of two draws is it.
     assert counts == pytest.approx([1 / 4, 1 / 4, 1 / 4, 5 / 36, 1 / 36, 3 / 36], abs=NEAR)
-    assert drawn[0].why["rank"] == 0
-    told = {tuple(chosen.why["direction"]) for chosen in drawn if chosen.place == 0}
+    assert drawn[0].rationale["rank"] == 0
+    told = {tuple(chosen.rationale["direction"]) for chosen in drawn if chosen.place == 0}
     assert told == {(0.0, 0.0, 1.0)}
 
 
@@ -248,7 +258,7 @@ def test_hypervolume_of_many_objectives_is_computed_or_sampled_anew_for_each_cho
     # By symmetry all arms have the same volume to themselves.
     assert shares("hypervolume", view, DRAWS, seed=15) == pytest.approx([*[1 / k] * k, 0], abs=NEAR)
     chosen = choose("hypervolume", view, 20, seed=16)
-    assert {tuple(one.why) for one in chosen} == {("share",) if library == "moocore" and k < 7 else ("sampled",)}
+    assert {tuple(one.rationale) for one in chosen} == {("share",) if library == "moocore" and k < 7 else ("sampled",)}
     assert chosen == choose("hypervolume", view, 20, seed=16)
 
 
@@ -282,7 +292,7 @@ def test_puct_takes_the_highest_value_of_a_tree_computed_by_hand(exploration: fl
     values = puct_by_hand(exploration)
     drawn = choose("puct", view, 5, seed=16, params=SelectionParams(exploration=exploration))
     assert {chosen.place for chosen in drawn} == {int(np.argmax(values))}
-    told = drawn[0].why
+    told = drawn[0].rationale
     assert told["best"] + told["exploration"] == pytest.approx(max(values), rel=1e-5)
     assert told["expansions"] == 0
 
@@ -323,7 +333,7 @@ def test_ucb_takes_the_highest_bound_computed_by_hand() -> None:
         ]
         (chosen,) = choose("ucb", view, 1, seed=19, params=SelectionParams(exploration=exploration))
         assert chosen.place == int(np.argmax(bounds))
-        assert (chosen.why["seen"], chosen.why["in_flight"]) == (seen[chosen.place], airborne[chosen.place])
+        assert (chosen.rationale["seen"], chosen.rationale["in_flight"]) == (seen[chosen.place], airborne[chosen.place])
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
@@ -344,7 +354,7 @@ def test_why_is_a_few_values_of_json(name: str) -> None:
     cases = [{case: float((place * 7 + n * 3) % 11) / 11 for n, case in enumerate(names)} for place in range(30)]
     rewards = np.random.default_rng(1).random((30, 4))
     for chosen in choose(name, view_of([float(i) for i in range(30)], rewards.tolist(), cases=cases), 20, seed=7):
-        assert len(json.dumps(chosen.why, allow_nan=False)) < 600
+        assert len(json.dumps(chosen.rationale, allow_nan=False)) < 600
 
 
 def test_what_is_remembered_follows_every_change_of_the_members() -> None:

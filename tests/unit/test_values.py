@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
+from evolve.configuration import BudgetConfig, PromptConfig, RunConfig, SelectionOptions
 from evolve.errors import ConfigurationError, ProblemError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, fitness, read_result, reward_vector
 from evolve.problem import Direction, EvaluatorSpec, Limits, Measure, Objective, Problem
@@ -204,8 +204,10 @@ def test_islands_that_nobody_counted_are_as_many_as_the_budget_feeds(evaluations
         lambda: RunConfig(topology="star"),
         lambda: RunConfig(islands=-1),
         lambda: RunConfig(migration_rate=1.5),
-        lambda: RunConfig(alpha=-0.5),
-        lambda: RunConfig(alpha=1e308),
+        lambda: SelectionOptions(power_law_exponent=-0.5),
+        lambda: SelectionOptions(power_law_exponent=1e308),
+        lambda: SelectionOptions(dirichlet_alpha=0.0),
+        lambda: SelectionOptions(dirichlet_alpha=1e308),
         lambda: RunConfig(selection={"power_law": 0.0}),
         lambda: RunConfig(selection={"power_law": math.inf, "tournament": 1.0}),
         lambda: BudgetConfig(evaluations=0),

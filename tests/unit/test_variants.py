@@ -62,7 +62,7 @@ def test_an_island_selects_with_options_of_its_own() -> None:
     search = new_search(toy, config)
     world.play(search, search.start())
     asked = [event.payload for event in world.log if event.kind is EventKind.PROPOSAL_CREATED]
-    added = {island: [one["why"]["exploration"] for one in asked if one["island"] == island] for island in (0, 1)}
+    added = {island: [one["rationale"]["exploration"] for one in asked if one["island"] == island] for island in (0, 1)}
     assert min(added[0]) > 0
     assert set(added[1]) == {0.0}
 

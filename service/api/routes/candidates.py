@@ -31,7 +31,7 @@ from service.schemas.candidates import (
     EvaluationPage,
     FileChange,
     Lineage,
-    Reassessment,
+    ReevaluationReply,
     Source,
     SourceFile,
 )
@@ -71,7 +71,7 @@ Family = Annotated[int, Query(ge=1, description="Programs at most; more than 100
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
 
-_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Reassessment, "headers": REPLAY_HEADER}}
+_TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": ReevaluationReply, "headers": REPLAY_HEADER}}
 _TEXT = "text/plain; charset=utf-8"
 _WHOLE_ID = re.compile(r"cnd_[0-9a-f]{32}")
 
@@ -261,7 +261,7 @@ def list_evaluations(
 @router.post(
     "/candidates/{candidate_id}/evaluations",
     status_code=202,
-    response_model=Reassessment,
+    response_model=ReevaluationReply,
     responses=_TAKEN | raises(ConflictError),
     operation_id="reevaluate_candidate",
 )
@@ -271,8 +271,8 @@ def reevaluate_candidate(candidate_id: CandidateId, caller: Steering, parts: Par
 
     def effect() -> Response:
         intents, now = parts.intents(caller.tenant), parts.clock.now()
-        new = intents.reassess(candidate.run_id, [candidate.id], caller.actor, now) > 0
-        body = Reassessment(candidate_id=candidate.id, run_id=candidate.run_id, wanted=new)
+        new = intents.reevaluate(candidate.run_id, [candidate.id], caller.actor, now) > 0
+        body = ReevaluationReply(candidate_id=candidate.id, run_id=candidate.run_id, wanted=new)
         return made(body, 202, {"Location": f"/v1/candidates/{candidate.id}/evaluations"})
 
     return once(effect)

@@ -19,8 +19,8 @@ from service.ports import (
     EvaluationLeases,
     LeaseName,
     LeaseState,
+    RunningTask,
     Scope,
-    TaskInHand,
     WorkerHeartbeat,
     WorkerState,
 )
@@ -32,9 +32,9 @@ from service.schemas.evaluations import (
     LeaseRequest,
     LeaseStanding,
     Task,
+    WorkerHeartbeatBody,
+    WorkerHeartbeatReply,
     WorkerLeave,
-    WorkerOrders,
-    WorkerWord,
 )
 from service.schemas.problem_details import Code
 
@@ -70,7 +70,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
         bundle_hash=lease.task.bundle_hash,
         pool=lease.task.pool,
         files=dict(lease.task.program.files),
-        bar=lease.task.scoring.bar,
+        early_stop_threshold=lease.task.scoring.early_stop_threshold,
         holdout=lease.task.scoring.holdout,
         draw=lease.task.scoring.draw,
         traced=lease.task.scoring.traced,
@@ -145,12 +145,14 @@ async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Re
     return Response(found.content, media_type="application/gzip", headers=headers)
 
 
-@router.post("/workers/{worker_id}/heartbeat", response_model=WorkerOrders, operation_id="heartbeat_worker")
-async def heartbeat_worker(worker_id: WorkerId, body: WorkerWord, _: Working, parts: PartsDep) -> WorkerOrders:
+@router.post("/workers/{worker_id}/heartbeat", response_model=WorkerHeartbeatReply, operation_id="heartbeat_worker")
+async def heartbeat_worker(
+    worker_id: WorkerId, body: WorkerHeartbeatBody, _: Working, parts: PartsDep
+) -> WorkerHeartbeatReply:
     """Say that a worker lives, and hear whether it shall drain; who is silent is taken for dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
-    said["tasks"] = tuple(TaskInHand(**task.model_dump()) for task in body.tasks)
-    return WorkerOrders(
+    said["tasks"] = tuple(RunningTask(**task.model_dump()) for task in body.tasks)
+    return WorkerHeartbeatReply(
         drain=await parts.leases(body.pool, worker_id).heartbeat(WorkerHeartbeat(worker_id=worker_id, **said))
     )
 

@@ -156,7 +156,7 @@ def _score(seed: SeedReport) -> SeedScore:
         fitness=seed.fitness,
         printed=dict(trace.printed),
         artifacts=dict(trace.artifacts),
-        remarks=trace.feedback,
+        feedback_without_artifacts=trace.feedback,
         imports=dict(trace.imports),
     )
 

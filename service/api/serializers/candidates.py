@@ -106,8 +106,8 @@ def _for(caller: Caller, text: str | None) -> str | None:
 
 def _facts(proposal: ProposalRecord) -> dict[str, Any]:
     names = (
-        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "why", "policy", "state",
-        "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "finish_reasons",
+        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "rationale", "policy",
+        "state", "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "finish_reasons",
         "created_at", "answered_at", "form",
     )  # fmt: skip
     run = f"/v1/runs/{proposal.run_id}"

@@ -57,7 +57,7 @@ def shown(run: RunRecord, caller: Caller) -> Run:
         labels=dict(run.labels),
         batch_id=run.batch_id or None,
         fork_of=run.fork_of or None,
-        wanted_budget=run.wanted_budget,
+        desired_budget=run.desired_budget,
         sequence=run.sequence,
         source=run.source,
         created_at=run.created_at,

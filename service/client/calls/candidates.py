@@ -12,7 +12,7 @@ from service.schemas.candidates import (
     Lineage,
     ProposalDetail,
     ProposalPage,
-    Reassessment,
+    ReevaluationReply,
     Source,
 )
 
@@ -92,9 +92,9 @@ def list_evaluations(candidate_id: str, *, limit: int | None = None) -> Call[Eva
     return Call(method="GET", path=place(f"{PROGRAM}/evaluations", candidate_id), params=params, answer=EvaluationPage)
 
 
-def reevaluate_candidate(candidate_id: str) -> Call[Reassessment]:
+def reevaluate_candidate(candidate_id: str) -> Call[ReevaluationReply]:
     """Have a candidate of a paused or ended run evaluated once more."""
-    return Call(method="POST", path=place(f"{PROGRAM}/evaluations", candidate_id), answer=Reassessment)
+    return Call(method="POST", path=place(f"{PROGRAM}/evaluations", candidate_id), answer=ReevaluationReply)
 
 
 def list_proposals(run_id: str, *, state: str = "", limit: int | None = None) -> Call[ProposalPage]:

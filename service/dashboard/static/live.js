@@ -97,8 +97,8 @@ class Live {
 const KINDS = [
   "run.created",
   ...STATES,
-  "policy.away",
-  "policy.back",
+  "policy.unavailable",
+  "policy.recovered",
   "policy.adapted",
   "proposal.created",
   "proposal.answered",

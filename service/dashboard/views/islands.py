@@ -55,12 +55,12 @@ class Matrix:
     """Migrations from each island (rows) to each (columns), of those islands that took part.
 
     Attributes:
-        left_out: how many islands that took part are not shown.
+        omitted: how many islands that took part are not shown.
     """
 
     islands: Sequence[int]
     rows: Sequence[Sequence[Flow]]
-    left_out: int
+    omitted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class IslandStrip:
     Attributes:
         lanes: island and height of each line.
         arcs, ends, resets: paths.
-        left_out: older migrations between these lanes that are not drawn.
+        omitted: older migrations between these lanes that are not drawn.
     """
 
     width: int
@@ -92,7 +92,7 @@ class IslandStrip:
     ends: str
     resets: Sequence[tuple[float, int]]
     total: int
-    left_out: int
+    omitted: int
 
 
 @router.get("")
@@ -173,7 +173,7 @@ def matrix_of(moves: Sequence[Migration]) -> Matrix:
         [Flow(candidates=counts[one, other], tint=math.ceil(TINTS * counts[one, other] / maximum)) for other in shown]
         for one in shown
     ]
-    return Matrix(islands=shown, rows=rows, left_out=len(part) - len(shown))
+    return Matrix(islands=shown, rows=rows, omitted=len(part) - len(shown))
 
 
 def strip_of(marks: Sequence[RunMark], total: int) -> IslandStrip | None:
@@ -205,5 +205,5 @@ def strip_of(marks: Sequence[RunMark], total: int) -> IslandStrip | None:
         ends="".join(f"M{x - 2.5:.1f} {reach}a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0" for x, _, reach in drawn),
         resets=[(round(x, 1), ends[0]) for x, ends in shown if len(ends) == 1][-MAX_ARCS:],
         total=total,
-        left_out=max(0, len(moves) - MAX_ARCS),
+        omitted=max(0, len(moves) - MAX_ARCS),
     )

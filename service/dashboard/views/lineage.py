@@ -43,13 +43,13 @@ class LineageTable:
 
     Attributes:
         at: its place, where somebody chose it; empty: it is the best of the run.
-        left_out: how many steps before these are not told.
+        omitted: how many steps before these are not told.
         seed_told: whether the first step of all is known.
     """
 
     at: str
     steps: Sequence[LineageEntry]
-    left_out: int
+    omitted: int
     seed_told: bool
 
 
@@ -104,7 +104,7 @@ def line_of(candidates: Sequence[Candidate], *, at: str = "", truncated: bool = 
         for place, (candidate, parent) in enumerate(zip(candidates, parents, strict=True))
     ]
     shown = steps if len(steps) <= MAX_STEPS else steps[: MAX_STEPS - 1] + steps[-1:]
-    return LineageTable(at=at, steps=shown, left_out=len(steps) - len(shown), seed_told=not truncated)
+    return LineageTable(at=at, steps=shown, omitted=len(steps) - len(shown), seed_told=not truncated)
 
 
 def _gain(candidate: Candidate, parent: Candidate | None) -> float | None:

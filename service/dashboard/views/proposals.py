@@ -53,7 +53,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
         edges=edges,
         parent=await if_any(api, calls.get_candidate(first)) if first else None,
         weights=weighed(run, proposal.weights),
-        whys=choices_of(proposal.why),
+        choices=choices_of(proposal.rationale),
         rewards=reward_rows(run, answers),
         max_text=MAX_TEXT,
     )

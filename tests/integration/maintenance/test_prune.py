@@ -13,7 +13,7 @@ from service.db.account_models import (
     DeliveryRow,
     NoteRow,
     PinRow,
-    ReassessmentRow,
+    ReevaluationRow,
     RequestRow,
     WebhookRow,
 )
@@ -91,7 +91,7 @@ def test_runs_at_work_labelled_held_or_wanted_again_are_kept(database: Database,
                 connection.execute(update(RunRow).where(RunRow.id == run_id).values(**change))
         else:
             store(
-                database, ReassessmentRow, run_id=run_id, candidate_id=story.id(1), requested_by="a", created_at=START
+                database, ReevaluationRow, run_id=run_id, candidate_id=story.id(1), requested_by="a", created_at=START
             )
     held = rows(database)
     for keep in (("keep",), ("keep=yes", "other")):
@@ -219,6 +219,6 @@ def test_every_table_that_hangs_on_runs_is_known(database: Database) -> None:
         )
 
     assert {table.name for table in Base.metadata.sorted_tables if hangs(table)} == {
-        "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins", "proposals", "reassessments",
+        "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins", "proposals", "reevaluations",
         "run_columns", "shares", "usage", "views",
     }  # fmt: skip

@@ -38,7 +38,7 @@ class Greedy:
         self.left -= 1
         if self.left < 0:
             raise ValueError("no luck today")
-        return Selected(place=view.ranked(min(self.rank, len(view) - 1)), why={"rank": self.rank})
+        return Selected(place=view.ranked(min(self.rank, len(view) - 1)), rationale={"rank": self.rank})
 
 
 class Newest:
@@ -89,14 +89,14 @@ def used(result: Result) -> list[tuple[str, str, str]]:
 def test_a_selection_of_ones_own_chooses_every_parent() -> None:
     result = run(selection=Greedy())
     assert {one["selection"] for one in proposals(result)} == {f"{__name__}:Greedy"}
-    assert all(one["why"]["rank"] == 0 for one in proposals(result))
+    assert all(one["rationale"]["rank"] == 0 for one in proposals(result))
     assert used(result) == [("selection", f"{__name__}:Greedy", " ")]
     assert plain(result) == plain(run(selection=Greedy()))
 
 
 def test_two_objects_of_a_class_share_the_choices_with_a_built_in() -> None:
     result = run(selection={Greedy(0): 1.0, Greedy(3): 1.0, "uniform": 1.0}, evaluations=80)
-    named = {one["selection"]: one["why"].get("rank") for one in proposals(result)}
+    named = {one["selection"]: one["rationale"].get("rank") for one in proposals(result)}
     assert named == {f"{__name__}:Greedy": 0, f"{__name__}:Greedy_2": 3, "uniform": None}
 
 
@@ -132,7 +132,7 @@ def test_an_operator_of_ones_own_is_asked_for_in_its_words() -> None:
     own = [one for one in proposals(result) if one["operator"] == "evolve.credit.operators:Operator"]
     asked = [prompt for prompt in prompts if "Write one program, each faster than both parents." in prompt]
     assert len(own) == len(asked) > 5
-    assert all("second_parent" in one["why"] for one in own)
+    assert all("second_parent" in one["rationale"] for one in own)
     assert used(result) == [("operator", "evolve.credit.operators:Operator", " ")]
 
 

@@ -72,7 +72,7 @@ def test_a_run_of_two_policies_goes_on_when_the_server_of_one_dies(evolve: Evolv
     assert process.returncode == 0
     *events, summary = told
     assert (summary["state"], summary["reason"], summary["evaluations"]) == ("succeeded", "evaluations", 40)
-    (away,) = [event for event in events if event["kind"] == "policy.away"]
+    (away,) = [event for event in events if event["kind"] == "policy.unavailable"]
     assert away["policy"] == name
     assert "cannot be reached" in away["reason"]
     asked = {event["number"]: event["policy"] for event in events if event["kind"] == "proposal.created"}

@@ -251,7 +251,7 @@ async def test_what_was_seen_of_the_server_is_told_in_finite_numbers(server: Ope
     assert (before["reachable"], before["running"], before["waiting"]) == (None, None, None)
     await policy.check()
     seen = policy.health()
-    assert (seen["reachable"], seen["running"], seen["waiting"], seen["under_way"]) == (True, 3.0, 12.0, 0)
+    assert (seen["reachable"], seen["running"], seen["waiting"], seen["in_flight"]) == (True, 3.0, 12.0, 0)
     assert (seen["breaker"], seen["retry_seconds"], seen["calls"]) == ("closed", 0.0, policy.concurrency)
 
 

@@ -205,7 +205,7 @@ def test_a_run_goes_on_with_a_larger_budget(log: SqlRunLog, database: Database, 
     assert extended == {"key": "evaluations", "from": 12, "to": 25, "by": "key_a"}
     record = SqlRunReader(database).run(RUN)
     assert record.config["budget"]["evaluations"] == 25
-    assert record.wanted_budget == {"tokens": 10**6}
+    assert record.desired_budget == {"tokens": 10**6}
 
 
 def test_a_budget_that_is_wanted_of_a_paused_run_counts_from_its_resuming(log: SqlRunLog) -> None:

@@ -24,7 +24,7 @@ async def test_what_is_known_of_the_server_is_told_with_each_renewal(
     database = open_database(f"sqlite:///{tmp_path}/evolve.db")
     begin(SqlRunLog(database, FixedClock()), Story())  # by a process whose lease has lapsed long since
     reader, told = SqlRunReader(database), list[float]()
-    seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 2.0, "calls": 4, "under_way": 1}
+    seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 2.0, "calls": 4, "in_flight": 1}
 
     def health() -> dict[str, dict[str, object]]:
         told.append(float(len(told)))
@@ -35,5 +35,5 @@ async def test_what_is_known_of_the_server_is_told_with_each_renewal(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (found := reader.policy_health()) or found[0].waiting != 2.0:  # noqa: ASYNC110 - another thread's
                 await asyncio.sleep(0.01)
-    assert (found[0].run_id, found[0].policy, found[0].under_way) == (RUN, "syntax", 1)
+    assert (found[0].run_id, found[0].policy, found[0].in_flight) == (RUN, "syntax", 1)
     database.close()

@@ -323,7 +323,7 @@ def test_a_paused_run_goes_on_when_it_is_wanted_and_with_the_budget_that_is(plac
         ended(place, ONE),
     )
     assert place.record(ONE).counters.evaluations == EVALUATIONS + 7
-    assert place.record(ONE).wanted_budget == {}
+    assert place.record(ONE).desired_budget == {}
 
 
 def test_a_run_that_has_ended_goes_on_with_a_larger_budget_and_ends_again(place: Place) -> None:
@@ -368,7 +368,7 @@ def test_candidates_of_ended_runs_are_evaluated_again(place: Place) -> None:
 
     def want() -> None:
         best.append(place.record(ONE).best_candidate_id or "")
-        place.intents.reassess(ONE, best, "ada", datetime.now(UTC))
+        place.intents.reevaluate(ONE, best, "ada", datetime.now(UTC))
 
     act(place, ended(place, ONE), want, wait(lambda: len(place.reader.evaluations(best[0])) == 2))
     assert place.kinds(ONE)[-1] is EventKind.CANDIDATE_REEVALUATED
@@ -381,8 +381,8 @@ def test_what_cannot_be_evaluated_again_is_wanted_no_more(place: Place) -> None:
     again = Place(place.database)
     again.jobs.troubles[ONE] = [InvalidProblemError(["the evaluator is of another version"])]
     claims = SqlRunClaims(place.database, SystemClock())
-    again.intents.reassess(ONE, [again.record(ONE).best_candidate_id or ""], "ada", datetime.now(UTC))
-    act(again, wait(lambda: claims.reassessments(ONE) == []))
+    again.intents.reevaluate(ONE, [again.record(ONE).best_candidate_id or ""], "ada", datetime.now(UTC))
+    act(again, wait(lambda: claims.reevaluations(ONE) == []))
     assert again.record(ONE).state == "succeeded"
     assert again.jobs.opened == [ONE]
 

@@ -16,7 +16,7 @@ from service.db.reader import SqlRunReader
 from service.errors import ConflictError, LeaseLostError
 from service.ports import CANCELLED, PAUSED, Intent, LoggedEvent, RunRecord
 from service.runner.desired_state import RunOrders
-from service.runner.reevaluate import Reevaluation, reassess
+from service.runner.reevaluate import Reevaluation, reevaluate
 from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.runner.undriven_runs import give_up, settle, tell_waiting
@@ -147,7 +147,7 @@ class AnotherEvaluator(ToyEvaluator):
         return Evaluation(outcome=Outcome.OK, scores={"closeness": 7.0}, worker="another")
 
 
-def reassessment(log: SqlRunLog, reader: SqlRunReader) -> Reevaluation:
+def reevaluation(log: SqlRunLog, reader: SqlRunReader) -> Reevaluation:
     work = job(log)
     return Reevaluation(
         run_id=RUN,
@@ -173,9 +173,9 @@ def test_candidates_are_evaluated_again_beside_what_they_were_worth(log: SqlRunL
     play(job(log), Notes())
     ids, before = chosen(reader), reader.run(RUN)
     candidates, members = reader.candidates(RUN), reader.memberships(RUN)
-    again = reassessment(log, reader)
-    asyncio.run(reassess(again, [*ids, ids[0]]))
-    asyncio.run(reassess(again, ids[:1]))
+    again = reevaluation(log, reader)
+    asyncio.run(reevaluate(again, [*ids, ids[0]]))
+    asyncio.run(reevaluate(again, ids[:1]))
     events = written(log, before.sequence)
     assert {entry.event.kind for entry in events} == {EventKind.CANDIDATE_REEVALUATED}
     told = sorted((entry.event.payload["candidate_id"], entry.event.payload["attempt"]) for entry in events)
@@ -196,7 +196,7 @@ def test_a_paused_run_goes_on_as_if_nothing_had_been_evaluated_again(log: SqlRun
     assert play(work, Notes(), orders).state == "paused"
     best = reader.run(RUN).best_fitness
     pending = [candidate.id for candidate in reader.candidates(RUN) if candidate.status == "pending"]
-    asyncio.run(reassess(reassessment(log, reader), [*chosen(reader), *pending]))
+    asyncio.run(reevaluate(reevaluation(log, reader), [*chosen(reader), *pending]))
     assert not any(reader.evaluations(candidate) for candidate in pending), "the run itself evaluates these"
     assert reader.run(RUN).best_fitness == best
     assert play(job(log), Notes()).counters.evaluations == 30
@@ -205,12 +205,12 @@ def test_a_paused_run_goes_on_as_if_nothing_had_been_evaluated_again(log: SqlRun
 def test_a_run_at_work_is_not_evaluated_again(log: SqlRunLog, reader: SqlRunReader) -> None:
     leave_in_the_midst(log)
     with pytest.raises(ConflictError, match="running"):
-        asyncio.run(reassess(reassessment(log, reader), chosen(reader)))
+        asyncio.run(reevaluate(reevaluation(log, reader), chosen(reader)))
 
 
 def test_a_run_that_is_taken_away_is_evaluated_no_further(log: SqlRunLog, reader: SqlRunReader) -> None:
     play(job(log), Notes())
-    again = reassessment(log, reader)
+    again = reevaluation(log, reader)
 
     class Thief(AnotherEvaluator):
         async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
@@ -219,5 +219,5 @@ def test_a_run_that_is_taken_away_is_evaluated_no_further(log: SqlRunLog, reader
 
     before = reader.run(RUN).sequence
     with pytest.raises(LeaseLostError):
-        asyncio.run(reassess(replace(again, evaluator=Thief(again.problem)), chosen(reader)))
+        asyncio.run(reevaluate(replace(again, evaluator=Thief(again.problem)), chosen(reader)))
     assert reader.run(RUN).sequence == before

@@ -281,13 +281,13 @@ async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Pa
 async def test_a_candidate_that_clearly_falls_short_of_the_bar_is_spared_its_further_repeats(tmp_path: Path) -> None:
     source = "import random\ndef solve():\n    return 1.0 + random.random() / 1000\n"
     async with sandbox(tmp_path, objectives=SCORE, repeats=6, min_repeats=3) as opened:
-        short = await opened.evaluate(program(source), "evl_1", ScoringRequest(bar=2.0))
-        again = await opened.evaluate(program(source), "evl_1", ScoringRequest(bar=2.0))
-        good = await opened.evaluate(program(source), "evl_2", ScoringRequest(bar=0.5))
+        short = await opened.evaluate(program(source), "evl_1", ScoringRequest(early_stop_threshold=2.0))
+        again = await opened.evaluate(program(source), "evl_1", ScoringRequest(early_stop_threshold=2.0))
+        good = await opened.evaluate(program(source), "evl_2", ScoringRequest(early_stop_threshold=0.5))
         unmeasured = await opened.evaluate(program(source), "evl_3")
     assert (short.repeats, good.repeats, unmeasured.repeats) == (3, 6, 6)
     assert (short.outcome, short.scores, short.spread) == (Outcome.OK, again.scores, again.spread)
-    assert good.scores == unmeasured.scores, "the bar decides how often, not what comes of it"
+    assert good.scores == unmeasured.scores, "the threshold decides how often, not what comes of it"
 
 
 async def test_a_program_of_several_files_imports_its_own(tmp_path: Path) -> None:

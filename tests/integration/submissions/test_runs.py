@@ -57,7 +57,7 @@ def nested(depth: int) -> Any:
         ({"islands": True}, "islands must be a whole number"),
         ({"islands": -1}, "the request: islands must be at least 0"),
         ({"budget": 5}, "budget is a table"),
-        ({"alpha": float("nan")}, "alpha must be a number"),
+        ({"migration_rate": float("nan")}, "migration_rate must be a number"),
         ({"prompt": {"system": "a\0"}}, "cannot be stored"),
         ({"prompt": {"system": "\ud800"}}, "cannot be stored"),
         ({"selection": nested(900)}, "nested too deeply"),
@@ -132,13 +132,13 @@ def test_the_quota_of_evaluations_is_that_of_24_hours(house: House) -> None:
 
 def test_a_fork_starts_from_the_candidate_alone(house: House) -> None:
     house.problem(files={**FILES, "problem.toml": SEARCH.encode()})
-    parent = house.submit(problem="p", config={"islands": 5, "alpha": 0.5})
+    parent = house.submit(problem="p", config={"islands": 5, "migration_rate": 0.5})
     candidate = house.evolved(parent, BETTER)
-    fork = house.submit(fork_of=candidate, config={"alpha": 0.25})
+    fork = house.submit(fork_of=candidate, config={"migration_rate": 0.25})
     assert (fork.fork_of, fork.problem_name, fork.source) == (candidate, "p", f"api:{candidate}")
     assert fork.bundle_hash != parent.bundle_hash
     assert SqlProblemStore(house.storage.database).get(TENANT, fork.problem_id).document["fork_of"] == candidate
-    assert (fork.config["islands"], fork.config["alpha"], fork.config["budget"]["patience"]) == (5, 0.25, 9)
+    assert (fork.config["islands"], fork.config["migration_rate"], fork.config["budget"]["patience"]) == (5, 0.25, 9)
     plan = plan_again(fork.id, house.storage, None)
     assert plan.problem.seeds == (BETTER,)
     assert plan.problem.name == "p"

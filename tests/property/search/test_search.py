@@ -65,7 +65,7 @@ ASKINGS = st.sampled_from([(ASKING,), TEAM, (replace(ASKING, forms=FORMS), TEAM[
 
 
 def repeated(problem: Problem) -> Problem:
-    """The problem with repeats that may be spared, so that each order of an evaluation has a bar."""
+    """The problem with repeats that may be spared, so that each order of an evaluation has a threshold."""
     return replace(problem, evaluator=replace(problem.evaluator, repeats=5, min_repeats=2))
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig
+from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig, SelectionOptions
 from evolve.evaluation import Evaluation, Outcome
 from evolve.events import Event, EventKind
 from evolve.money import Money
@@ -103,7 +103,7 @@ def record_run(
         budget=BudgetConfig(evaluations=len(replies) + 1),
         inspirations=InspirationsConfig(top=0, diverse=0),
         selection={"power_law": 1.0},
-        alpha=50.0,
+        selection_options=SelectionOptions(power_law_exponent=50.0),
     )
     database = open_database(sqlite_file(Path(url.removeprefix("sqlite:///"))))
     log = SqlRunLog(database, FrozenClock())

@@ -154,9 +154,9 @@ def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> Non
 
 def test_policies_are_away_from_one_event_to_another() -> None:
     events = [
-        Event(kind=EventKind.POLICY_AWAY, payload={"policy": "a", "reason": "x"}),
-        Event(kind=EventKind.POLICY_AWAY, payload={"policy": "b", "reason": "x"}),
-        Event(kind=EventKind.POLICY_BACK, payload={"policy": "a"}),
+        Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": "a", "reason": "x"}),
+        Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": "b", "reason": "x"}),
+        Event(kind=EventKind.POLICY_RECOVERED, payload={"policy": "a"}),
         Event(kind=EventKind.RUN_RESUMED, payload={"by": "another"}),
     ]
     fold, seen = StatusFold(RUN), []

@@ -47,10 +47,10 @@ def test_the_bound_of_the_gain_over_the_cost_times_the_weight_decides(weight: fl
     # costs in shares of their mean, 600
     dear = weight * bound([0.0] * 12 + [1.0] * 8, 50) / 1.5
     cheap = bound([0.0] * 27 + [1.0] * 3, 50) / 0.5
-    chosen, why = policy_credit.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
+    chosen, rationale = policy_credit.best_buy(["dear", "cheap"], [weight, 1.0], priced=priced)
     assert chosen == (0 if dear > cheap else 1)
-    assert why["visits"] == (20, 30)[chosen]
-    assert (why["gain"] + why["bonus"]) / why["price"] == pytest.approx(max(dear, cheap))
+    assert rationale["visits"] == (20, 30)[chosen]
+    assert (rationale["gain"] + rationale["bonus"]) / rationale["price"] == pytest.approx(max(dear, cheap))
 
 
 def test_money_and_tokens_may_differ_in_what_is_the_better_buy() -> None:

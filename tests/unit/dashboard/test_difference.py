@@ -76,14 +76,14 @@ def test_a_difference_that_a_page_does_not_bear_is_cut_and_counted() -> None:
     after = "x\n" * (module.MAX_LINES + 50)
     found = difference(change_of("", after), after)
     assert len(shown(found)) == module.MAX_LINES
-    assert found.left_out == 50
+    assert found.omitted == 50
 
 
 def test_all_files_of_a_comparison_share_what_a_page_bears() -> None:
     changes = [change_of("", "x\n" * 30)] * 3
     found = differences(changes, {"it.py": "x\n" * 30}, maximum=40)
     assert [len(shown(one)) for one in found] == [30, 10, 0]
-    assert [one.left_out for one in found] == [0, 20, 30]
+    assert [one.omitted for one in found] == [0, 20, 30]
 
 
 def test_what_was_too_large_to_compare_has_no_lines() -> None:

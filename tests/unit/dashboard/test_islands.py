@@ -29,12 +29,12 @@ def test_programs_are_counted_by_where_they_left_and_where_they_came() -> None:
     assert [[flow.candidates for flow in row] for row in matrix.rows] == [[0, 5, 0], [1, 0, 0], [1, 0, 0]]
     assert matrix.rows[0][1].tint == TINTS
     assert (matrix.rows[1][0].tint, matrix.rows[0][0].tint) == (1, 0)
-    assert matrix.left_out == 0
+    assert matrix.omitted == 0
 
 
 def test_a_matrix_says_how_many_islands_it_leaves_out() -> None:
     matrix = matrix_of([move(island, island + 1) for island in range(40)])
-    assert (len(matrix.rows), len(matrix.rows[0]), matrix.left_out) == (
+    assert (len(matrix.rows), len(matrix.rows[0]), matrix.omitted) == (
         MAX_IN_MATRIX,
         MAX_IN_MATRIX,
         41 - MAX_IN_MATRIX,
@@ -62,4 +62,4 @@ def test_of_many_moves_the_newest_are_drawn() -> None:
     strip = strip_of([mark(place, 0, 1) for place in range(MAX_ARCS + 7)], MAX_ARCS + 7)
     assert strip
     assert strip.arcs.count("M") == strip.ends.count("M") == MAX_ARCS
-    assert strip.left_out == 7
+    assert strip.omitted == 7

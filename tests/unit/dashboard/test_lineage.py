@@ -30,7 +30,7 @@ def test_each_step_gains_over_its_first_parent_and_names_the_others() -> None:
     assert [step.depth for step in line.steps] == [3, 2, 1, 0]
     assert [step.gain for step in line.steps] == [2.25, None, None, None]
     assert [list(step.others) for step in line.steps] == [["cnd_4"], [], [], []]
-    assert (line.left_out, line.seed_told) == (0, True)
+    assert (line.omitted, line.seed_told) == (0, True)
 
 
 @pytest.mark.parametrize("truncated", [False, True])
@@ -40,5 +40,5 @@ def test_a_long_line_keeps_its_newest_steps_and_its_oldest(truncated: bool) -> N
     assert len(line.steps) == MAX_STEPS
     assert [line.steps[place].candidate.id for place in (0, -2, -1)] == ["cnd_500", "cnd_302", "cnd_0"]
     assert (line.steps[-2].depth, line.steps[-2].gain) == (302, 1.0)
-    assert line.left_out == 501 - MAX_STEPS
+    assert line.omitted == 501 - MAX_STEPS
     assert line.seed_told is not truncated

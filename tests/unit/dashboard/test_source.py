@@ -62,14 +62,14 @@ def test_what_a_page_does_not_bear_is_counted() -> None:
     text = line * 50_000
     (file,) = shown_files([("it.py", text)])
     assert len(file.lines) == min(source.MAX_LINES, source.MAX_CHARACTERS // len(line))
-    assert file.left_out == len(text) - len(file.lines) * len(line)
+    assert file.omitted == len(text) - len(file.lines) * len(line)
 
 
 def test_files_share_the_room_of_a_page() -> None:
     half = "y" * 999 + "\n"
     files = shown_files([(f"{at}.txt", half * 100) for at in range(4)])
     assert [len(file.lines) for file in files] == [100, 100, 0, 0]
-    assert [file.left_out for file in files] == [0, 0, 100_000, 100_000]
+    assert [file.omitted for file in files] == [0, 0, 100_000, 100_000]
 
 
 def test_colours_end_before_a_long_file_does_and_its_text_goes_on() -> None:

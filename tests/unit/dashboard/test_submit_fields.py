@@ -103,7 +103,7 @@ def test_what_is_typed_is_nested_and_typed() -> None:
         ("seed", "9" * 30, "is no number"),
         ("strategy", "luck", "choose one of islands"),
         ("further", "islands = ", "neither TOML nor JSON"),
-        ("further", "alpha = inf", "neither TOML nor JSON"),
+        ("further", "migration_rate = inf", "neither TOML nor JSON"),
         ("further", '{"a": ' * 3, "neither TOML nor JSON"),
         ("labels", "alone", "alone is no label"),
     ],

@@ -29,7 +29,7 @@ def worker(name: str, **changes: Any) -> Worker:
 
 def health(policy: str, at: datetime) -> PolicyHealth:
     seen = {"breaker": "closed", "retry_seconds": 0.0, "reachable": True, "running": 3.0, "waiting": 12.0}
-    return PolicyHealth.model_validate(seen | {"run_id": "r", "policy": policy, "at": at, "calls": 8, "under_way": 5})
+    return PolicyHealth.model_validate(seen | {"run_id": "r", "policy": policy, "at": at, "calls": 8, "in_flight": 5})
 
 
 def test_a_worker_that_drains_offers_no_slots() -> None:

@@ -38,7 +38,7 @@ def told_run(end: str = "a", **changes: Any) -> Run:
         "labels": {},
         "batch_id": None,
         "fork_of": None,
-        "wanted_budget": {},
+        "desired_budget": {},
         "sequence": 1,
         "source": "api:default",
         "created_at": AT,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.configuration import SELECTIONS, BudgetConfig, RunConfig
+from evolve.configuration import SELECTIONS, BudgetConfig, RunConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from service.problems.configuration import (
     PROBLEM,
@@ -77,8 +77,8 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"islands": 2.5}, "there: islands must be a whole number, not 2.5"),
         ({"islands": True}, "there: islands must be a whole number, not True"),
         ({"islands": "2"}, "there: islands must be a whole number, not '2'"),
-        ({"alpha": float("nan")}, "there: alpha must be a number, not nan"),
-        ({"alpha": float("inf")}, "there: alpha must be a number"),
+        ({"migration_rate": float("nan")}, "there: migration_rate must be a number, not nan"),
+        ({"migration_rate": float("inf")}, "there: migration_rate must be a number"),
         ({"strategy": 3}, "there: strategy must be text, not 3"),
         ({"budget": 5}, "there: budget is a table with the keys budget.evaluations"),
         ({"budget": {"tokens": "many"}}, "there: budget.tokens must be a whole number or none, not 'many'"),
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_named_with_its_layer(layer: dict[str, Any], said: str)
 
 
 def test_every_complaint_is_given_at_once() -> None:
-    text = complaint(("a", {"iselands": 3, "alpha": "x"}), ("b", {"seed": -1}))
+    text = complaint(("a", {"iselands": 3, "migration_rate": "x"}), ("b", {"seed": -1}))
     assert text.count(";") == 2
 
 
@@ -125,7 +125,7 @@ def test_a_range_is_charged_to_the_layer_that_broke_it() -> None:
     ("text", "key", "value"),
     [
         ("budget.evaluations=100", "budget.evaluations", 100),
-        ("alpha=0.5", "alpha", 0.5),
+        ("migration_rate=0.5", "migration_rate", 0.5),
         ("strategy=best_of_n", "strategy", "best_of_n"),
         ('strategy="best_of_n"', "strategy", "best_of_n"),
         ("selection={ tournament = 1 }", "selection", {"tournament": 1}),
@@ -171,7 +171,7 @@ configs = st.builds(
     RunConfig,
     strategy=st.sampled_from(["islands", "best_of_n", "sequential"]),
     islands=st.integers(1, 99),
-    alpha=st.floats(0.01, 1e6),
+    selection_options=st.builds(SelectionOptions, power_law_exponent=st.floats(0.01, 1e6)),
     selection=st.dictionaries(st.sampled_from(SELECTIONS), st.floats(0.1, 9), max_size=3),
     budget=st.builds(
         BudgetConfig,

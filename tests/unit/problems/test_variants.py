@@ -27,8 +27,7 @@ prompt.system = "Dare more."
 
 [[search.variants]]
 islands = [1]
-alpha = 2
-selection_options.exploration = 3.0
+selection_options = { power_law_exponent = 1.0, exploration = 3.0 }
 operators = { crossover = 0.5, mutate = 0.5 }
 """
 
@@ -37,8 +36,8 @@ def test_tables_say_what_some_islands_have_of_their_own() -> None:
     config = read_config([("problem.toml", tomllib.loads(PROBLEM)["search"])])
     plain, second, third = (config.on_island(number) for number in (0, 1, 2))
     assert plain is config
-    assert (second.alpha, second.operators) == (2.0, {"crossover": 0.5, "mutate": 0.5})
-    assert second.selection_options == SelectionOptions(exploration=3.0)
+    assert second.operators == {"crossover": 0.5, "mutate": 0.5}
+    assert second.selection_options == SelectionOptions(power_law_exponent=1.0, exploration=3.0)
     assert third.selection_options == SelectionOptions()
     assert second.archive == ArchiveConfig(kind="grid", front=3)
     assert third.archive == ArchiveConfig(kind="dominated_novelty", front=3, size=100)
@@ -61,7 +60,7 @@ def test_a_record_and_a_flag_say_the_same() -> None:
 
 
 def test_islands_that_nobody_counted_are_as_many_as_variants_name() -> None:
-    variants = [{"islands": [2], "alpha": 3.0}]
+    variants = [{"islands": [2], "selection_options": {"exploration": 3.0}}]
     assert read_config([("there", {"variants": variants})]).islands == 3
     with pytest.raises(ConfigurationError, match="there is no island 2: they are 0 to 1"):
         read_config([("there", {"islands": 2, "variants": variants})])
@@ -75,7 +74,10 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
 @pytest.mark.parametrize(
     ("variants", "words"),
     [
-        ([{"islands": [1000], "alpha": 2.0}], "there: variants: there is no island 1000: they are 0 to 999"),
+        (
+            [{"islands": [1000], "selection": {"ucb": 1.0}}],
+            "there: variants: there is no island 1000: they are 0 to 999",
+        ),
         ([{"islands": [-1, 2]}], "there: variants: there is no island -1: they are 0 to 2"),
         ([{"islands": [1]}, {"islands": [0, 1]}], "there: variants: island 1 is named twice"),
         ([{"islands": []}], "there: variants: each needs islands = [numbers]"),
@@ -84,7 +86,7 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
             "there: variants: archive.kind = 'box' is unknown: choose one of auto, grid",
         ),
         ([{"islands": [1], "archive": {"kidn": "top"}}], "there: variants: unknown key 'archive.kidn'"),
-        ([{"islands": [1], "seed": 3}], "there: variants: islands may differ in archive, selection, alpha"),
+        ([{"islands": [1], "seed": 3}], "there: variants: islands may differ in archive, selection, selection_options"),
         (
             [{"islands": [1], "novelty.kind": "looks"}],
             "there: variants: novelty.kind = 'looks' is unknown: choose one of",
@@ -94,9 +96,12 @@ def test_a_later_layer_changes_what_variants_stand_on() -> None:
             [{"islands": [1], "prompt.template_dir": "texts"}],
             "there: variants: prompt.template_dir is one folder for all islands: name it beside variants, not in one",
         ),
-        ([{"islands": [1], "alpha": "big"}], "there: variants: alpha must be a number, not 'big'"),
+        (
+            [{"islands": [1], "selection_options.cases": "big"}],
+            "there: variants: selection_options.cases must be a number, not 'big'",
+        ),
         ([{"islands": [1], "selection": {"tournament": -1.0}}], "selection.tournament must lie between 0"),
-        ([{"alpha": 2.0}], "there: variants must be a list of tables, each with islands = [0, 1]"),
+        ([{"selection": {"ucb": 1.0}}], "there: variants must be a list of tables, each with islands = [0, 1]"),
         ({"islands": [1]}, "there: variants must be a list of tables"),
         ([3], "there: variants must be a list of tables"),
     ],

@@ -54,13 +54,13 @@ def test_policies_are_drawn_by_weight_among_those_that_are_present(
 
 def test_a_draw_tells_its_probability_where_there_were_several() -> None:
     drawn = filter(None, (three().draw(number, ("c",)) for number in range(1, 50)))
-    assert {one.policy_request.policy: one.why for one in drawn} == {
+    assert {one.policy_request.policy: one.rationale for one in drawn} == {
         "a": {"probability": 0.75},
         "b": {"probability": 0.25},
     }
     alone = three().draw(1, ("a", "c"))
     assert alone is not None
-    assert (alone.policy_request.policy, alone.why) == ("b", {})
+    assert (alone.policy_request.policy, alone.rationale) == ("b", {})
 
 
 def test_a_draw_follows_from_the_seed_and_the_number_of_the_proposal_alone() -> None:
@@ -171,8 +171,8 @@ def test_a_run_goes_on_with_the_others_while_one_policy_is_away_and_says_so() ->
     gone = Flighty(name="gone", missing=range(10**6))
     result = flown([gone, Flighty(name="there")])
     assert (result.reason, result.account.evaluations) == ("evaluations", 60)
-    assert of_kind(result.events, EventKind.POLICY_AWAY) == [{"policy": "gone", "reason": "gone is out"}]
-    assert not of_kind(result.events, EventKind.POLICY_BACK)
+    assert of_kind(result.events, EventKind.POLICY_UNAVAILABLE) == [{"policy": "gone", "reason": "gone is out"}]
+    assert not of_kind(result.events, EventKind.POLICY_RECOVERED)
     assert not of_kind(result.events, EventKind.RUN_WAITING)
     assert set(answered_by(result)) == {"there"}
     given_up = of_kind(result.events, EventKind.PROPOSAL_FAILED)
@@ -183,7 +183,7 @@ def test_a_run_goes_on_with_the_others_while_one_policy_is_away_and_says_so() ->
 
 def test_a_policy_that_comes_back_is_asked_again() -> None:
     result = flown([Flighty(name="gone", missing=range(3)), Flighty(name="there")])
-    assert of_kind(result.events, EventKind.POLICY_BACK) == [{"policy": "gone"}]
+    assert of_kind(result.events, EventKind.POLICY_RECOVERED) == [{"policy": "gone"}]
     assert answered_by(result)["gone"] > 0
 
 
@@ -210,7 +210,7 @@ def test_a_policy_that_is_being_tried_again_holds_nobody_up() -> None:
     there = Flighty(name="there")
     doubtful = Doubtful(name="doubtful", other=there, concurrency=1)
     result = flown([doubtful, there])
-    assert len(of_kind(result.events, EventKind.POLICY_BACK)) == 1
+    assert len(of_kind(result.events, EventKind.POLICY_RECOVERED)) == 1
     assert answered_by(result)["doubtful"] > 1
 
 
@@ -231,8 +231,8 @@ def test_proposals_that_were_given_up_do_not_exhaust_a_search() -> None:
 
 def test_a_run_waits_while_all_policies_are_away() -> None:
     result = flown([Flighty(name="one", missing=range(4)), Flighty(name="two", missing=range(4))])
-    assert {payload["policy"] for payload in of_kind(result.events, EventKind.POLICY_AWAY)} == {"one", "two"}
-    assert {payload["policy"] for payload in of_kind(result.events, EventKind.POLICY_BACK)} == {"one", "two"}
+    assert {payload["policy"] for payload in of_kind(result.events, EventKind.POLICY_UNAVAILABLE)} == {"one", "two"}
+    assert {payload["policy"] for payload in of_kind(result.events, EventKind.POLICY_RECOVERED)} == {"one", "two"}
     reasons = [payload["reason"] for payload in of_kind(result.events, EventKind.RUN_WAITING)]
     assert reasons
     assert set(reasons) == {"one is out; two is out"}

@@ -167,7 +167,7 @@ async def test_a_run_finds_the_form_in_which_its_policy_can_answer(able: str) ->
     assert set(asked[:20]) > {able}
     late = Counter(asked[len(asked) // 2 :])
     assert late[able] > 0.7 * late.total()
-    assert created[-1]["why"]["form"]["name"] == asked[-1]
+    assert created[-1]["rationale"]["form"]["name"] == asked[-1]
     assert all(payload["limit"] <= 8 for payload in created)
 
 

@@ -432,18 +432,18 @@ def racing(**problem: Any) -> Problem:
 def test_a_candidate_has_the_median_of_its_island_as_its_bar_where_repeats_may_be_spared() -> None:
     search = Search("run_toy", racing(seeds=(0.0, 4.0)), RunConfig(islands=1), ASKING)
     seeds = search.start().candidates
-    assert [seed.bar for seed in seeds] == [None, None], "a seed has nothing to beat"
+    assert [seed.early_stop_threshold for seed in seeds] == [None, None], "a seed has nothing to beat"
     for seed in seeds:
         search.tell(seed.id, score(search.problem, seed.program))
     (proposal,) = search.ask().proposals
     (child,) = search.answer(proposal.number, Answer(chain=0, index=0, text="x = 1.5\n")).candidates
-    assert child.bar == (-9.0 - 1.0) / 2  # of -(x - 3)^2 at 0 and at 4
+    assert child.early_stop_threshold == (-9.0 - 1.0) / 2  # of -(x - 3)^2 at 0 and at 4
     plain = Search("run_toy", toy_problem(), RunConfig(islands=1), ASKING)
     (seed,) = plain.start().candidates
     plain.tell(seed.id, score(plain.problem, seed.program))
     (asked,) = plain.ask().proposals
     (other,) = plain.answer(asked.number, Answer(chain=0, index=0, text="x = 1.5\n")).candidates
-    assert other.bar is None
+    assert other.early_stop_threshold is None
 
 
 def test_a_replay_owes_evaluations_with_the_bars_that_they_were_ordered_with() -> None:
@@ -452,12 +452,12 @@ def test_a_replay_owes_evaluations_with_the_bars_that_they_were_ordered_with() -
     whole = World(toy)
     search = new_search(toy, config)
     whole.play(search, search.start())
-    bars = {one.id: one.bar for one in whole.candidates.values()}
+    bars = {one.id: one.early_stop_threshold for one in whole.candidates.values()}
     assert len(set(bars.values())) > 10
-    stored = {key: replace(one, bar=None) for key, one in whole.candidates.items()}
+    stored = {key: replace(one, early_stop_threshold=None) for key, one in whole.candidates.items()}
     prefix = whole.log[: whole.boundaries[len(whole.boundaries) // 2]]
     again = World(toy, individuals=whole.individuals, candidates=stored)
     second = new_search(toy, config)
     owed = resume(again, second, prefix)
     assert owed.candidates
-    assert [one.bar for one in owed.candidates] == [bars[one.id] for one in owed.candidates]
+    assert [one.early_stop_threshold for one in owed.candidates] == [bars[one.id] for one in owed.candidates]

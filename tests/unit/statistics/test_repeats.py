@@ -1,4 +1,4 @@
-"""Repeats: a candidate that clearly falls short is spared the rest, and one at the bar is rarely taken for such."""
+"""Repeats: a candidate that clearly falls short is spared the rest, and one at the threshold rarely is."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ def spec(repeats: int = 10, minimum: int = 3, confidence: float = 0.95) -> Evalu
     return EvaluatorSpec(entry="f", repeats=repeats, min_repeats=minimum, repeats_confidence=confidence)
 
 
-def made(values: np.ndarray, bar: float, asked: EvaluatorSpec) -> int:
+def made(values: np.ndarray, threshold: float, asked: EvaluatorSpec) -> int:
     """How many repeats are made of those that would come."""
-    return next(count for count in range(1, len(values) + 1) if enough(asked, values[:count].tolist(), bar))
+    return next(count for count in range(1, len(values) + 1) if enough(asked, values[:count].tolist(), threshold))
 
 
 def test_values_without_spread_are_below_the_bar_or_not() -> None:

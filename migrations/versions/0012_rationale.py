@@ -9,9 +9,9 @@ down_revision = "0011"
 
 def upgrade() -> None:
     op.add_column("proposals", sa.Column("probability", sa.Double(), server_default="1", nullable=False))
-    op.add_column("proposals", sa.Column("why", sa.JSON(), server_default="{}", nullable=False))
+    op.add_column("proposals", sa.Column("rationale", sa.JSON(), server_default="{}", nullable=False))
 
 
 def downgrade() -> None:
-    op.drop_column("proposals", "why")
+    op.drop_column("proposals", "rationale")
     op.drop_column("proposals", "probability")
