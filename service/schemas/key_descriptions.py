@@ -62,8 +62,8 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         " all weights alike, large numbers come close to equal weights"
     ),
     "selection_options.power_law_exponent": (
-        "`power_law` chooses the parent of rank r, from the fittest on, with probability proportional to r to the power of"
-        " minus this. 0: each rank alike"
+        "`power_law` chooses the parent of rank r, from the fittest on, with probability proportional to r to the"
+        " power of minus this. 0: each rank alike"
     ),
     "selection_options.exploration": "c: weight of exploration in `puct` and `ucb`. 0: nothing",
     "selection_options.cases": (
