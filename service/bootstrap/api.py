@@ -145,7 +145,7 @@ def _database_check(database: Database) -> Check:
 
     async def check() -> None:
         revision = await run_in_threadpool(read)
-        if revision.newer or revision.behind:
+        if revision.foreign or revision.behind:
             raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
 
     return check
