@@ -179,7 +179,7 @@ def _candidates() -> None:
     op.create_table(
         "candidates",
         *_required(ID, "run_id"),
-        *_required(INTEGER, "number", "position"),
+        *_required(INTEGER, "proposal_number", "position"),
         *_required(ID, "id"),
         *_required(INTEGER, "island"),
         *_required(TEXT, "status", "reason"),
@@ -190,14 +190,14 @@ def _candidates() -> None:
         *_required(TIME, "created_at"),
         *_optional(TIME, "evaluated_at"),
         *_references("candidates", program_id="programs.id", run_id="runs.id"),
-        _key("candidates", "run_id", "number", "position"),
+        _key("candidates", "run_id", "proposal_number", "position"),
         _unique("candidates", "id"),
     )
     _index("candidates", "program_id")
     op.create_index(
         "ix_candidates_ranking",
         "candidates",
-        ["run_id", sa.text("fitness DESC"), "number", "position", "status", "island", "attempt", "id"],
+        ["run_id", sa.text("fitness DESC"), "proposal_number", "position", "status", "island", "attempt", "id"],
     )
     op.create_table(
         "parents",

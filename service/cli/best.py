@@ -38,7 +38,7 @@ def show_best(terminal: Terminal, site: RunSite, run_id: str, *, weights: str | 
     name = formatting.short(candidate.id)
     if written:
         terminal.note(f"written: {', '.join(written)}", style="dim")
-    elif candidate.number:  # a seed has neither
+    elif candidate.proposal_number:  # a seed has neither
         terminal.note(f"next: {terminal.command(f'lineage {name}')}, {terminal.command(f'diff {name}')}", style="dim")
 
 

@@ -92,7 +92,7 @@ def _row(run: RunRecord, step: LineageStep, *, last: bool) -> tuple["Text", ...]
     from rich.text import Text
 
     candidate = step.candidate
-    first = candidate.number == 0
+    first = candidate.proposal_number == 0
     change = "green" if (step.delta or 0) > 0 else "red" if (step.delta or 0) < 0 else "dim"
     lines = (
         Text("") if step.added is None else Text.assemble((f"+{step.added}", "green"), " ", (f"−{step.removed}", "red"))
@@ -108,11 +108,11 @@ def _row(run: RunRecord, step: LineageStep, *, last: bool) -> tuple["Text", ...]
 
 
 def _how(candidate: CandidateRecord) -> str:
-    if candidate.number == 0:
+    if candidate.proposal_number == 0:
         return "seed"
     others = [formatting.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
     crossed = f" with {', '.join(others)}" if others else ""
-    return plain(f"{candidate.operator}{crossed} #{candidate.number} by {candidate.policy}")
+    return plain(f"{candidate.operator}{crossed} #{candidate.proposal_number} by {candidate.policy}")
 
 
 def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:

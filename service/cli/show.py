@@ -209,7 +209,9 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Rows:
 def _show_candidate(
     terminal: Terminal, reader: ResultReader, candidate: CandidateRecord, *, source: bool, prompt: bool
 ) -> None:
-    proposal = reader.proposal(candidate.run_id, candidate.number) if prompt and candidate.number else None
+    proposal = (
+        reader.proposal(candidate.run_id, candidate.proposal_number) if prompt and candidate.proposal_number else None
+    )
     if prompt and proposal is None and not terminal.as_json:
         raise UsageError(f"{candidate.id} is a seed: nobody was asked for it")
     if terminal.as_json:
@@ -260,8 +262,13 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
         ("answer", None if candidate.answer is None else plain(candidate.answer)),
         ("repeats", f"{candidate.repeats}, of which scores are the means" if candidate.repeats > 1 else None),
         ("cases", _cases(candidate.cases)),
-        ("origin", "seed" if not candidate.number else f"proposal {candidate.number}, answer {candidate.position}"),
-        ("made by", f"{candidate.operator}, policy {plain(candidate.policy)}" if candidate.number else None),
+        (
+            "origin",
+            "seed"
+            if not candidate.proposal_number
+            else f"proposal {candidate.proposal_number}, answer {candidate.position}",
+        ),
+        ("made by", f"{candidate.operator}, policy {plain(candidate.policy)}" if candidate.proposal_number else None),
         ("parents", "\n".join(parents) or None),
         ("island", str(candidate.island)),
         ("lives on", _islands(candidate.islands) if candidate.outcome == "ok" else None),

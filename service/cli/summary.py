@@ -87,7 +87,7 @@ def read_outcome(
         limits: where each limit of the budget was set.
     """
     run = reader.run(run_id)
-    seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.number == 0]
+    seeds = [candidate for candidate in reader.candidates(run.id, limit=50) if candidate.proposal_number == 0]
     scored = [candidate for candidate in seeds if candidate.fitness is not None]
     seed = max(scored, key=lambda candidate: candidate.fitness or 0.0, default=seeds[0] if seeds else None)
     best = reader.candidate(run.best_candidate_id) if run.best_candidate_id else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from evolve.program import Program
 from service.client import calls
@@ -20,6 +20,7 @@ from service.ports import (
 from service.schemas import candidates
 from service.schemas.artifacts import ExportForm
 from service.schemas.runs import Run
+from service.schemas.shared_fields import for_record
 
 PAGE = 200
 Place = tuple[int, int]
@@ -129,67 +130,32 @@ def run_record(run: Run) -> RunRecord:
     if run.error is not None:
         waiting = {"detail": run.error.detail}
     return RunRecord(
-        id=run.id,
-        tenant="",
-        problem_name=run.problem,
-        bundle_hash=run.bundle_hash,
-        state=run.state,
-        desired_state=run.desired_state,
-        waiting=waiting,
-        reason=run.reason,
-        config=run.config,
-        policies=run.policies,
-        seed=run.seed,
-        integrity=run.integrity,
-        isolation=run.isolation,
-        objectives=run.objectives,
-        measures=run.measures,
-        known_best=run.known_best,
-        source=run.source,
-        best_candidate_id=run.best_candidate_id,
-        best_fitness=run.best_fitness,
-        seed_fitness=run.seed_fitness,
-        counters=_counters(run),
-        sequence=run.sequence,
-        active_seconds=run.usage.active_seconds,
-        created_at=run.created_at,
-        started_at=run.started_at,
-        finished_at=_finished(run),
-        paused_at=run.paused_at,
-        problem_id=run.problem_id,
-        labels=run.labels,
-        batch_id=run.batch_id or "",
-        fork_of=run.fork_of or "",
-        revision=1,  # the wire tells it in a tag alone; what a service drives, front doors want
-        desired_budget=run.desired_budget,
-        created_by=run.created_by,
+        **for_record(
+            run,
+            RunRecord,
+            tenant="",
+            problem_name=run.problem,
+            waiting=waiting,
+            counters=_counters(run),
+            active_seconds=run.usage.active_seconds,
+            finished_at=_finished(run),
+            batch_id=run.batch_id or "",
+            fork_of=run.fork_of or "",
+            revision=1,  # the wire tells it in a tag alone; what a service drives, front doors want
+        )
     )
 
 
-def candidate_record(program: candidates.Candidate) -> CandidateRecord:
+def candidate_record(candidate: candidates.Candidate) -> CandidateRecord:
     """A candidate of the wire as it is stored."""
-    same = (
-        "id", "run_id", "position", "island", "operator", "policy", "status", "reason", "program_id", "outcome",
-        "fitness", "scores", "measures", "cases", "spread", "repeats", "seconds", "isolation", "answer", "islands",
-        "created_at", "evaluated_at", "duplicate_of", "rewards",
-    )  # fmt: skip
-    return CandidateRecord(
-        number=program.proposal_number,
-        parents=[ParentEdge(candidate_id=edge.candidate_id, role=edge.role) for edge in program.parents],
-        feedback=program.feedback or "",
-        **_same(program, same),
-    )
+    parents = [ParentEdge(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents]
+    return CandidateRecord(**for_record(candidate, CandidateRecord, parents=parents, feedback=candidate.feedback or ""))
 
 
 def _proposal_record(proposal: candidates.ProposalDetail) -> ProposalRecord:
-    same = (
-        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "rationale", "policy",
-        "state", "reason", "completions", "reasoning", "finish_reasons", "dropped", "tokens_input", "tokens_cached",
-        "tokens_output", "cost", "seconds", "created_at", "answered_at", "form",
-    )  # fmt: skip
     prompt = [{"role": message.role, "content": message.content} for message in proposal.prompt]
     charges = [charge.model_dump(mode="json") for charge in proposal.charges]
-    return ProposalRecord(prompt=prompt, charges=charges, **_same(proposal, same))
+    return ProposalRecord(**for_record(proposal, ProposalRecord, prompt=prompt, charges=charges))
 
 
 def _counters(run: Run) -> Counters:
@@ -212,9 +178,5 @@ def _finished(run: Run) -> datetime | None:
     return run.succeeded_at or run.failed_at or run.cancelled_at
 
 
-def _same(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
-
-
 def _place(record: CandidateRecord) -> Place:
-    return record.number, record.position
+    return record.proposal_number, record.position

@@ -89,20 +89,20 @@ class SqlDeletions:
 
 def _portions(database: Database, run_id: str) -> Iterator[ColumnElement[bool]]:
     """The candidates of a run, some at a time, as conditions."""
-    age, last = tuple_(CandidateRow.number, CandidateRow.position), (-1, -1)
+    age, last = tuple_(CandidateRow.proposal_number, CandidateRow.position), (-1, -1)
     while True:
         behind = and_(CandidateRow.run_id == run_id, age > last)
         some = (
-            select(CandidateRow.number, CandidateRow.position)
+            select(CandidateRow.proposal_number, CandidateRow.position)
             .where(behind)
-            .order_by(CandidateRow.number, CandidateRow.position)
+            .order_by(CandidateRow.proposal_number, CandidateRow.position)
             .limit(CHUNK)
         )
         with database.read() as connection:
             rows = connection.execute(some).all()
         if not rows:
             return
-        last = (rows[-1].number, rows[-1].position)
+        last = (rows[-1].proposal_number, rows[-1].position)
         yield and_(behind, age <= last)
 
 

@@ -63,8 +63,8 @@ def of_candidates(only: CandidateFilter) -> list[ColumnElement[bool]]:
         )
     if only.policy:
         conditions.append(ProposalRow.policy == only.policy)
-    if only.number is not None:
-        conditions.append(CandidateRow.number == only.number)
+    if only.proposal_number is not None:
+        conditions.append(CandidateRow.proposal_number == only.proposal_number)
     return conditions
 
 
@@ -78,7 +78,8 @@ def narrow(run_id: str, only: CandidateFilter, *columns: Any) -> AnySelect:
     query = select(*columns).select_from(CandidateRow)
     if only.operator or only.policy:
         query = query.outerjoin(
-            ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number)
+            ProposalRow,
+            (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number),
         )
     if only.outcome:
         query = query.outerjoin(

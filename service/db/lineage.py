@@ -43,10 +43,10 @@ def descendants(connection: Connection, candidate_id: str, limit: int, scope: Te
     one behind the limit comes before it.
     """
     below = (
-        select(CandidateRow.id, CandidateRow.number, CandidateRow.position)
+        select(CandidateRow.id, CandidateRow.proposal_number, CandidateRow.position)
         .join(ParentRow, ParentRow.candidate_id == CandidateRow.id)
         .where(ParentRow.role != INSPIRATION, scope.under(CandidateRow.run_id))
-        .order_by(CandidateRow.number, CandidateRow.position)
+        .order_by(CandidateRow.proposal_number, CandidateRow.position)
         .distinct()
         .limit(limit)
     )
@@ -55,7 +55,7 @@ def descendants(connection: Connection, candidate_id: str, limit: int, scope: Te
     while ahead:
         for chunk in chunks(ahead):
             for found in connection.execute(below.where(ParentRow.parent_id.in_(chunk))):
-                places[found.id] = (found.number, found.position)
+                places[found.id] = (found.proposal_number, found.position)
         followed.update(ahead)
         places.pop(candidate_id, None)
         oldest = sorted(places, key=places.__getitem__)[:limit]

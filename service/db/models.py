@@ -206,7 +206,7 @@ class CandidateRow(Base):
     __table_args__ = (UniqueConstraint("id"), Index(None, "program_id"))
 
     run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    proposal_number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     id: Mapped[Id]
     island: Mapped[int]
@@ -228,7 +228,7 @@ Index(
     "ix_candidates_ranking",
     CandidateRow.run_id,
     CandidateRow.fitness.desc(),
-    CandidateRow.number,
+    CandidateRow.proposal_number,
     CandidateRow.position,
     CandidateRow.status,
     CandidateRow.island,

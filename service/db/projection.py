@@ -221,7 +221,7 @@ def _candidate(projection: Projection, logged: LoggedEvent, status: str, candida
     payload: Mapping[str, Any] = logged.event.payload
     return {
         "run_id": projection.run_id,
-        "number": place.number if place else payload["number"],
+        "proposal_number": place.number if place else payload["number"],
         "position": place.position if place else payload["position"],
         "id": candidate_id,
         "island": place.island if place else payload["island"],

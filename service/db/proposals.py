@@ -8,6 +8,7 @@ from service.db.models import CandidateRow, ProposalRow, TextRow
 from service.db.row_mappers import AnySelect, chunks
 from service.db.scope import TenantScope
 from service.ports import ProposalRecord
+from service.schemas.shared_fields import for_record
 
 _LONG = {"prompt", "completions", "reasoning"}
 _WHOLE: AnySelect = select(*ProposalRow.__table__.c)
@@ -49,7 +50,7 @@ def finish_reasons(connection: Connection, run_id: str, after: int, limit: int) 
 
 def numbers(connection: Connection, candidate_ids: Sequence[str], scope: TenantScope) -> dict[str, int]:
     """The number of the proposal of each candidate, by whole id; those that are not there are left out."""
-    query = select(CandidateRow.id, CandidateRow.number).where(scope.under(CandidateRow.run_id))
+    query = select(CandidateRow.id, CandidateRow.proposal_number).where(scope.under(CandidateRow.run_id))
     return {
         candidate_id: number
         for chunk in chunks(candidate_ids)
@@ -77,30 +78,5 @@ def _proposal(
     row: RowMapping, prompt: Sequence[Mapping[str, str]], completions: Sequence[str], reasoning: Sequence[str]
 ) -> ProposalRecord:
     return ProposalRecord(
-        id=row["id"],
-        run_id=row["run_id"],
-        number=row["number"],
-        island=row["island"],
-        operator=row["operator"],
-        probability=row["probability"],
-        selection=row["selection"],
-        weights=row["weights"],
-        rationale=row["rationale"],
-        policy=row["policy"],
-        state=row["state"],
-        reason=row["reason"],
-        prompt=prompt,
-        completions=completions,
-        reasoning=reasoning,
-        form=row["form"],
-        finish_reasons=row["finish_reasons"],
-        dropped=row["dropped"],
-        charges=row["charges"],
-        tokens_input=row["tokens_input"],
-        tokens_cached=row["tokens_cached"],
-        tokens_output=row["tokens_output"],
-        cost=row["cost"],
-        seconds=row["seconds"],
-        created_at=row["created_at"],
-        answered_at=row["answered_at"],
+        **for_record(row, ProposalRecord, prompt=prompt, completions=completions, reasoning=reasoning)
     )

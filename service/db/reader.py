@@ -159,7 +159,7 @@ class SqlRunReader:
             ranked: whether those that have a fitness are searched, the fittest first.
         """
         with self._database.read() as connection:
-            keys = (CandidateRow.fitness, CandidateRow.number, CandidateRow.position)
+            keys = (CandidateRow.fitness, CandidateRow.proposal_number, CandidateRow.position)
             run = self._scope.run_id(connection, run_id)
             every = filters.narrow(run, only, CandidateRow.id, CandidateRow.program_id, *keys)
             portions = _ranked(every, after) if ranked else [_by_age(every, after)]
@@ -200,7 +200,9 @@ class SqlRunReader:
         with self._database.read() as connection:
             ids = lineage.children(self._scope.candidate_id(connection, candidate_id))
             query = records.CANDIDATES.where(CandidateRow.id.in_(ids), self._scope.under(CandidateRow.run_id))
-            ordered = query.where(_behind(*after)).order_by(CandidateRow.number, CandidateRow.position).limit(limit)
+            ordered = (
+                query.where(_behind(*after)).order_by(CandidateRow.proposal_number, CandidateRow.position).limit(limit)
+            )
             return records.candidates(connection, ordered, self._scope)
 
     def descendants(self, candidate_id: str, limit: int = 1000) -> list[CandidateRecord]:
@@ -362,14 +364,14 @@ class SqlRunReader:
 
 
 def _behind(number: int, position: int) -> ColumnElement[bool]:
-    return tuple_(CandidateRow.number, CandidateRow.position) > tuple_(
+    return tuple_(CandidateRow.proposal_number, CandidateRow.position) > tuple_(
         literal(number, Integer), literal(position, Integer)
     )
 
 
 def _by_age(every: row_mappers.AnySelect, after: CandidateKey | None) -> row_mappers.AnySelect:
     following = every if after is None else every.where(_behind(*after))
-    return following.order_by(CandidateRow.number, CandidateRow.position)
+    return following.order_by(CandidateRow.proposal_number, CandidateRow.position)
 
 
 def _ranked(every: row_mappers.AnySelect, after: CandidateKey | None) -> list[row_mappers.AnySelect]:
@@ -381,4 +383,7 @@ def _ranked(every: row_mappers.AnySelect, after: CandidateKey | None) -> list[ro
         fitness = literal(after[0], Double)
         ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
         portions = [ties, every.where(CandidateRow.fitness < fitness)]
-    return [one.order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position) for one in portions]
+    return [
+        one.order_by(CandidateRow.fitness.desc(), CandidateRow.proposal_number, CandidateRow.position)
+        for one in portions
+    ]

@@ -32,12 +32,13 @@ from service.ports import (
     RunRecord,
 )
 from service.projections.candidates import read_objectives
+from service.schemas.shared_fields import for_record
 
 _SEED = aliased(CandidateRow)
 _SEEN = tuple(name for name in PolicyHealth.__slots__ if name not in {"run_id", "policy", "at"})
 _SEED_FITNESS = (
     select(func.max(_SEED.fitness))
-    .where(_SEED.run_id == RunRow.id, _SEED.number == 0)
+    .where(_SEED.run_id == RunRow.id, _SEED.proposal_number == 0)
     .correlate(RunRow)
     .scalar_subquery()
 )
@@ -53,7 +54,7 @@ CANDIDATES: AnySelect = (
     select(
         CandidateRow.id,
         CandidateRow.run_id,
-        CandidateRow.number,
+        CandidateRow.proposal_number,
         CandidateRow.position,
         CandidateRow.island,
         CandidateRow.status,
@@ -79,7 +80,9 @@ CANDIDATES: AnySelect = (
         EvaluationRow.isolation,
         EvaluationRow.answer,
     )
-    .outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
+    .outerjoin(
+        ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number)
+    )
     .outerjoin(
         EvaluationRow,
         (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
@@ -129,12 +132,12 @@ def undominated(connection: Connection, run_id: str) -> list[FrontMember]:
     attempt = (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt)
     query = (
         select(
-            CandidateRow.id, CandidateRow.number, CandidateRow.position, CandidateRow.fitness, CandidateRow.rewards,
-            EvaluationRow.scores,
+            CandidateRow.id, CandidateRow.proposal_number, CandidateRow.position, CandidateRow.fitness,
+            CandidateRow.rewards, EvaluationRow.scores,
         )
         .join(EvaluationRow, attempt)
         .where(CandidateRow.run_id == run_id, CandidateRow.fitness.is_not(None))
-        .order_by(CandidateRow.fitness.desc(), CandidateRow.number, CandidateRow.position)
+        .order_by(CandidateRow.fitness.desc(), CandidateRow.proposal_number, CandidateRow.position)
     )  # fmt: skip
     stored = connection.execute(select(RunRow.objectives).where(RunRow.id == run_id)).scalar_one()
     rows = [row for row in connection.execute(query) if row.rewards]
@@ -158,7 +161,10 @@ def memberships(connection: Connection, run_id: str, island: int | None) -> list
         .join(CandidateRow, CandidateRow.id == MembershipRow.candidate_id)
         .where(MembershipRow.run_id == run_id, MembershipRow.until.is_(None))
         .order_by(
-            MembershipRow.island, CandidateRow.fitness.desc().nulls_last(), CandidateRow.number, CandidateRow.position
+            MembershipRow.island,
+            CandidateRow.fitness.desc().nulls_last(),
+            CandidateRow.proposal_number,
+            CandidateRow.position,
         )
     )
     if island is not None:
@@ -195,73 +201,37 @@ def _islands(connection: Connection, ids: Sequence[str]) -> dict[str, list[int]]
 def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence[int]) -> CandidateRecord:
     repeated = f"the same program as {row['duplicate_of']}" if row["duplicate_of"] else ""
     return CandidateRecord(
-        id=row["id"],
-        run_id=row["run_id"],
-        number=row["number"],
-        position=row["position"],
-        island=row["island"],
-        operator=row["operator"] or "seed",
-        policy=row["policy"] or "",
-        status=row["status"],
-        reason=row["complaint"] or row["reason"] or repeated,
-        program_id=row["program_id"],
-        parents=parents,
-        outcome=row["outcome"],
-        fitness=row["fitness"],
-        scores=row["scores"] or {},
-        measures={**(row["measures"] or {}), **(row["grid_measures"] or {})},
-        cases=row["cases"] or {},
-        spread=row["spread"] or {},
-        repeats=row["repeats"] or 0,
-        feedback=row["feedback"] or "",
-        seconds=row["seconds"],
-        isolation=row["isolation"] or "",
-        answer=row["answer"],
-        islands=islands,
-        created_at=row["created_at"],
-        evaluated_at=row["evaluated_at"],
-        duplicate_of=row["duplicate_of"],
-        rewards=row["rewards"],
+        **for_record(
+            row,
+            CandidateRecord,
+            operator=row["operator"] or "seed",
+            policy=row["policy"] or "",
+            reason=row["complaint"] or row["reason"] or repeated,
+            parents=parents,
+            islands=islands,
+            scores=row["scores"] or {},
+            measures={**(row["measures"] or {}), **(row["grid_measures"] or {})},
+            cases=row["cases"] or {},
+            spread=row["spread"] or {},
+            repeats=row["repeats"] or 0,
+            feedback=row["feedback"] or "",
+            isolation=row["isolation"] or "",
+        )
     )
 
 
 def _run(row: RowMapping) -> RunRecord:
+    failed, waiting = row["state"] == "failed", row["waiting"]
     return RunRecord(
-        id=row["id"],
-        tenant=row["tenant"],
-        problem_name=row["problem_name"],
-        bundle_hash=row["bundle_hash"],
-        state=row["state"],
-        desired_state=row["desired_state"],
-        waiting=None if row["state"] == "failed" else row["waiting"],
-        failure=str((row["waiting"] or {}).get("detail", "")) if row["state"] == "failed" else "",
-        reason=row["reason"],
-        config=row["config"],
-        policies=row["policies"],
-        seed=row["seed"],
-        integrity=row["integrity"],
-        isolation=row["isolation"],
-        objectives=row["objectives"],
-        known_best=row["known_best"],
-        source=row["source"],
-        best_candidate_id=row["best_candidate_id"],
-        best_fitness=row["best_fitness"],
-        seed_fitness=row["seed_fitness"],
-        counters=Counters(**{name: row[name] for name in COUNTERS}),
-        sequence=row["sequence"],
-        active_seconds=row["active_seconds"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        paused_at=row["paused_at"],
-        problem_id=row["problem_id"],
-        measures=row["measures"],
-        labels=row["labels"],
-        batch_id=row["batch_id"] or "",
-        fork_of=row["fork_of"] or "",
-        revision=row["revision"],
-        desired_budget=row["desired_budget"],
-        created_by=row["created_by"],
+        **for_record(
+            row,
+            RunRecord,
+            waiting=None if failed else waiting,
+            failure=str((waiting or {}).get("detail", "")) if failed else "",
+            counters=Counters(**{name: row[name] for name in COUNTERS}),
+            batch_id=row["batch_id"] or "",
+            fork_of=row["fork_of"] or "",
+        )
     )
 
 
@@ -276,20 +246,5 @@ def health(run_id: str, noted: Mapping[str, Any]) -> list[PolicyHealth]:
 
 
 def _evaluation(row: RowMapping) -> EvaluationRecord:
-    return EvaluationRecord(
-        candidate_id=row["candidate_id"],
-        attempt=row["attempt"],
-        outcome=row["outcome"],
-        reason=row["reason"],
-        scores=row["scores"],
-        measures={**row["measures"], **row["grid_measures"]},
-        cases=row["cases"],
-        spread=row["spread"],
-        repeats=row["repeats"],
-        feedback=row["feedback"],
-        seconds=row["seconds"],
-        worker=row["worker"],
-        isolation=row["isolation"],
-        answer=row["answer"],
-        at=row["at"],
-    )
+    measures = {**row["measures"], **row["grid_measures"]}
+    return EvaluationRecord(**for_record(row, EvaluationRecord, measures=measures))

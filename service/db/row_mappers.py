@@ -20,7 +20,7 @@ AnySelect = Select[*tuple[Any, ...]]
 
 _CANDIDATES: AnySelect = select(
     CandidateRow.id,
-    CandidateRow.number,
+    CandidateRow.proposal_number,
     CandidateRow.position,
     CandidateRow.island,
     CandidateRow.fingerprint,
@@ -123,7 +123,7 @@ def _edges(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[s
 def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) -> Candidate:
     return Candidate(
         id=row["id"],
-        number=row["number"],
+        number=row["proposal_number"],
         position=row["position"],
         island=row["island"],
         program=program(row["files"]),

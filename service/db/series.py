@@ -31,7 +31,7 @@ _FIRST_PARENT = (
 )
 _LINE: AnySelect = select(
     CandidateRow.id,
-    CandidateRow.number,
+    CandidateRow.proposal_number,
     CandidateRow.position,
     CandidateRow.island,
     CandidateRow.attempt,
@@ -39,7 +39,9 @@ _LINE: AnySelect = select(
     _FIRST_PARENT.label("parent_id"),
     ProposalRow.operator,
     ProposalRow.policy,
-).outerjoin(ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.number))
+).outerjoin(
+    ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number)
+)
 _NEWEST_EVENT: AnySelect = select(
     CandidateRow.id,
     CandidateRow.fitness,
@@ -135,7 +137,7 @@ def _scored(
     return ScoredCandidate(
         told.sequence,
         line["id"],
-        line["number"],
+        line["proposal_number"],
         line["position"],
         line["island"],
         line["parent_id"],

@@ -108,9 +108,13 @@ def _change(connection: Connection, statement: Executable, params: list[Row], no
 
 def _compare(connection: Connection, rows: Mapping[str, Row]) -> None:
     query = select(
-        CandidateRow.id, CandidateRow.run_id, CandidateRow.number, CandidateRow.position, CandidateRow.program_id
+        CandidateRow.id,
+        CandidateRow.run_id,
+        CandidateRow.proposal_number,
+        CandidateRow.position,
+        CandidateRow.program_id,
     ).where(CandidateRow.id.in_(rows))
     stored = {found.id: tuple(found) for found in connection.execute(query)}
     for key, row in rows.items():
-        if stored.get(key) != (key, row["run_id"], row["number"], row["position"], row["program_id"]):
+        if stored.get(key) != (key, row["run_id"], row["proposal_number"], row["position"], row["program_id"]):
             raise ConflictError(f"candidate {key} is stored with another content")

@@ -47,7 +47,7 @@ def used(projection: Projection) -> Hours:
             for name in ("input", "cached", "output"):
                 row[f"tokens_{name}"] += answered[f"tokens_{name}"] + answered[f"charged_{name}"]
     for candidate in projection.candidates.values():
-        if candidate["number"] > 0:
+        if candidate["proposal_number"] > 0:
             hours[_hour(candidate["created_at"])]["answers"] += 1
     for evaluation in projection.evaluations.values():
         if evaluation["outcome"] != Outcome.CANCELLED:

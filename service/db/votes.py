@@ -31,7 +31,7 @@ def poll(connection: Connection, run_id: str, maximum: int = MAX_ANSWERS) -> Vot
             weight=row["weight"],
             fitness=row["fitness"],
             candidate_id=row["id"],
-            age=(row["number"], row["position"]),
+            age=(row["proposal_number"], row["position"]),
         )
         for row in rows
     ]
@@ -47,7 +47,7 @@ def _cast(run_id: str) -> Subquery:
     low, high = func.min(fitness).over(), func.max(fitness).over()
     scaled = case((fitness.is_(None), 0.0), (high > low, (fitness - low) / (high - low)), else_=1.0)
     return (
-        select(EvaluationRow.answer, fitness, held.id, held.number, held.position, scaled.label("scaled"))
+        select(EvaluationRow.answer, fitness, held.id, held.proposal_number, held.position, scaled.label("scaled"))
         .select_from(CandidateRow)
         .join(held, held.id == func.coalesce(CandidateRow.duplicate_of, CandidateRow.id))
         .join(EvaluationRow, (EvaluationRow.candidate_id == held.id) & (EvaluationRow.attempt == held.attempt))
@@ -58,7 +58,7 @@ def _cast(run_id: str) -> Subquery:
 
 def _counted(cast: Subquery) -> Subquery:
     """A row a vote, with what all votes for its answer come to; `place` 1 is that of the answer's best candidate."""
-    answer, best = cast.c.answer, (cast.c.fitness.desc().nulls_last(), cast.c.number, cast.c.position)
+    answer, best = cast.c.answer, (cast.c.fitness.desc().nulls_last(), cast.c.proposal_number, cast.c.position)
     return select(
         *cast.c,
         func.count().over(partition_by=answer).label("votes"),
@@ -70,7 +70,7 @@ def _counted(cast: Subquery) -> Subquery:
 def _placed(counted: Subquery) -> Subquery:
     """A row an answer, with its places and with what all answers come to."""
     own = counted.c
-    best = (own.fitness.desc().nulls_last(), own.number, own.position)
+    best = (own.fitness.desc().nulls_last(), own.proposal_number, own.position)
     orders = ((own.votes.desc(), *best), (own.weight.desc(), *best), best)
     return (
         select(

@@ -50,7 +50,7 @@ class CandidateFilter:
     island: int | None = None
     operator: str = ""
     policy: str = ""
-    number: int | None = None
+    proposal_number: int | None = None
 
 
 # (time of creation, id) of a run: its place in a list, which stays where it is when the run is removed.

@@ -195,7 +195,7 @@ class CandidateRecord:
 
     id: str
     run_id: str
-    number: int
+    proposal_number: int
     position: int
     island: int
     operator: str
@@ -308,7 +308,7 @@ class ScoredCandidate(NamedTuple):
 
     sequence: int
     candidate_id: str
-    number: int
+    proposal_number: int
     position: int
     island: int
     parent_id: str | None
@@ -343,7 +343,7 @@ class FrontMember(NamedTuple):
     """A member of a front: a candidate, its fitness and its reward vector, larger is better."""
 
     candidate_id: str
-    number: int
+    proposal_number: int
     position: int
     fitness: float
     rewards: Sequence[float]

@@ -23,7 +23,7 @@ def candidate_pages(reader: ResultReader, run_id: str) -> Iterator[list[Candidat
     after = (-1, -1)
     while page := reader.candidates(run_id, after=after, limit=PAGE):
         yield page
-        after = (page[-1].number, page[-1].position)
+        after = (page[-1].proposal_number, page[-1].position)
 
 
 def objectives_of(run: RunRecord) -> tuple[Objective, ...]:
@@ -60,8 +60,8 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
     return {
         "candidate_id": candidate.id,
         "run_id": candidate.run_id,
-        "proposal_id": proposal_id(candidate.run_id, candidate.number),
-        "proposal_number": candidate.number,
+        "proposal_id": proposal_id(candidate.run_id, candidate.proposal_number),
+        "proposal_number": candidate.proposal_number,
         **{name: getattr(candidate, name) for name in fields},
         "islands": list(candidate.islands),
         "parents": [{"candidate_id": edge.candidate_id, "role": edge.role} for edge in candidate.parents],

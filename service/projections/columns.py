@@ -303,7 +303,7 @@ class Columns:
         self._count(scored, fitness)
 
     def _place(self, scored: ScoredCandidate) -> None:
-        self.numbers.append(scored.number)
+        self.numbers.append(scored.proposal_number)
         self.positions.append(scored.position)
         self.islands.append(scored.island)
         self.parents.append(self._places.get(scored.parent_id or "", -1))
@@ -315,7 +315,7 @@ class Columns:
         self.ids.append(scored.candidate_id)
 
     def _count(self, scored: ScoredCandidate, fitness: float) -> None:
-        seed = scored.number <= 0
+        seed = scored.proposal_number <= 0
         key = (scored.operator, "", -1) if seed else (scored.operator, scored.policy, scored.position)
         tally = self.tallies.get(key)
         if tally is None:

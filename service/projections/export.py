@@ -130,10 +130,10 @@ def _answers(reader: RunReader, run_id: str, first: int, last: int) -> Mapping[i
     after = (first, -1)
     while page := reader.candidates(run_id, after, 500):
         for candidate in page:
-            if candidate.number > last:
+            if candidate.proposal_number > last:
                 return found
-            found.setdefault(candidate.number, []).append(candidate)
-        after = (page[-1].number, page[-1].position)
+            found.setdefault(candidate.proposal_number, []).append(candidate)
+        after = (page[-1].proposal_number, page[-1].position)
     return found
 
 

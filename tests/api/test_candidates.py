@@ -59,7 +59,7 @@ class TestLists:
             ("operator=seed", [0]),
             ("policy=syntax", [1, 2, 3]),
             ("policy=none", []),
-            ("number=2", [2]),
+            ("proposal_number=2", [2]),
             ("island=7", []),
             ("status=evaluated", [0, 1, 2, 3]),
         ],
@@ -78,7 +78,8 @@ class TestLists:
             assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor")
 
     @pytest.mark.parametrize(
-        "query", ["status=lost", "number=-1", "number=99999999999", "order=best", "policy=%00", "limit=0"]
+        "query",
+        ["status=lost", "proposal_number=-1", "proposal_number=99999999999", "order=best", "policy=%00", "limit=0"],
     )
     async def test_a_filter_that_cannot_be_is_refused(self, client: Client, story: Story, query: str) -> None:
         assert (await client.get(f"/v1/runs/{RUN}/candidates?{query}")).status_code == 422

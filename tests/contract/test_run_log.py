@@ -249,7 +249,7 @@ class TestAppend:
         fence = begin(log, story)
         with pytest.raises(ConflictError):
             log.append(RUN, fence, [story.create(1, parents=[("cnd_nobody", "parent")])])
-        assert [record.number for record in reader.candidates(RUN)] == [0]
+        assert [record.proposal_number for record in reader.candidates(RUN)] == [0]
 
     def test_an_event_without_its_subject_is_a_mistake_of_the_caller(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)

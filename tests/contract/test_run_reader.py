@@ -184,7 +184,7 @@ class TestCandidates:
         told = story.child(1, story.id(0), 2.0, repeats=4)
         log.append(RUN, fence, told)
         found = reader.candidate(story.id(1)[:12])
-        assert (found.id, found.run_id, found.number, found.position) == (story.id(1), RUN, 1, 0)
+        assert (found.id, found.run_id, found.proposal_number, found.position) == (story.id(1), RUN, 1, 0)
         assert (found.operator, found.policy, found.status, found.outcome) == ("mutate", "syntax", "evaluated", "ok")
         assert found.parents == [ParentEdge(candidate_id=story.id(0), role="parent")]
         assert found.scores == {"sum_radii": 2.0}
@@ -232,7 +232,7 @@ class TestCandidates:
         seen: list[tuple[int, int]] = []
         after = (-1, -1)
         while page := reader.candidates(RUN, after=after, limit=4):
-            seen += [(record.number, record.position) for record in page]
+            seen += [(record.proposal_number, record.position) for record in page]
             after = seen[-1]
         assert seen == [(0, 0), *((n, p) for n in (1, 2, 3) for p in (0, 1, 2))]
 
@@ -259,7 +259,7 @@ class TestRankings:
         fence = begin(log, story)
         for number, fitness in enumerate([3.0, None, 5.0, 3.0, -1.0], start=1):
             log.append(RUN, fence, story.child(number, story.id(0), fitness))
-        assert [record.number for record in reader.best(RUN, limit=4)] == [3, 1, 4, 0]
+        assert [record.proposal_number for record in reader.best(RUN, limit=4)] == [3, 1, 4, 0]
         assert len(reader.best(RUN)) == 5
 
     def test_the_front_holds_what_nothing_dominates(self, log: RunLog, reader: RunReader, story: Story) -> None:
@@ -272,7 +272,7 @@ class TestRankings:
             log.append(RUN, fence, [created, told])
         log.append(RUN, fence, [story.create(9), story.evaluate(story.id(9), None)])
         # By hand: the fourth is under the third, the sixth under the first; the fifth equals the second.
-        assert [record.number for record in reader.front(RUN)] == [0, 1, 2, 4]
+        assert [record.proposal_number for record in reader.front(RUN)] == [0, 1, 2, 4]
 
     def test_the_front_goes_by_scores_that_the_bounds_make_one_reward(
         self, log: RunLog, reader: RunReader, story: Story
@@ -284,7 +284,7 @@ class TestRankings:
             created, scores = story.create(number), {"loss": loss, "gain": 0.5}
             told = story.evaluate(story.id(number), 0.75, rewards=(1.0, 0.5), scores=scores, signed_scores=(-loss, 0.5))
             log.append(RUN, fence, [created, told])
-        assert [record.number for record in reader.front(RUN)] == [1]
+        assert [record.proposal_number for record in reader.front(RUN)] == [1]
         columns = columns_of(reader, reader.run(RUN))
         assert [columns.ids[place] for place in columns.front()] == [story.id(1)]
         first, second = log.individuals(RUN, [story.id(0), story.id(1)])
@@ -306,8 +306,8 @@ class TestLineage:
             story.create(2, parents=[(ids[0], "parent"), (ids[1], "inspiration")]),
             story.create(3, parents=[(ids[1], "parent"), (ids[2], "crossover")]),
         ])  # fmt: skip
-        assert [record.number for record in reader.ancestors(ids[3])] == [3, 1, 0]
-        assert [record.number for record in reader.ancestors(ids[0])] == [0]
+        assert [record.proposal_number for record in reader.ancestors(ids[3])] == [3, 1, 0]
+        assert [record.proposal_number for record in reader.ancestors(ids[0])] == [0]
 
     def test_children_have_it_as_parent_and_not_as_inspiration(
         self, log: RunLog, reader: RunReader, story: Story
@@ -320,14 +320,14 @@ class TestLineage:
             story.create(2, parents=[(first, "parent"), (seed, "inspiration")]),
             story.create(4, parents=[(first, "parent"), (seed, "crossover")]),
         ])  # fmt: skip
-        assert [record.number for record in reader.children(seed)] == [1, 3, 4]
-        assert [record.number for record in reader.children(seed, after=(1, 0), limit=1)] == [3]
+        assert [record.proposal_number for record in reader.children(seed)] == [1, 3, 4]
+        assert [record.proposal_number for record in reader.children(seed, after=(1, 0), limit=1)] == [3]
         assert reader.children(story.id(2)) == []
 
     def test_a_long_line_is_read_whole(self, log: RunLog, reader: RunReader, story: Story) -> None:
         fence = begin(log, story)
         log.append(RUN, fence, [story.create(n, parents=[(story.id(n - 1), "parent")]) for n in range(1, 1201)])
-        assert [record.number for record in reader.ancestors(story.id(1200))] == list(range(1200, -1, -1))
+        assert [record.proposal_number for record in reader.ancestors(story.id(1200))] == list(range(1200, -1, -1))
 
 
 class TestMemberships:

@@ -21,7 +21,7 @@ FILTERS = {
     "seed": CandidateFilter(operator="seed"),
     "mutate": CandidateFilter(operator="mutate"),
     "policy": CandidateFilter(policy="syntax"),
-    "number": CandidateFilter(number=4),
+    "proposal_number": CandidateFilter(proposal_number=4),
     "several": CandidateFilter(status="evaluated", outcome="ok", island=0, operator="mutate"),
     "none": CandidateFilter(status="evaluating"),
 }
@@ -30,7 +30,7 @@ FILTERS = {
 def fits(record: CandidateRecord, only: CandidateFilter) -> bool:
     asked = {
         name: wanted
-        for name in ("status", "outcome", "island", "operator", "policy", "number")
+        for name in ("status", "outcome", "island", "operator", "policy", "proposal_number")
         if (wanted := getattr(only, name)) not in ("", None)
     }
     return all(getattr(record, name) == wanted for name, wanted in asked.items())
@@ -51,7 +51,9 @@ def mixed(log: RunLog, story: Story) -> Story:
 
 def walk(reader: RunReader, only: CandidateFilter, size: int) -> list[CandidateRecord]:
     seen: list[CandidateRecord] = []
-    while page := reader.candidates(RUN, (seen[-1].number, seen[-1].position) if seen else (-1, -1), size, only):
+    while page := reader.candidates(
+        RUN, (seen[-1].proposal_number, seen[-1].position) if seen else (-1, -1), size, only
+    ):
         assert len(page) <= size
         seen += page
     return seen
@@ -65,7 +67,7 @@ def walk_best(reader: RunReader, only: CandidateFilter, size: int) -> list[Candi
         seen += page
         last = page[-1]
         assert last.fitness is not None
-        after = (last.fitness, last.number, last.position)
+        after = (last.fitness, last.proposal_number, last.position)
     return seen
 
 
@@ -88,7 +90,7 @@ class TestCandidates:
     ) -> None:
         only = FILTERS[name]
         ranked = [r for r in reader.candidates(RUN, limit=200) if r.fitness is not None and fits(r, only)]
-        expected = sorted(ranked, key=lambda r: (-(r.fitness or 0.0), r.number, r.position))
+        expected = sorted(ranked, key=lambda r: (-(r.fitness or 0.0), r.proposal_number, r.position))
         assert [record.id for record in walk_best(reader, only, size)] == [record.id for record in expected]
 
     def test_named_candidates_come_in_the_order_asked_for(self, reader: RunReader, mixed: Story) -> None:
@@ -227,7 +229,7 @@ class TestLineage:
         return ids
 
     def numbers(self, records: Sequence[CandidateRecord]) -> list[int]:
-        return [record.number for record in records]
+        return [record.proposal_number for record in records]
 
     def test_descendants_come_by_age_and_once(self, reader: RunReader, family: list[str]) -> None:
         assert self.numbers(reader.descendants(family[0])) == [1, 2, 3, 4]

@@ -95,7 +95,7 @@ class TestSearch:
         assert reader.search(RUN, "solve()", after=(1, 4)).reached is None
 
     def test_other_filters_hold_too(self, reader: RunReader, told: Story) -> None:
-        only = CandidateFilter(number=2, outcome="ok")
+        only = CandidateFilter(proposal_number=2, outcome="ok")
         assert [one.id for one in reader.search(RUN, "SOLVE", only=only).candidates] == [told.id(2)]
 
     def test_texts_of_other_runs_are_never_read(self, database: Database, log: RunLog, told: Story) -> None:

@@ -65,11 +65,12 @@ class TestScored:
         ]
         log.append(RUN, fence, told)
         found = list(reader.scored(RUN))
-        places = [(line.number, line.position, line.fitness) for line in found]
+        places = [(line.proposal_number, line.position, line.fitness) for line in found]
         assert places == [(0, 0, 1.0), (2, 0, None), (1, 1, 4.0), (1, 0, 3.0)]
         assert found[2] == ScoredCandidate(
-            sequence=told[1].sequence, candidate_id=story.id(1, 1), number=1, position=1, island=0, parent_id=None,
-            operator="mutate", policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0], scores={"sum_radii": 4.0},
+            sequence=told[1].sequence, candidate_id=story.id(1, 1), proposal_number=1, position=1, island=0,
+            parent_id=None, operator="mutate", policy="syntax", outcome="ok", fitness=4.0, rewards=[4.0],
+            scores={"sum_radii": 4.0},
             grid_measures={"depth": 3.0, "complexity": 12.0}, seconds=0.25, at=told[1].at,
         )  # fmt: skip
         assert (found[0].operator, found[0].policy, found[1].outcome, found[1].rewards) == ("seed", "", "timeout", None)
@@ -101,7 +102,7 @@ class TestScored:
         for number in (3, 4):
             log.append(RUN, fence, story.child(number, story.id(0), float(number)))
         every = list(reader.scored(RUN))
-        assert [line.number for line in every] == list(range(5))
+        assert [line.proposal_number for line in every] == list(range(5))
         # Evaluated again, it keeps its place and shows its latest result.
         assert every[1].fitness == (7.0 if repeated else 1.0)
         for after in range(story.sequence + 1):

@@ -164,7 +164,7 @@ def test_lineage_is_read_as_it_was(reader: RunReader, rows: Rows) -> None:
     assert Counter((one.id, edge.candidate_id, edge.role) for one in found for edge in one.parents) == edges
     for one in found:
         if one.parents:
-            assert reader.ancestors(one.id)[-1].number == 0
+            assert reader.ancestors(one.id)[-1].proposal_number == 0
 
 
 def test_prompts_and_completions_are_read_as_they_were(reader: RunReader, rows: Rows) -> None:

@@ -90,7 +90,7 @@ def test_the_front_is_that_of_all_in_however_many_portions(
             any(b.rewards != a.rewards and all(map(ge, b.rewards or (), a.rewards or ())) for b in seen) for a in seen
         ]
         left = [one for one, lost in zip(seen, beaten, strict=True) if not lost]
-        left.sort(key=lambda one: (-cast(float, one.fitness), one.number, one.position))
+        left.sort(key=lambda one: (-cast(float, one.fitness), one.proposal_number, one.position))
         ranking = rank_front(columns)
         assert list(ranking.ids) == [one.candidate_id for one in left]
         assert ranking.measured.size == len(left)
@@ -161,7 +161,7 @@ def test_the_best_under_weights_is_the_oldest_of_the_highest_means(first: Any, d
         )
         for one in seen
     }
-    best = min(seen, key=lambda one: (-worth[one.candidate_id], one.number, one.position))
+    best = min(seen, key=lambda one: (-worth[one.candidate_id], one.proposal_number, one.position))
     found, value = weighted_best(columns, weights)
     assert value == pytest.approx(worth[best.candidate_id] / sum(weights.values()))
     assert worth[found] == pytest.approx(worth[best.candidate_id])

@@ -92,7 +92,7 @@ def told(happened: Sequence[Happened]) -> list[dict[str, Any]]:
     for place, one in enumerate(scored):
         before = [other.candidate_id for other in scored[:place]]
         rows.append({
-            "place": place, "number": one.number, "position": one.position, "island": one.island,
+            "place": place, "number": one.proposal_number, "position": one.position, "island": one.island,
             "outcome": one.outcome, "operator": one.operator, "policy": one.policy.replace("\ud800", "\\ud800"),
             "parent": before.index(one.parent_id) if one.parent_id in before else -1, "fitness": one.fitness,
             "seconds": (one.at - scored[0].at).total_seconds(), "rewards": one.rewards or (None, None),

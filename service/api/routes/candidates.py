@@ -82,7 +82,7 @@ def wanted(
     island: Island = "",
     operator: Operator = "",
     policy: Policy = "",
-    number: Number = "",
+    proposal_number: Number = "",
 ) -> CandidateFilter:
     """Which candidates are asked for."""
     return CandidateFilter(
@@ -91,7 +91,7 @@ def wanted(
         island=_number(island),
         operator=operator,
         policy=policy,
-        number=_number(number),
+        proposal_number=_number(proposal_number),
     )
 
 
@@ -283,11 +283,11 @@ def _number(text: str) -> int | None:
 
 
 def _by_age(candidate: CandidateRecord) -> Key:
-    return candidate.number, candidate.position
+    return candidate.proposal_number, candidate.position
 
 
 def _by_fitness(candidate: CandidateRecord) -> tuple[float | None, int, int]:
-    return candidate.fitness, candidate.number, candidate.position
+    return candidate.fitness, candidate.proposal_number, candidate.position
 
 
 def _after(paging: Paging) -> Key:

@@ -15,40 +15,21 @@ from service.schemas.candidates import (
     ProposalDetail,
     ProposalUrls,
 )
+from service.schemas.shared_fields import for_schema
 
 
 def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
     """A candidate as it goes over the wire; what the evaluator wrote only to those who may read programs."""
     base, run = f"/v1/candidates/{candidate.id}", f"/v1/runs/{candidate.run_id}"
     return Candidate(
-        id=candidate.id,
-        run_id=candidate.run_id,
-        program_id=candidate.program_id,
-        proposal_id=proposal_id(candidate.run_id, candidate.number),
-        proposal_number=candidate.number,
-        position=candidate.position,
-        island=candidate.island,
-        islands=list(candidate.islands),
-        operator=candidate.operator,
-        policy=candidate.policy,
-        status=candidate.status,
-        outcome=candidate.outcome,
-        reason=candidate.reason,
-        fitness=candidate.fitness,
-        scores=dict(candidate.scores),
-        rewards=None if candidate.rewards is None else list(candidate.rewards),
-        measures=dict(candidate.measures),
-        cases=dict(candidate.cases),
-        spread=dict(candidate.spread),
-        repeats=candidate.repeats,
-        feedback=_for(caller, candidate.feedback),
-        answer=_for(caller, candidate.answer),
-        seconds=candidate.seconds,
-        isolation=candidate.isolation,
-        parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],
-        duplicate_of=candidate.duplicate_of,
-        created_at=candidate.created_at,
-        evaluated_at=candidate.evaluated_at,
+        **for_schema(
+            candidate,
+            Candidate,
+            proposal_id=proposal_id(candidate.run_id, candidate.proposal_number),
+            feedback=_for(caller, candidate.feedback),
+            answer=_for(caller, candidate.answer),
+            parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],
+        ),
         urls=CandidateUrls(
             self=base,
             run=run,
@@ -57,7 +38,7 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             children=f"{base}/children",
             diff=f"{base}/diff",
             evaluations=f"{base}/evaluations",
-            proposal=f"{run}/proposals/{candidate.number}" if candidate.number else None,
+            proposal=f"{run}/proposals/{candidate.proposal_number}" if candidate.proposal_number else None,
         ),
     )
 
@@ -65,54 +46,37 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
 def shown_evaluation(evaluation: EvaluationRecord, caller: Caller) -> Evaluation:
     """An attempt at scoring as it goes over the wire."""
     return Evaluation(
-        id=evaluation_id(evaluation.candidate_id, evaluation.attempt),
-        candidate_id=evaluation.candidate_id,
-        attempt=evaluation.attempt,
-        outcome=evaluation.outcome,
-        reason=evaluation.reason,
-        scores=dict(evaluation.scores),
-        measures=dict(evaluation.measures),
-        cases=dict(evaluation.cases),
-        spread=dict(evaluation.spread),
-        repeats=evaluation.repeats,
-        feedback=_for(caller, evaluation.feedback),
-        answer=_for(caller, evaluation.answer),
-        seconds=evaluation.seconds,
-        worker=evaluation.worker,
-        isolation=evaluation.isolation,
-        at=evaluation.at,
+        **for_schema(
+            evaluation,
+            Evaluation,
+            id=evaluation_id(evaluation.candidate_id, evaluation.attempt),
+            feedback=_for(caller, evaluation.feedback),
+            answer=_for(caller, evaluation.answer),
+        )
     )
 
 
 def shown_proposal(proposal: ProposalRecord) -> Proposal:
     """A proposal without what was written."""
-    return Proposal(**_facts(proposal))
+    return Proposal(**for_schema(proposal, Proposal, **_parts_of(proposal)))
 
 
 def shown_detail(proposal: ProposalRecord) -> ProposalDetail:
     """A proposal with its prompt and completions."""
-    return ProposalDetail(
-        **_facts(proposal),
-        prompt=[Message(role=message["role"], content=message["content"]) for message in proposal.prompt],
-        completions=list(proposal.completions),
-        reasoning=list(proposal.reasoning),
-        dropped=list(proposal.dropped),
-    )
+    prompt = [Message(role=message["role"], content=message["content"]) for message in proposal.prompt]
+    return ProposalDetail(**for_schema(proposal, ProposalDetail, prompt=prompt, **_parts_of(proposal)))
 
 
 def _for(caller: Caller, text: str | None) -> str | None:
     return text if Scope.PROGRAMS_READ in caller.scopes else None
 
 
-def _facts(proposal: ProposalRecord) -> dict[str, Any]:
-    names = (
-        "id", "run_id", "number", "island", "operator", "probability", "selection", "weights", "rationale", "policy",
-        "state", "reason", "tokens_input", "tokens_cached", "tokens_output", "cost", "seconds", "finish_reasons",
-        "created_at", "answered_at", "form",
-    )  # fmt: skip
+def _parts_of(proposal: ProposalRecord) -> dict[str, Any]:
     run = f"/v1/runs/{proposal.run_id}"
-    urls = ProposalUrls(
-        self=f"{run}/proposals/{proposal.number}", candidates=f"{run}/candidates?number={proposal.number}"
-    )
-    charges = [Charge.model_validate(charge) for charge in proposal.charges]
-    return {**{name: getattr(proposal, name) for name in names}, "charges": charges, "urls": urls}
+    return {
+        "charges": [Charge.model_validate(charge) for charge in proposal.charges],
+        "urls": ProposalUrls(
+            self=f"{run}/proposals/{proposal.number}",
+            candidates=f"{run}/candidates?proposal_number={proposal.number}",
+        ),
+    }

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import get_args
 
-from service.ports import ENDED, Caller, Counters, RunRecord
+from service.ports import ENDED, Caller, RunRecord
 from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
+from service.schemas.shared_fields import for_schema
 
 _TRANSIENT: dict[str, State] = {"cancelled": "cancelling", "paused": "pausing"}
 
@@ -27,43 +28,26 @@ def shown(run: RunRecord, caller: Caller) -> Run:
     """A run as it goes over the wire; names of people not to the bearers of shares."""
     counters, at, base = run.counters, run.finished_at, f"/v1/runs/{run.id}"
     return Run(
-        id=run.id,
-        state=shown_state(run),
-        desired_state=run.desired_state,
-        reason=run.reason if run.state in ENDED else "",
-        waiting=Waiting(**run.waiting) if run.waiting and run.state not in ENDED else None,
+        **for_schema(
+            run,
+            Run,
+            state=shown_state(run),
+            reason=run.reason if run.state in ENDED else "",
+            waiting=Waiting(**run.waiting) if run.waiting and run.state not in ENDED else None,
+            policies=[_open(policy) for policy in run.policies],
+            batch_id=run.batch_id or None,
+            fork_of=run.fork_of or None,
+            created_by="" if caller.run_id else run.created_by,
+        ),
         error=_failure(run),
         problem=run.problem_name,
-        problem_id=run.problem_id,
-        bundle_hash=run.bundle_hash,
-        config=run.config,
-        policies=[_open(policy) for policy in run.policies],
-        seed=run.seed,
-        integrity=run.integrity,
-        isolation=run.isolation,
-        objectives=list(run.objectives),
-        measures=list(run.measures),
-        known_best=run.known_best,
-        best_candidate_id=run.best_candidate_id,
-        best_fitness=run.best_fitness,
-        seed_fitness=run.seed_fitness,
         progress=Progress(
             proposed=counters.proposals,
             evaluated=counters.evaluations,
             budget=run.config.get("budget", {}).get("evaluations"),
         ),
-        stats=_stats(counters),
-        usage=_usage(run),
-        labels=dict(run.labels),
-        batch_id=run.batch_id or None,
-        fork_of=run.fork_of or None,
-        desired_budget=run.desired_budget,
-        sequence=run.sequence,
-        source=run.source,
-        created_at=run.created_at,
-        created_by="" if caller.run_id else run.created_by,
-        started_at=run.started_at,
-        paused_at=run.paused_at,
+        stats=Stats(**for_schema(counters, Stats)),
+        usage=TokenUsage(**for_schema(counters, TokenUsage, active_seconds=run.active_seconds)),
         cancelled_at=at if run.state == "cancelled" else None,
         succeeded_at=at if run.state == "succeeded" else None,
         failed_at=at if run.state == "failed" else None,
@@ -73,26 +57,6 @@ def shown(run: RunRecord, caller: Caller) -> Run:
             stream=f"{base}/events",
             candidates=f"{base}/candidates",
         ),
-    )
-
-
-def _stats(counters: Counters) -> Stats:
-    return Stats(
-        answers=counters.answers,
-        valid=counters.valid,
-        failed=counters.failed,
-        duplicates=counters.duplicates,
-        rejected=counters.rejected,
-    )
-
-
-def _usage(run: RunRecord) -> TokenUsage:
-    return TokenUsage(
-        tokens_input=run.counters.tokens_input,
-        tokens_cached=run.counters.tokens_cached,
-        tokens_output=run.counters.tokens_output,
-        cost=run.counters.cost,
-        active_seconds=run.active_seconds,
     )
 
 

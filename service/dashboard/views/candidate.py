@@ -212,7 +212,7 @@ async def neighbours(api: AsyncClient, candidate: Candidate) -> tuple[str | None
 
 
 async def _of(api: AsyncClient, run_id: str, number: int) -> list[Candidate]:
-    return (await api.send(calls.list_candidates(run_id, number=number, limit=ANSWERS))).items
+    return (await api.send(calls.list_candidates(run_id, proposal_number=number, limit=ANSWERS))).items
 
 
 async def _first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:

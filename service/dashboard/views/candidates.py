@@ -90,7 +90,7 @@ async def list_candidates(
         island=_whole(only.island),
         operator=only.operator,
         policy=only.policy,
-        number=_whole(only.number),
+        proposal_number=_whole(only.number),
         text=only.text,
         limit=PAGE,
         count=not only.text,

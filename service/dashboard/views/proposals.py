@@ -39,7 +39,7 @@ async def show_proposal(request: Request, run_id: RunId, number: Number, api: Ap
     """Show a proposal with everything that was written."""
     run = await api.send(calls.get_run(run_id))
     proposal = await api.send(calls.get_proposal(run.id, number))
-    answers = (await api.send(calls.list_candidates(run.id, number=number, limit=ANSWERS))).items
+    answers = (await api.send(calls.list_candidates(run.id, proposal_number=number, limit=ANSWERS))).items
     edges = edges_of(answers)
     first = next((edge.candidate_id for edge in edges if edge.role == "parent"), None)
     return await render_run(

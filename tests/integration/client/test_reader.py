@@ -44,11 +44,13 @@ def test_candidates_are_the_same_however_they_are_walked(
     while page := remote.candidates(ended.id, after, limit=6):
         assert len(page) <= 6
         walked += page
-        after = page[-1].number, page[-1].position
+        after = page[-1].proposal_number, page[-1].position
     assert walked == ours
     middle = ours[len(ours) // 2]
     fresh = RemoteRunReader(client)  # which has read no page before
-    assert fresh.candidates(ended.id, (middle.number, middle.position), limit=1000) == ours[len(ours) // 2 + 1 :]
+    assert (
+        fresh.candidates(ended.id, (middle.proposal_number, middle.position), limit=1000) == ours[len(ours) // 2 + 1 :]
+    )
     assert [remote.candidate(one.id) for one in ours[:3]] == ours[:3]
     assert remote.best(ended.id, limit=5) == stored.best(ended.id, limit=5)
 

@@ -1,0 +1,28 @@
+"""One read model for wire and store: what both call the same passes from one to the other by its name.
+
+A schema says which fields go over the wire, and its models check them. A record says which of them are kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def for_schema(record: object, schema: type[BaseModel], **others: Any) -> dict[str, Any]:
+    """The fields of a schema that a record has too; `others` come beside or in place of them."""
+    return {name: getattr(record, name) for name in schema.model_fields if hasattr(record, name)} | others
+
+
+def for_record(
+    value: BaseModel | Mapping[Any, Any], record: "type[DataclassInstance]", **others: Any
+) -> dict[str, Any]:
+    """The fields of a record that a value of the wire, or a row, has too; `others` come beside or in place of them."""
+    names = (one.name for one in fields(record))
+    if isinstance(value, BaseModel):
+        return {name: getattr(value, name) for name in names if name in type(value).model_fields} | others
+    return {name: value[name] for name in names if name in value} | others
