@@ -41,12 +41,12 @@ class PolicyCredit:
         """A proposal was given up before it was asked."""
         self.of(policy).gains.visits -= 1
 
-    def pay(self, policy: str, tokens: float, cost: str | None) -> None:
+    def pay(self, policy: str, tokens: float, cost: Money | None) -> None:
         """A proposal was answered; what that took."""
         earning = self.of(policy)
         earning.tokens.learn(tokens)
         if cost is not None:
-            earning.money.learn(float(Money.read(cost).amount))
+            earning.money.learn(float(cost.amount))
 
     def settle(self, policy: str, won: bool) -> None:
         """All is known of a proposal, and whether it found something better."""

@@ -1,9 +1,7 @@
 """Decisions: the events of one call of a search, each folded into the state as it is decided."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from evolve.events import Event, EventKind, Subject
+from evolve.event_types import EventData
+from evolve.events import Event, Subject
 from evolve.search.state import SearchState
 
 
@@ -14,15 +12,18 @@ class EventRecorder:
         self._state = state
         self._events: list[Event] = []
 
-    def add(self, kind: EventKind, payload: Mapping[str, Any], subject: Subject | None = None) -> None:
+    def add(self, data: EventData, subject: Subject | None = None) -> None:
         """Decide something: the state knows it at once."""
-        event = Event(kind=kind, payload=payload, subject=subject)
+        self.take(Event(data, subject))
+
+    def take(self, event: Event) -> None:
+        """Decide what an event says."""
         self._state.apply(event)
         self._events.append(event)
 
-    def note(self, kind: EventKind, payload: Mapping[str, Any]) -> None:
+    def note(self, data: EventData) -> None:
         """Record what the state already did."""
-        self._events.append(Event(kind=kind, payload=payload))
+        self._events.append(Event(data))
 
     def taken(self) -> tuple[Event, ...]:
         """All of them, in order."""

@@ -5,12 +5,13 @@ is, its answers tell: the form of each proposal is drawn by Thompson sampling ov
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from evolve.answers.continuation import CONTINUE, MAX_SHARE
+from evolve.proposal import Usage
 from evolve.reply_form import ReplyForm
 from evolve.selection import briefly
 
@@ -52,9 +53,9 @@ class FormRecord:
         self.tokens *= _DECAY
 
 
-def cost(tokens: Mapping[str, int]) -> float:
+def cost(tokens: Usage) -> float:
     """What a completion took, in output tokens: an input token that no cache held costs a quarter of one."""
-    return tokens["output"] + (tokens["input"] - tokens.get("cached", 0)) / 4
+    return tokens.output + (tokens.input - tokens.cached) / 4
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class FormRecords:
                 record.useful = max(0.0, record.useful - 1.0)
             self._settle(number)
 
-    def close(self, number: int, asked: int, tokens: Mapping[str, int] | None) -> None:
+    def close(self, number: int, asked: int, tokens: Usage | None) -> None:
         """A policy has written its last word on a proposal.
 
         Args:
