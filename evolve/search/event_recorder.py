@@ -1,6 +1,7 @@
-"""Decisions: the events of one call of a search, each folded into the state as it is decided."""
+"""Decisions as events: those of a call are recorded as they are made, those of a log are compared on replay."""
 
-from evolve.event_types import EventData
+from evolve.errors import ReplayError
+from evolve.event_types import EventData, IndividualInserted
 from evolve.events import Event, Subject
 from evolve.search.state import SearchState
 
@@ -21,10 +22,26 @@ class EventRecorder:
         self._state.apply(event)
         self._events.append(event)
 
-    def note(self, data: EventData) -> None:
-        """Record what the state already did."""
-        self._events.append(Event(data))
-
     def taken(self) -> tuple[Event, ...]:
         """All of them, in order."""
         return tuple(self._events)
+
+
+def compare_decision(state: SearchState, event: Event) -> None:
+    """Refuse the insertion of a log on which an archive decides otherwise now; other events hold no such decision.
+
+    Raises:
+        ReplayError: it does, or the candidate is not known.
+    """
+    told = event.data
+    if not isinstance(told, IndividualInserted):
+        return
+    try:
+        now = state.offer(state.find(told.candidate_id), told.island)
+    except (KeyError, IndexError) as error:
+        raise ReplayError(f"the event {event.kind} refers to {error}, which those before it do not know") from error
+    if now != told:
+        raise ReplayError(
+            f"candidate {told.candidate_id} was {told.status}, on replay {now.status}:"
+            " the run was made by another version or its problem has changed"
+        )

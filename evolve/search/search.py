@@ -14,7 +14,6 @@ from evolve.event_types import (
     BestImproved,
     BudgetExtended,
     CandidateDuplicate,
-    IndividualInserted,
     IslandMigrated,
     IslandReset,
     ProposalFailed,
@@ -28,7 +27,7 @@ from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
 from evolve.search.candidate_filter import AnswerFilter
 from evolve.search.ensemble import Ensemble, PolicyRequest
-from evolve.search.event_recorder import EventRecorder
+from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.proposer import Proposer
@@ -286,6 +285,7 @@ class Search:
             ReplayError: the events are not those of a search like this one.
         """
         for event in events:
+            compare_decision(self.state, event)
             self.state.apply(event)
         pending = sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position))
         loaded = self.state.fill(
@@ -353,15 +353,7 @@ class Search:
         return ()
 
     def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
-        insertion = self.state.insert(individual, island)
-        events.note(
-            IndividualInserted(
-                candidate_id=individual.candidate_id,
-                island=island,
-                status=str(insertion.status),
-                displaced=insertion.displaced,
-            )
-        )
+        events.add(self.state.offer(individual, island))
 
     def _improve(self, individual: Individual, fitness: float, events: EventRecorder) -> None:
         best = self.state.best

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evolve.archives import Insertion
+from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
 from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import GainScale, gain
@@ -137,12 +137,15 @@ class SearchState:
         except ConfigurationError as error:
             raise ReplayError(f"the event {event.kind} cannot be: {error}") from error
 
-    def insert(self, individual: Individual, island: int) -> Insertion:
-        """Offer an individual to an island's archive."""
-        insertion = self.islands[island].archive.add(individual)
-        if insertion.kept and individual.fitness is not None:
-            self.islands[island].credit(individual.fitness)
-        return insertion
+    def offer(self, individual: Individual, island: int) -> IndividualInserted:
+        """What the archive of an island decides about an individual; nothing changes."""
+        insertion = self.islands[island].archive.offer(individual)
+        return IndividualInserted(
+            candidate_id=individual.candidate_id,
+            island=island,
+            status=str(insertion.status),
+            displaced=insertion.displaced,
+        )
 
     def find(self, candidate_id: str) -> Individual:
         """An individual that the state holds."""
@@ -247,7 +250,7 @@ class SearchState:
             entry.recovered.update(data.recovered)
             self.trials.await_children(number, 1)
             self.forms.create(number)
-            self.yields.of(entry.created.policy).create()
+            self.yields.create(entry.created.policy)
             self.account.answers += 1
 
     def _rejected(self, data: CandidateRejected, _: Subject | None) -> None:
@@ -283,7 +286,7 @@ class SearchState:
         else:
             if data.reason != ENDED:
                 written = bool(entry.taken or spent.tokens)
-                self.yields.of(entry.created.policy).refuse(data.reason, written=written)
+                self.yields.refuse(entry.created.policy, data.reason, written=written)
             self._close(entry)
             self.trials.close(data.number)
         self.forms.close(data.number, entry.created.limit, data.tokens)
@@ -331,8 +334,7 @@ class SearchState:
             self.seeds.append(individual)
 
     def _scored(self, candidate: Candidate, data: CandidateEvaluated) -> Individual:
-        evaluation = Evaluation(outcome=Outcome(data.outcome), scores=data.scores)
-        worth = data.fitness
+        evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
         return Individual(
             candidate_id=candidate.id,
             program=candidate.program,
@@ -344,13 +346,8 @@ class SearchState:
         )
 
     def _inserted(self, data: IndividualInserted, _: Subject | None) -> None:
-        individual = self.find(data.candidate_id)
-        insertion = self.insert(individual, data.island)
-        if insertion.status != data.status:
-            raise ReplayError(
-                f"candidate {individual.candidate_id} was {data.status}, on replay {insertion.status}:"
-                " the run was made by another version or its problem has changed"
-            )
+        insertion = Insertion(status=Status(data.status), displaced=data.displaced)
+        self.islands[data.island].insert(self.find(data.candidate_id), insertion)
 
     def _improved(self, data: BestImproved, _: Subject | None) -> None:
         self.best = self.find(data.candidate_id)
