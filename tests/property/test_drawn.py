@@ -60,7 +60,7 @@ def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> 
         "candidate_id": f"cnd_{sequence}", "number": sequence // 3, "position": sequence % 3, "island": 0,
         "parent_id": None, "operator": "mutate", "policy": "syntax", "outcome": "ok" if rewards else "error",
         "fitness": sum(rewards) if rewards else None, "scores": dict(zip("abcde", rewards or (), strict=False)),
-        "descriptor": {}, "seconds": 0.5, "at": START,
+        "grid_measures": {}, "seconds": 0.5, "at": START,
     }  # fmt: skip
     return ScoredCandidate(sequence=sequence, rewards=rewards, **fields | told)
 
