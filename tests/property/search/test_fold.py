@@ -21,7 +21,18 @@ from tests.fakes.world import World, new_search, resume, toy_problem
 from tests.property.search.test_search import ASKINGS, WAYS, config, repeated
 
 # What is not part of the state: caches of what it derives, and what a run is made with.
-DERIVED = {"_view", "_selections", "_operators", "_extensions", "_asked", "_arrival", "problem", "_problem", "config"}
+DERIVED = {
+    "_view",
+    "centres",
+    "_selections",
+    "_operators",
+    "_extensions",
+    "_asked",
+    "_arrival",
+    "problem",
+    "_problem",
+    "config",
+}
 NOT_REPLAYED = {OpenProposal: {"proposal"}, Candidate: {"program", "parents", "recovered"}}
 
 
