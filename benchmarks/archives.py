@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments, report
-from evolve.archives import open_archive
+from evolve.archives import add, open_archive
 from evolve.configuration import ArchiveConfig
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
@@ -67,12 +67,12 @@ def measure(title: str, size: int, objectives: int, rounds: int) -> dict[str, fl
     archive = open_archive(problem(size, objectives), ArchiveConfig(size=size, **KINDS[title]), seed=0)
     coming = individuals(objectives)
     for _ in range(2 * size):
-        archive.add(next(coming))
+        add(archive, next(coming))
     spent, kept = [], 0
     for _ in range(rounds):
         one = next(coming)
         began = time.thread_time()
-        insertion = archive.add(one)
+        insertion = add(archive, one)
         spent.append(1000 * (time.thread_time() - began))
         kept += insertion.kept
     return {

@@ -18,7 +18,17 @@ import numpy as np
 
 from benchmarks.harness import program_text
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, EventKind, Subject
+from evolve.event_types import (
+    BestImproved,
+    CandidateDuplicate,
+    EventData,
+    IndividualInserted,
+    IslandMigrated,
+    IslandReset,
+    RunFinished,
+    RunStarted,
+)
+from evolve.events import Event, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.payloads import (
     describe_candidate,
@@ -127,11 +137,11 @@ class Teller:
     sequence: int = 1
     told: list[LoggedEvent] = field(default_factory=list)
 
-    def tell(self, kind: EventKind, payload: dict[str, Any], subject: Subject | None = None) -> None:
+    def tell(self, data: EventData, subject: Subject | None = None) -> None:
         self.sequence += 1
         self.at += timedelta(seconds=STEP_SECONDS)
-        event = Event(kind=kind, payload=payload, subject=subject)
-        self.told.append(LoggedEvent(run_id=self.run_id, sequence=self.sequence, at=self.at, event=event))
+        logged = LoggedEvent(run_id=self.run_id, sequence=self.sequence, at=self.at, event=Event(data, subject))
+        self.told.append(logged)
 
     def commit(self) -> None:
         self.log.append(self.run_id, self.fence, self.told)
@@ -168,7 +178,7 @@ class Telling:
 
     def run(self, programs: int) -> None:
         """Tell a run of so many candidates from its start to its end."""
-        self.teller.tell(EventKind.RUN_STARTED, {"by": "benchmark"})
+        self.teller.tell(RunStarted(by="benchmark"))
         seed = self._seed()
         for isle in range(ISLANDS):
             self._insert(seed, isle)
@@ -179,8 +189,7 @@ class Telling:
             if len(self.teller.told) >= BATCH:
                 self.teller.commit()
         assert self.best is not None
-        finish = {"reason": "evaluations", "candidate_id": self.best.id, "fitness": self.best.fitness}
-        self.teller.tell(EventKind.RUN_FINISHED, finish)
+        self.teller.tell(RunFinished(reason="evaluations", candidate_id=self.best.id, fitness=self.best.fitness))
         self.teller.commit()
 
     def _seed(self) -> Member:
@@ -208,7 +217,7 @@ class Telling:
             answers=ANSWERS,
             limit=answers,
         )
-        self.teller.tell(EventKind.PROPOSAL_CREATED, describe_proposal(proposal), proposal)
+        self.teller.tell(describe_proposal(proposal), proposal)
         texts = [self._answer(proposal, parent, position) for position in range(answers)]
         self._complete(proposal, parent, texts)
 
@@ -228,13 +237,12 @@ class Telling:
         roles = ((parent.id, "parent"), *((other.candidate_id, "inspiration") for other in proposal.inspirations))
         if self.rng.random() < REJECTED:
             reason = "the answer holds no program"
-            payload = describe_rejection(self.teller.run_id, proposal, position, roles, reason)
-            self.teller.tell(EventKind.CANDIDATE_REJECTED, payload)
+            self.teller.tell(describe_rejection(self.teller.run_id, proposal, position, roles, reason))
             return "I would make the terms fewer."
         lines = self._changed(parent.lines)
         candidate = self._candidate(proposal.number, position, proposal.island, lines, roles)
         if self.rng.random() < DUPLICATE:
-            self.teller.tell(EventKind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": parent.id})
+            self.teller.tell(CandidateDuplicate(candidate_id=candidate.id, of=parent.id))
             return candidate.program.text
         self._evaluate(candidate, parent, lines)
         return candidate.program.text
@@ -258,7 +266,7 @@ class Telling:
             fingerprint=program.id.removeprefix("pgm_"),
             parents=parents,
         )
-        self.teller.tell(EventKind.CANDIDATE_CREATED, describe_candidate(candidate), candidate)
+        self.teller.tell(describe_candidate(candidate), candidate)
         return candidate
 
     def _evaluate(self, candidate: Candidate, parent: Member, lines: tuple[str, ...]) -> None:
@@ -294,14 +302,13 @@ class Telling:
             isolation="strong/separate",
         )
         individual = self.scorer.individual(candidate, evaluation)
-        self.teller.tell(EventKind.CANDIDATE_EVALUATED, describe_outcome(individual), individual)
+        self.teller.tell(describe_outcome(individual), individual)
         if not ok:
             return None
         member = Member(individual=individual, lines=lines, place=place)
         if self.best is None or member.fitness > self.best.fitness:
             self.best = member
-            told = {"candidate_id": member.id, "fitness": member.fitness, "objective": None}
-            self.teller.tell(EventKind.BEST_IMPROVED, told)
+            self.teller.tell(BestImproved(candidate_id=member.id, fitness=member.fitness, objective=None))
         return member
 
     def _insert(self, member: Member, island: int) -> None:
@@ -309,11 +316,10 @@ class Telling:
         cell = int(measures["terms"] / 5), int(measures["depth"])
         held = isle.cells.get(cell)
         status = "new_cell" if held is None else "improved" if member.fitness > held.fitness else "dominated"
-        displaced = [held.id] if held is not None and status == "improved" else []
+        displaced = (held.id,) if held is not None and status == "improved" else ()
         if status != "dominated":
             isle.cells[cell] = member
-        told = {"candidate_id": member.id, "island": island, "status": status, "displaced": displaced}
-        self.teller.tell(EventKind.INDIVIDUAL_INSERTED, told)
+        self.teller.tell(IndividualInserted(candidate_id=member.id, island=island, status=status, displaced=displaced))
 
     def _migrate(self, island: int) -> None:
         isle, target = self.isles[island], (island + 1) % ISLANDS
@@ -323,8 +329,8 @@ class Telling:
         fittest = nlargest(MIGRANTS, isle.cells.values(), key=attrgetter("fitness"))
         leaving = [member for member in fittest if member.id not in there]
         if leaving:
-            told = {"from": island, "to": target, "candidate_ids": [member.id for member in leaving]}
-            self.teller.tell(EventKind.ISLAND_MIGRATED, told)
+            ids = tuple(member.id for member in leaving)
+            self.teller.tell(IslandMigrated(from_=island, to=target, candidate_ids=ids))
             for member in leaving:
                 self._insert(member, target)
 
@@ -332,9 +338,8 @@ class Telling:
         isle = self.isles[island]
         if isle.evaluated % RESET_INTERVAL or self.best is None:
             return
-        displaced = [member.id for member in isle.cells.values()]
-        told = {"island": island, "survivor": self.best.id, "displaced": displaced}
-        self.teller.tell(EventKind.ISLAND_RESET, told)
+        displaced = tuple(member.id for member in isle.cells.values())
+        self.teller.tell(IslandReset(island=island, survivor=self.best.id, displaced=displaced))
         isle.cells = {}
         self._insert(self.best, island)
 
@@ -348,5 +353,4 @@ class Telling:
             usage=usage,
             seconds=round(float(self.rng.gamma(4.0, 1.0)), 3),
         )
-        payload = describe_completion(proposal.number, len(texts), completed, {})
-        self.teller.tell(EventKind.PROPOSAL_ANSWERED, payload, completed)
+        self.teller.tell(describe_completion(proposal.number, len(texts), completed, {}), completed)

@@ -1,12 +1,12 @@
 """Budgets: what a run has used, what it may still ask for, and which limit ended it."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from evolve.configuration import BudgetConfig
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, read_money
+from evolve.proposal import Usage
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,10 +27,10 @@ class Account:
     since_best: int = 0
     barren: int = 0
 
-    def spend(self, tokens: Mapping[str, int], cost: str | None) -> None:
-        """Add what a completion took, as its event tells it."""
-        self.tokens += tokens["input"] + tokens["output"]
-        self.money = None if self.money is None or cost is None else self.money + Money.read(cost)
+    def spend(self, usage: Usage, cost: Money | None) -> None:
+        """Add what a completion took."""
+        self.tokens += usage.total
+        self.money = None if self.money is None or cost is None else self.money + cost
 
 
 EXHAUSTED_AFTER = 100

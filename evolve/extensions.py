@@ -20,7 +20,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from evolve.errors import ExtensionError, MissingExtensionError
 
@@ -127,6 +127,17 @@ class Extension:
             "package": self.package,
             "version": self.version,
         }
+
+    @classmethod
+    def read(cls, entry: Mapping[str, str]) -> Self:
+        """That of a record."""
+        return cls(
+            kind=ExtensionKind(entry["kind"]),
+            name=entry["name"],
+            reference=entry["reference"],
+            package=entry["package"],
+            version=entry["version"],
+        )
 
 
 def built_in_names(kind: ExtensionKind) -> tuple[str, ...]:

@@ -1,13 +1,21 @@
-"""Payloads of the events that a search writes, and the way back: ids and small numbers only."""
+"""Events that a search writes of its values, and the way back: ids and small numbers only."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from evolve.credit.yields import grouped_drops
+from evolve.event_types import (
+    CandidateCreated,
+    CandidateEvaluated,
+    CandidateReevaluated,
+    CandidateRejected,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+)
 from evolve.identity import candidate_id
 from evolve.money import Money
-from evolve.proposal import Candidate, Charge, CompletedReply, Individual, Proposal, Usage
-from evolve.reply_form import ReplyForm
+from evolve.proposal import Candidate, CompletedReply, Individual, Proposal, Usage
 
 PARENT, CROSSOVER, INSPIRATION = "parent", "crossover", "inspiration"
 
@@ -24,105 +32,127 @@ def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple
     return ((proposal.parent.candidate_id, PARENT), *seen)
 
 
-def describe_proposal(proposal: Proposal) -> dict[str, Any]:
-    """Payload of `proposal.created`: enough to put the proposal again."""
-    return {
-        "number": proposal.number,
-        "proposal_id": proposal.id,
-        "island": proposal.island,
-        "operator": proposal.operator,
-        "probability": proposal.probability,
-        "selection": proposal.selection,
-        "weights": list(proposal.weights),
-        "rationale": dict(proposal.rationale),
-        "parents": [list(edge) for edge in edges(proposal)],
-        "failures": [failure.candidate_id for failure in proposal.failures],
-        "rejections": [list(rejection) for rejection in proposal.rejections],
-        "policy": proposal.policy,
-        "seed": proposal.seed,
-        "answers": proposal.answers,
-        "samples": proposal.samples,
-        "limit": proposal.limit,
-        **({} if proposal.form is None else {"form": proposal.form.as_json()}),
-    }
+class Bill(NamedTuple):
+    """A payment for a proposal; `policy` is empty where it is the proposal's own policy that was paid."""
+
+    policy: str
+    usage: Usage
+    cost: Money | None
 
 
-def rebuild_proposal(payload: Mapping[str, Any], loaded: Mapping[str, Individual]) -> Proposal:
-    """The proposal of a payload.
-
-    Args:
-        loaded: the individuals that the payload names, by id.
-    """
-    parent, *others = ((loaded[candidate], role) for candidate, role in payload["parents"])
-    return Proposal(
-        id=payload["proposal_id"],
-        number=payload["number"],
-        island=payload["island"],
-        operator=payload["operator"],
-        probability=payload.get("probability", 1.0),  # of a run from before there were several operators
-        parent=parent[0],
-        second_parent=next((one for one, role in others if role == CROSSOVER), None),
-        inspirations=tuple(one for one, role in others if role == INSPIRATION),
-        failures=tuple(loaded[candidate] for candidate in payload["failures"]),
-        rejections=tuple((reason, count) for reason, count in payload.get("rejections", ())),
-        selection=payload["selection"],
-        weights=tuple(payload["weights"]),
-        rationale=payload.get("rationale", {}),
-        policy=payload["policy"],
-        seed=payload["seed"],
-        answers=payload["answers"],
-        samples=payload["samples"],
-        limit=payload["limit"],
-        form=ReplyForm.read(payload["form"]) if "form" in payload else None,
+def describe_proposal(proposal: Proposal) -> ProposalCreated:
+    """The event of a proposal: enough to put the proposal again."""
+    return ProposalCreated(
+        number=proposal.number,
+        proposal_id=proposal.id,
+        island=proposal.island,
+        operator=proposal.operator,
+        probability=proposal.probability,
+        selection=proposal.selection,
+        weights=tuple(proposal.weights),
+        rationale=dict(proposal.rationale),
+        parents=edges(proposal),
+        failures=tuple(failure.candidate_id for failure in proposal.failures),
+        rejections=tuple(proposal.rejections),
+        policy=proposal.policy,
+        seed=proposal.seed,
+        answers=proposal.answers,
+        samples=proposal.samples,
+        limit=proposal.limit,
+        form=proposal.form,
     )
 
 
-def describe_outcome(individual: Individual) -> dict[str, Any]:
-    """Payload of `candidate.evaluated`."""
+def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
+    """The proposal of an event.
+
+    Args:
+        loaded: the individuals that the event names, by id.
+    """
+    parent, *others = ((loaded[candidate], role) for candidate, role in created.parents)
+    return Proposal(
+        id=created.proposal_id,
+        number=created.number,
+        island=created.island,
+        operator=created.operator,
+        probability=created.probability,
+        parent=parent[0],
+        second_parent=next((one for one, role in others if role == CROSSOVER), None),
+        inspirations=tuple(one for one, role in others if role == INSPIRATION),
+        failures=tuple(loaded[candidate] for candidate in created.failures),
+        rejections=created.rejections,
+        selection=created.selection,
+        weights=created.weights,
+        rationale=created.rationale,
+        policy=created.policy,
+        seed=created.seed,
+        answers=created.answers,
+        samples=created.samples,
+        limit=created.limit,
+        form=created.form,
+    )
+
+
+def describe_outcome(individual: Individual) -> CandidateEvaluated:
+    """The event of a candidate's evaluation."""
     evaluation = individual.evaluation
-    return {
-        "candidate_id": individual.candidate_id,
-        "outcome": str(evaluation.outcome),
-        "fitness": individual.fitness,
-        "scores": dict(evaluation.scores),
-        "measures": dict(individual.measures),
-        "seconds": evaluation.seconds,
-        "attempt": 1,
-    }
+    return CandidateEvaluated(
+        candidate_id=individual.candidate_id,
+        outcome=str(evaluation.outcome),
+        fitness=individual.fitness,
+        scores=dict(evaluation.scores),
+        measures=dict(individual.measures),
+        seconds=evaluation.seconds,
+        attempt=1,
+    )
 
 
-def describe_candidate(candidate: Candidate) -> dict[str, Any]:
-    """Payload of `candidate.created`."""
-    return {
-        "candidate_id": candidate.id,
-        "number": candidate.number,
-        "position": candidate.position,
-        "island": candidate.island,
-        "program_id": candidate.program.id,
-        "fingerprint": candidate.fingerprint,
-        **({} if candidate.early_stop_threshold is None else {"early_stop_threshold": candidate.early_stop_threshold}),
-        **({"recovered": list(candidate.recovered)} if candidate.recovered else {}),
-    }
+def describe_reevaluation(individual: Individual, attempt: int) -> CandidateReevaluated:
+    """The event of a further evaluation of a candidate."""
+    first = describe_outcome(individual)
+    return CandidateReevaluated(
+        candidate_id=first.candidate_id,
+        outcome=first.outcome,
+        fitness=first.fitness,
+        scores=first.scores,
+        measures=first.measures,
+        seconds=first.seconds,
+        attempt=attempt,
+    )
+
+
+def describe_candidate(candidate: Candidate) -> CandidateCreated:
+    """The event of an answer that became a candidate."""
+    return CandidateCreated(
+        candidate_id=candidate.id,
+        number=candidate.number,
+        position=candidate.position,
+        island=candidate.island,
+        program_id=candidate.program.id,
+        fingerprint=candidate.fingerprint,
+        early_stop_threshold=candidate.early_stop_threshold,
+        recovered=tuple(candidate.recovered),
+    )
 
 
 def describe_rejection(
     run_id: str, proposal: Proposal, position: int, parents: Sequence[tuple[str, str]], reason: str
-) -> dict[str, Any]:
-    """Payload of `candidate.rejected`."""
-    return {
-        "candidate_id": candidate_id(run_id, proposal.number, position),
-        "number": proposal.number,
-        "position": position,
-        "island": proposal.island,
-        "parents": [list(edge) for edge in parents],
-        "reason": reason,
-    }
+) -> CandidateRejected:
+    """The event of an answer that was refused."""
+    return CandidateRejected(
+        candidate_id=candidate_id(run_id, proposal.number, position),
+        number=proposal.number,
+        position=position,
+        island=proposal.island,
+        parents=tuple(parents),
+        reason=reason,
+    )
 
 
 def describe_completion(
     number: int, answers: int, completed: CompletedReply, recovered: Mapping[str, int]
-) -> dict[str, Any]:
-    """Payload of `proposal.answered`.
+) -> ProposalAnswered:
+    """The event of a completion.
 
     Args:
         number: of the proposal.
@@ -130,45 +160,39 @@ def describe_completion(
         completed: the last word of its policy.
         recovered: how many of the answers made a program though they were not written as asked, by kind.
     """
-    kinds = {**completed.recovered, **recovered}
-    return {
-        "number": number,
-        "answers": answers,
-        "dropped": len(completed.dropped),
-        **({"recovered": kinds} if kinds else {}),
-        "drops": grouped_drops(completed.dropped),
-        **_spent(completed),
-        "seconds": completed.seconds,
-    }
+    return ProposalAnswered(
+        number=number,
+        answers=answers,
+        dropped=len(completed.dropped),
+        recovered={**completed.recovered, **recovered},
+        drops=grouped_drops(completed.dropped),
+        tokens=completed.usage,
+        cost=completed.cost,
+        charges=tuple(completed.charges),
+        seconds=completed.seconds,
+    )
 
 
-def describe_failure(number: int, reason: str, cut: CompletedReply | None = None) -> dict[str, Any]:
-    """Payload of `proposal.failed`; of a completion that was cut off, with what it had taken by then."""
-    return {"number": number, "reason": reason, **(_spent(cut) if cut is not None else {})}
+def describe_failure(
+    number: int, reason: str, cut: CompletedReply | None = None, *, away: bool = False
+) -> ProposalFailed:
+    """The event of a proposal that has no further answer.
 
-
-def _spent(completed: CompletedReply) -> dict[str, Any]:
-    charges = describe_charges(completed.charges)
-    return {**_bill(completed.usage, completed.cost), **({"charges": charges} if charges else {})}
-
-
-def describe_charges(charges: Iterable[Charge]) -> list[dict[str, Any]]:
-    """What was paid beside a completion, as events and rows tell it."""
-    return [
-        {"policy": one.policy, "purpose": one.purpose, **_bill(one.usage, one.cost), "seconds": one.seconds}
-        for one in charges
-    ]
-
-
-def _bill(usage: Usage, cost: Money | None) -> dict[str, Any]:
-    tokens = {"input": usage.input, "cached": usage.cached, "output": usage.output}
-    tokens |= {"reasoning": usage.reasoning} if usage.reasoning else {}
-    return {"tokens": tokens, "cost": None if cost is None else str(cost)}
-
-
-def bills(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What was paid for a proposal by its last event: its completion, then each charge; `tokens` and `cost` of each.
-
-    Empty where nothing was written.
+    Args:
+        number: of the proposal.
+        reason: why.
+        cut: the completion that was cut off, with what it had taken by then.
+        away: the policy could not be asked, and others could.
     """
-    return [payload, *payload.get("charges", ())] if "tokens" in payload else []
+    if cut is None:
+        return ProposalFailed(number=number, reason=reason, away=away)
+    return ProposalFailed(
+        number=number, reason=reason, tokens=cut.usage, cost=cut.cost, charges=tuple(cut.charges), away=away
+    )
+
+
+def bills(ended: ProposalAnswered | ProposalFailed) -> list[Bill]:
+    """The payments for a proposal by its last event: its completion, then each charge; none: nothing was written."""
+    if ended.tokens is None:
+        return []
+    return [Bill("", ended.tokens, ended.cost), *(Bill(one.policy, one.usage, one.cost) for one in ended.charges)]

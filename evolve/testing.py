@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evolve.archives import ArchiveFactory, Insertion, Status, open_archive
+from evolve.archives import ArchiveFactory, Insertion, Status, add, open_archive
 from evolve.archives.population import Population
 from evolve.configuration import ArchiveConfig, RunConfig
 from evolve.credit.operators import Credit, Operator, open_operator
@@ -73,7 +73,7 @@ SELECTION_RULES: tuple[Callable[[SelectionMaker], None], ...] = (
 
 
 def tells_what_it_did(archive: ArchiveFactory) -> None:
-    """What `add` returns is what became of the members; the first individual is kept."""
+    """`offer` changes nothing, `apply` does what it returned; the first individual is kept."""
     for problem in _problems():
         _fill(archive, problem)
 
@@ -172,8 +172,8 @@ def _fill(archive: ArchiveFactory, problem: Problem, again: int = 0) -> tuple[li
     """What became of individuals in a new archive, the last ones of which are offered once more."""
     with _tested(ExtensionKind.ARCHIVE, archive) as extensions:
         own = open_archive(problem, ArchiveConfig(kind=_NAME, size=16), 0, extensions)
-        told = [own.add(individual) for individual in _individuals(problem, 60)]
-        told += [own.add(member) for member in list(own.members)[:again]]
+        told = [add(own, individual) for individual in _individuals(problem, 60)]
+        told += [add(own, member) for member in list(own.members)[:again]]
     return told, own.members
 
 
@@ -184,7 +184,7 @@ def _plans(strategy: StrategyFactory, problem: Problem, seed: int) -> list[Propo
     for number, individual in enumerate(individuals):
         _evaluate(lineage, number, individual, individuals[0])
         for island in islands if number == 0 else [islands[number % 3]]:
-            island.archive.add(individual)
+            add(island.archive, individual)
     seeds = individuals[:1]
     with _tested(ExtensionKind.STRATEGY, strategy) as extensions:
         made = open_strategy(problem, replace(config, strategy=_NAME), seeds, Credit(), extensions)

@@ -1,6 +1,6 @@
-"""Archives: what an island keeps. `add` says what happened."""
+"""Archives: what an island keeps. `offer` decides about an individual, `apply` does it."""
 
-from evolve.archives.archive import Archive, Insertion, Status
+from evolve.archives.archive import Archive, Insertion, Status, add
 from evolve.archives.axis import Axis
 from evolve.archives.dominated_novelty import DominatedNoveltyArchive
 from evolve.archives.factory import DEFAULT_MEASURES, ArchiveFactory, open_archive
@@ -23,5 +23,6 @@ __all__ = [
     "Partition",
     "Status",
     "TopArchive",
+    "add",
     "open_archive",
 ]

@@ -1,4 +1,4 @@
-"""What every archive is: a store that decides, and says what it did."""
+"""What every archive is: a store that decides about an individual without changing, and then does as decided."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ from evolve.proposal import Individual
 
 
 class Status(StrEnum):
-    """What `add` did: the first three keep the individual."""
+    """The decision on an individual: the first three keep it."""
 
     NEW_CELL = "new_cell"
     IMPROVED = "improved"
@@ -21,10 +21,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insertion:
-    """The outcome of `add`.
+    """What an offer leads to.
 
     Attributes:
-        displaced: ids of the members that left for it.
+        displaced: ids of the members that leave for it.
     """
 
     status: Status
@@ -32,16 +32,30 @@ class Insertion:
 
     @property
     def kept(self) -> bool:
-        """Whether the individual is a member now."""
+        """Whether the individual becomes a member."""
         return self.status in {Status.NEW_CELL, Status.IMPROVED, Status.ADDED}
 
 
 class Archive(Protocol):
-    """A store of evaluated individuals."""
+    """A store of evaluated individuals.
+
+    A search asks `offer`, writes the decision into an event, and calls `apply` with it. A replay calls `apply` with the
+    decision that the event has.
+    """
 
     @property
     def members(self) -> Population:
         """What it holds now; read only."""
 
-    def add(self, individual: Individual) -> Insertion:
-        """Offer an individual; the archive decides."""
+    def offer(self, individual: Individual) -> Insertion:
+        """Decide about an individual; nothing changes. An empty archive keeps it."""
+
+    def apply(self, individual: Individual, insertion: Insertion) -> None:
+        """Do as decided; of every offer, in the order of the offers, also where the individual is not kept."""
+
+
+def add(archive: Archive, individual: Individual) -> Insertion:
+    """Offer an individual and do as the archive decides."""
+    insertion = archive.offer(individual)
+    archive.apply(individual, insertion)
+    return insertion

@@ -1,6 +1,7 @@
 """Axes of the measures: a declared range, or the running range of what was seen."""
 
 import math
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,14 @@ class Axis:
         else:
             self._low = min(value, self._low - span)
         return True
+
+    def covering(self, value: float) -> "Axis":
+        """The axis with its range grown to hold a value; itself where it does."""
+        if self._low is not None and self._high is not None and (self._fixed or self._low <= value <= self._high):
+            return self
+        grown = copy(self)
+        grown.cover(value)
+        return grown
 
     def cover_all(self, values: Floats) -> None:
         """Grow a running range to hold values, one after the other."""

@@ -31,26 +31,41 @@ class GuardedArchive:
             raise self._broken("a new one is not empty")
         self.members = members
 
-    def add(self, individual: Individual) -> Insertion:
-        """Offer an individual.
+    def offer(self, individual: Individual) -> Insertion:
+        """Decide about an individual.
 
         Raises:
-            ExtensionError: the archive raised something, or says what it did not do.
+            ExtensionError: the archive raised something, changed, or decides what it cannot do.
         """
-        before = {member.candidate_id for member in self.members}
+        version = self.members.version
         with guarded(self._extension):
-            insertion: object = self._archive.add(individual)
+            insertion: object = self._archive.offer(individual)
         if not isinstance(insertion, Insertion):
-            raise self._broken(f"add returned a value of type {type(insertion).__name__}, not an Insertion")
+            raise self._broken(f"offer returned a value of type {type(insertion).__name__}, not an Insertion")
+        if self.members.version != version or self._archive.members is not self.members:
+            raise self._broken("offer changed its members: only apply may")
+        if insertion.kept and individual.candidate_id in self.members:
+            raise self._broken(f"offer returned {insertion.status} for a member")
+        if any(candidate_id not in self.members for candidate_id in insertion.displaced):
+            raise self._broken("offer displaces who is not a member")
+        if not insertion.kept and len(self.members) == len(insertion.displaced):
+            raise self._broken("it keeps nothing: it must hold the first individual that it is offered")
+        return insertion
+
+    def apply(self, individual: Individual, insertion: Insertion) -> None:
+        """Do as decided.
+
+        Raises:
+            ExtensionError: the archive raised something, or did something else.
+        """
+        before = {member.candidate_id for member in self.members} - set(insertion.displaced)
+        with guarded(self._extension):
+            self._archive.apply(individual, insertion)
         if self._archive.members is not self.members:
             raise self._broken("its members are another population than at first")
         after = {member.candidate_id for member in self.members}
-        told = before - set(insertion.displaced)
-        if after != (told | {individual.candidate_id} if insertion.kept else told):
-            raise self._broken(f"add returned {insertion.status}, which does not tell what it holds now")
-        if not after:
-            raise self._broken("it keeps nothing: it must hold the first individual that it is offered")
-        return insertion
+        if after != (before | {individual.candidate_id} if insertion.kept else before):
+            raise self._broken(f"apply did not do what was decided: {insertion.status}")
 
     def _broken(self, what: str) -> ExtensionError:
         return ExtensionError(f"{self._extension} breaks the contract of archives: {what}")

@@ -1,6 +1,6 @@
 """MAP-Elites: what is best of each cell of the measure space."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from evolve.archives.partition import Cell, Partition
 from evolve.archives.population import Population, fitness_of
 from evolve.proposal import Individual
 
+Cells = dict[Cell, list[str]]
 KEPT = {Status.NEW_CELL, Status.IMPROVED, Status.ADDED}
 
 
@@ -29,51 +30,62 @@ class CellArchive:
         self.partition = partition
         self._front = front
         self._truncation = truncation_of(truncation, width)
-        self._cells: dict[Cell, list[str]] = {}
+        self._cells: Cells = {}
 
-    def add(self, individual: Individual) -> Insertion:
-        """Offer an individual to its cell; all are placed anew first when a running range must grow."""
+    def offer(self, individual: Individual) -> Insertion:
+        """Let it compete for its cell; all are placed anew first when a running range must grow."""
         if individual.candidate_id in self.members:
             return Insertion(status=Status.DUPLICATE)
-        grew = [axis.cover(individual.measures[axis.name]) for axis in self.partition.axes]
-        displaced = self._place_anew() if any(grew) else []
-        status, leaving = self._enter(individual)
-        displaced += [self.members.remove(candidate_id).candidate_id for candidate_id in leaving]
-        if status in KEPT:
-            self.members.add(individual)
-        return Insertion(status=status, displaced=tuple(displaced))
+        partition, cells, lost = self._grown(individual)
+        status, leaving = self._compete(individual, cells.get(partition.cell(individual.measures), ()))
+        return Insertion(status=status, displaced=(*lost, *leaving))
+
+    def apply(self, individual: Individual, insertion: Insertion) -> None:
+        """Do as decided; a running range grows even where the individual is not kept."""
+        if insertion.status is Status.DUPLICATE:
+            return
+        self.partition, self._cells, _ = self._grown(individual)
+        if insertion.kept:
+            self._settle(self._cells, self.partition, individual, insertion.displaced)
+        self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)
 
     @property
     def cells(self) -> dict[Cell, tuple[str, ...]]:
         """Filled cells with the ids of those that each holds."""
         return {cell: tuple(held) for cell, held in self._cells.items()}
 
-    def _enter(self, individual: Individual) -> tuple[Status, list[str]]:
-        """Let an individual compete for its cell: what becomes of it, and who leaves the cell."""
-        held = self._cells.setdefault(self.partition.cell(individual.measures), [])
-        status, places = self._compete(individual, held) if held else (Status.NEW_CELL, [])
-        leaving = [held[place] for place in places]
-        if status in KEPT:
-            held[:] = [candidate_id for candidate_id in held if candidate_id not in leaving]
-            held.append(individual.candidate_id)
-        return status, leaving
-
-    def _compete(self, individual: Individual, held: Sequence[str]) -> tuple[Status, list[int]]:
+    def _compete(self, individual: Individual, held: Sequence[str]) -> tuple[Status, list[str]]:
+        """Let an individual compete for a cell that holds these: what becomes of it, and who leaves the cell."""
+        if not held:
+            return Status.NEW_CELL, []
         if self._front > 1:
             places = [self.members.place(candidate_id) for candidate_id in held]
             scores, ages = self.members.signed_scores[places], self.members.ages[places]
-            return enter_front(scores, ages, np.asarray(individual.signed_scores), self._front, self._truncation)
+            offered = np.asarray(individual.signed_scores)
+            status, leaving = enter_front(scores, ages, offered, self._front, self._truncation)
+            return status, [held[place] for place in leaving]
         if fitness_of(self.members.get(held[0])) > fitness_of(individual):
             return Status.DOMINATED, []
-        return Status.IMPROVED, [0]
+        return Status.IMPROVED, [held[0]]
 
-    def _place_anew(self) -> list[str]:
-        """Place every member anew, the least fit first, so that the fitter takes a cell; of equals the earlier."""
-        self._cells = {}
+    def _settle(self, cells: Cells, partition: Partition, individual: Individual, leaving: Collection[str]) -> None:
+        held = cells.setdefault(partition.cell(individual.measures), [])
+        held[:] = [candidate_id for candidate_id in held if candidate_id not in leaving]
+        held.append(individual.candidate_id)
+
+    def _grown(self, individual: Individual) -> tuple[Partition, Cells, list[str]]:
+        """The partition that covers an individual, the cells of the members there, and who loses its cell by that.
+
+        Where the ranges grow, the least fit is placed first, so that the fitter takes a cell; of equals the earlier.
+        """
+        partition = self.partition.covering(individual.measures)
+        if partition is self.partition:
+            return partition, self._cells, []
+        cells: Cells = {}
         lost: list[str] = []
-        for individual in reversed(self.members.best(len(self.members))):
-            status, leaving = self._enter(individual)
-            lost += leaving if status in KEPT else [individual.candidate_id]
-        for candidate_id in lost:
-            self.members.remove(candidate_id)
-        return lost
+        for member in reversed(self.members.best(len(self.members))):
+            status, leaving = self._compete(member, cells.get(partition.cell(member.measures), ()))
+            if status in KEPT:
+                self._settle(cells, partition, member, leaving)
+            lost += leaving if status in KEPT else [member.candidate_id]
+        return partition, cells, lost

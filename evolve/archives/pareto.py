@@ -27,18 +27,17 @@ class ParetoArchive:
         self._size = size
         self._truncation = truncation_of(truncation, width)
 
-    def add(self, individual: Individual) -> Insertion:
+    def offer(self, individual: Individual) -> Insertion:
         """Keep it unless a member is at least as good in every objective, or it is the one that leaves a full front."""
         if individual.candidate_id in self.members:
             return Insertion(status=Status.DUPLICATE)
         held, offered = self.members.signed_scores, np.asarray(individual.signed_scores)
         status, places = enter_front(held, self.members.ages, offered, self._size, self._truncation)
-        displaced = tuple(self.members[place].candidate_id for place in places)
-        for candidate_id in displaced:
-            self.members.remove(candidate_id)
-        if status in {Status.ADDED, Status.IMPROVED}:
-            self.members.add(individual)
-        return Insertion(status=status, displaced=displaced)
+        return Insertion(status=status, displaced=tuple(self.members[place].candidate_id for place in places))
+
+    def apply(self, individual: Individual, insertion: Insertion) -> None:
+        """Do as decided."""
+        self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)
 
 
 def enter_front(

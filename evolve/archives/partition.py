@@ -1,8 +1,9 @@
 """Partitions of the measure space into cells: the boxes of a grid, or the regions around centroids."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Measure
 
 Cell = tuple[int, ...]
+_Partition = TypeVar("_Partition", bound="Partition")
 
 
 class Partition(Protocol):
@@ -25,6 +27,9 @@ class Partition(Protocol):
 
     axes: Sequence[Axis]
     size: int
+
+    def covering(self, measures: Mapping[str, float]) -> Self:
+        """The partition with its ranges grown to hold a point; itself where they do."""
 
     def cell(self, measures: Mapping[str, float]) -> Cell:
         """The cell in which a point lies."""
@@ -41,6 +46,10 @@ class GridPartition:
         self.size = 1
         for measure in measures:
             self.size *= measure.bins
+
+    def covering(self, measures: Mapping[str, float]) -> Self:
+        """The grid with its ranges grown to hold a point; itself where they do."""
+        return _covering(self, measures)
 
     def cell(self, measures: Mapping[str, float]) -> Cell:
         """The bin on each axis."""
@@ -69,6 +78,10 @@ class CvtPartition:
         """The centroids, (size, axes), in shares of the ranges; they are found when somebody first asks."""
         return centroids(self.size, len(self.axes), self._seed)
 
+    def covering(self, measures: Mapping[str, float]) -> Self:
+        """The tessellation with its ranges grown to hold a point; itself where they do. The centroids stay."""
+        return _covering(self, measures)
+
     def cell(self, measures: Mapping[str, float]) -> Cell:
         """The nearest centroid; the first of equally near ones."""
         squares = np.zeros(self.size)
@@ -80,3 +93,12 @@ class CvtPartition:
         """The nearest centroids of many points, (n, 1)."""
         points = np.stack([axis.shares(column) for axis, column in zip(self.axes, values.T, strict=True)], axis=1)
         return nearest(points, self.centres)[:, None]
+
+
+def _covering(partition: _Partition, measures: Mapping[str, float]) -> _Partition:
+    axes = [axis.covering(measures[axis.name]) for axis in partition.axes]
+    if all(new is old for new, old in zip(axes, partition.axes, strict=True)):
+        return partition
+    grown = copy(partition)
+    grown.axes = axes
+    return grown

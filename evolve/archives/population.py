@@ -1,7 +1,7 @@
 """The members of an archive in contiguous arrays, so that choosing among 100,000 costs no more than among 300."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,13 @@ class Population:
             self._places[last.candidate_id] = place
             self._write(place, last)
         return gone
+
+    def exchange(self, individual: Individual, *, kept: bool, displaced: Iterable[str]) -> None:
+        """Remove members, then add one if it is kept."""
+        for candidate_id in displaced:
+            self.remove(candidate_id)
+        if kept:
+            self.add(individual)
 
     def replace(self, individual: Individual) -> None:
         """Put a member of the same id and scores in the place of the one there."""

@@ -12,15 +12,17 @@ class TopArchive:
         self.members = Population(width)
         self._size = size
 
-    def add(self, individual: Individual) -> Insertion:
+    def offer(self, individual: Individual) -> Insertion:
         """Keep it while there is room, else in place of the worst member unless that is fitter."""
         if individual.candidate_id in self.members:
             return Insertion(status=Status.DUPLICATE)
-        displaced: tuple[str, ...] = ()
-        if len(self.members) >= self._size:
-            worst = self.members.worst()
-            if fitness_of(individual) < fitness_of(worst):
-                return Insertion(status=Status.FULL)
-            displaced = (self.members.remove(worst.candidate_id).candidate_id,)
-        self.members.add(individual)
-        return Insertion(status=Status.IMPROVED if displaced else Status.ADDED, displaced=displaced)
+        if len(self.members) < self._size:
+            return Insertion(status=Status.ADDED)
+        worst = self.members.worst()
+        if fitness_of(individual) < fitness_of(worst):
+            return Insertion(status=Status.FULL)
+        return Insertion(status=Status.IMPROVED, displaced=(worst.candidate_id,))
+
+    def apply(self, individual: Individual, insertion: Insertion) -> None:
+        """Do as decided."""
+        self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)

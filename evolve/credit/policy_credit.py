@@ -35,26 +35,26 @@ class PolicyCredit:
 
     def ask(self, policy: str) -> None:
         """A proposal is put to a policy."""
-        self.of(policy).gains.visits += 1
+        self._record(policy).gains.visits += 1
 
     def forget(self, policy: str) -> None:
         """A proposal was given up before it was asked."""
-        self.of(policy).gains.visits -= 1
+        self._record(policy).gains.visits -= 1
 
-    def pay(self, policy: str, tokens: float, cost: str | None) -> None:
+    def pay(self, policy: str, tokens: float, cost: Money | None) -> None:
         """A proposal was answered; what that took."""
-        earning = self.of(policy)
+        earning = self._record(policy)
         earning.tokens.learn(tokens)
         if cost is not None:
-            earning.money.learn(float(Money.read(cost).amount))
+            earning.money.learn(float(cost.amount))
 
     def settle(self, policy: str, won: bool) -> None:
         """All is known of a proposal, and whether it found something better."""
-        self.of(policy).gains.learn(float(won))
+        self._record(policy).gains.learn(float(won))
 
     def of(self, policy: str) -> PolicyRecord:
         """What the proposals of a policy bring and cost."""
-        return self.by_policy.setdefault(policy, PolicyRecord())
+        return self.by_policy.get(policy) or PolicyRecord()
 
     def best_buy(
         self, policies: Sequence[str], weights: Sequence[float], *, priced: bool
@@ -79,3 +79,6 @@ class PolicyCredit:
         gains = [earning.gains for earning in policy_credit]
         place = choose(gains, prices)
         return place, reasons(gains, place, prices)
+
+    def _record(self, policy: str) -> PolicyRecord:
+        return self.by_policy.setdefault(policy, PolicyRecord())

@@ -163,11 +163,19 @@ class PolicyYields:
 
     def of(self, policy: str) -> PolicyYield:
         """That of one policy."""
-        return self.policies.setdefault(policy, PolicyYield())
+        return self.policies.get(policy) or PolicyYield()
+
+    def create(self, policy: str) -> None:
+        """An answer of a policy became a program."""
+        self._yield(policy).create()
+
+    def refuse(self, policy: str, reason: str, *, written: bool) -> None:
+        """A proposal to a policy failed."""
+        self._yield(policy).refuse(reason, written=written)
 
     def reject(self, policy: str, reason: str) -> None:
         """An answer of a policy became no program."""
-        self.of(policy).reject(reason)
+        self._yield(policy).reject(reason)
         if reason.startswith(_NOTHING_NEW):
             self.readable += 1
         else:
@@ -175,12 +183,12 @@ class PolicyYields:
 
     def repeat(self, policy: str) -> None:
         """The program that a policy wrote last is a duplicate."""
-        self.of(policy).repeat()
+        self._yield(policy).repeat()
         self.readable += 1
 
     def complete(self, policy: str, drops: Mapping[str, int], dropped: int, answers: int) -> None:
         """A completion of a policy ended."""
-        self.of(policy).complete(drops, dropped, answers)
+        self._yield(policy).complete(drops, dropped, answers)
         self.unreadable += dropped or not answers
 
     def renew(self) -> None:
@@ -281,3 +289,6 @@ class PolicyYields:
         if self.children:
             return f"none of the last {self.unreadable} answers could be used"
         return f"none of {total} answers could be used"
+
+    def _yield(self, policy: str) -> PolicyYield:
+        return self.policies.setdefault(policy, PolicyYield())

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evolve.evaluation import COMBINED, Outcome
+from evolve.event_types import AuditScored, HoldoutScored, RunClosing
 from evolve.events import Event, EventKind
 from evolve.problem import Objective
 
 FITNESS = "fitness"
+EXAMINING = frozenset({EventKind.RUN_CLOSING, EventKind.HOLDOUT_SCORED, EventKind.AUDIT_SCORED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +100,9 @@ class Assessment:
     audit: Audit | None
 
 
-def examined(payload: Mapping[str, Any]) -> list[str]:
-    """Ids of the candidates that the payload of `run.closing` is about."""
-    return list(dict.fromkeys([*payload["holdout"], *([payload["audit"]] if payload["audit"] else [])]))
+def examined(plan: RunClosing) -> list[str]:
+    """Ids of the candidates that the event `run.closing` is about."""
+    return list(dict.fromkeys([*plan.holdout, *([plan.audit] if plan.audit else [])]))
 
 
 def assess(
@@ -114,56 +115,58 @@ def assess(
         worths: of the candidates that are examined, by id.
         objectives: of the problem; none where the evaluator gives one scalar.
     """
-    plan: Mapping[str, Any] | None = None
-    held: dict[str, Mapping[str, Any]] = {}
-    audits: dict[int, Mapping[str, Any]] = {}
+    plan: RunClosing | None = None
+    held: dict[str, HoldoutScored] = {}
+    audits: dict[int, AuditScored] = {}
     for event in events:
-        if event.kind is EventKind.RUN_CLOSING:
-            plan, held, audits = event.payload, {}, {}  # a run that was continued is examined anew at its next end
-        elif event.kind is EventKind.HOLDOUT_SCORED:
-            held[event.payload["candidate_id"]] = event.payload
-        elif event.kind is EventKind.AUDIT_SCORED:
-            audits[event.payload["number"]] = event.payload
+        if event.kind not in EXAMINING:
+            continue
+        match event.data:
+            case RunClosing() as plan:
+                held, audits = {}, {}  # a run that was continued is examined anew at its next end
+            case HoldoutScored() as scored:
+                held[scored.candidate_id] = scored
+            case AuditScored() as scored:
+                audits[scored.number] = scored
     if plan is None:
         return None
-    holdout = [_held_out(one, held.get(one), worths[one]) for one in plan["holdout"] if one in worths]
-    audited = plan["audit"] if plan["audit"] in worths else None
-    audit = _audit(plan, list(audits.values()), worths[audited], objectives) if audited else None
+    holdout = [_held_out(one, held.get(one), worths[one]) for one in plan.holdout if one in worths]
+    audited = plan.audit if plan.audit in worths else None
+    audit = _audit(plan, audited, list(audits.values()), worths[audited], objectives) if audited else None
     return Assessment(holdout=tuple(holdout), audit=audit)
 
 
-def _held_out(candidate_id: str, payload: Mapping[str, Any] | None, worth: SearchScore) -> HeldOut:
-    told = payload or {"outcome": "", "reason": "", "fitness": None, "scores": {}}
+def _held_out(candidate_id: str, scored: HoldoutScored | None, worth: SearchScore) -> HeldOut:
     return HeldOut(
         candidate_id=candidate_id,
-        outcome=told["outcome"],
-        reason=told["reason"],
-        fitness=told["fitness"],
-        scores=told["scores"],
+        outcome=scored.outcome if scored else "",
+        reason=scored.reason if scored else "",
+        fitness=scored.fitness if scored else None,
+        scores=scored.scores if scored else {},
         recorded_fitness=worth.fitness,
         recorded_scores=worth.scores,
     )
 
 
 def _audit(
-    plan: Mapping[str, Any], made: Sequence[Mapping[str, Any]], worth: SearchScore, objectives: Sequence[Objective]
+    plan: RunClosing, audited: str, made: Sequence[AuditScored], worth: SearchScore, objectives: Sequence[Objective]
 ) -> Audit:
-    tolerance: float = plan["tolerance"]
-    good = [one for one in made if one["outcome"] == Outcome.OK]
+    tolerance = plan.tolerance
+    good = [one for one in made if one.outcome == Outcome.OK]
     bounds = {one.name: one for one in objectives}
     ranges = []
     for name in bounds or (COMBINED if COMBINED in worth.scores else FITNESS,):
         recorded = worth.fitness if name == FITNESS else worth.scores.get(name)
-        found = [one["fitness"] if name == FITNESS else one["scores"].get(name) for one in good]
+        found = [one.fitness if name == FITNESS else one.scores.get(name) for one in good]
         values = [value for value in found if value is not None]
         if recorded is not None and values:
             ranges.append(_range(name, recorded, values, tolerance * _unit(recorded, bounds.get(name))))
     return Audit(
-        candidate_id=plan["audit"],
-        wanted=plan["evaluations"],
+        candidate_id=audited,
+        wanted=plan.evaluations,
         made=len(made),
         tolerance=tolerance,
-        failed=tuple(f"{one['outcome']}: {one['reason']}" for one in made if one["outcome"] != Outcome.OK),
+        failed=tuple(f"{one.outcome}: {one.reason}" for one in made if one.outcome != Outcome.OK),
         ranges=tuple(ranges),
     )
 

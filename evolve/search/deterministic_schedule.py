@@ -15,6 +15,7 @@ from evolve.budget import extended
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
+from evolve.event_types import BudgetExtended, CandidateEvaluated, ProposalAnswered, ProposalCreated, ProposalFailed
 from evolve.events import Event, EventKind
 from evolve.extensions import Extensions
 from evolve.problem import Problem
@@ -222,29 +223,32 @@ class DeterministicSchedule:
                 continue
             rest = [event, *coming]
             for later in reversed(rest):
-                if later.kind is EventKind.BUDGET_EXTENDED:
-                    self.state.budget = extended(self.state.budget, later.payload["key"], later.payload["from"])
+                if later.kind is EventKind.BUDGET_EXTENDED and isinstance(later.data, BudgetExtended):
+                    self.state.budget = extended(self.state.budget, later.data.key, later.data.from_)
             yield from rest
 
     def _observe(self, event: Event) -> None:
         """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
-        if event.kind is EventKind.PROPOSAL_CREATED:
-            self._skip_until(lambda: self._phase is SchedulePhase.ASK)
-            self._push(int(event.payload["number"]))
-        elif event.kind in {EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED}:
-            number = int(event.payload["number"])
-            if event.payload.get("reason") == ENDED:
+        match event.data:
+            case ProposalCreated(number=number):
+                self._skip_until(lambda: self._phase is SchedulePhase.ASK)
+                self._push(number)
+            case ProposalFailed(reason=reason) if reason == ENDED:
                 return
-            self._skip_until(lambda: self._phase is SchedulePhase.ANSWERS and self._answering == number)
-            self._phase = SchedulePhase.EVALUATIONS
-        elif event.kind is EventKind.CANDIDATE_EVALUATED:
-            waiting = self.state.pending.get(event.payload["candidate_id"])
-            if waiting and waiting.number and event.payload["outcome"] != Outcome.CANCELLED:
-                number = waiting.number
-                self._skip_until(lambda: self._phase is SchedulePhase.EVALUATIONS and self._slots[0] == number)
-        elif event.kind is EventKind.BUDGET_EXTENDED:
-            while self._search.ended() is None and self._skip():
-                pass
+            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+                self._skip_until(lambda: self._phase is SchedulePhase.ANSWERS and self._answering == number)
+                self._phase = SchedulePhase.EVALUATIONS
+            case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
+                self._follow_evaluation(candidate_id)
+            case BudgetExtended():
+                while self._search.ended() is None and self._skip():
+                    pass
+
+    def _follow_evaluation(self, candidate_id: str) -> None:
+        waiting = self.state.pending.get(candidate_id)
+        if waiting and waiting.number:
+            number = waiting.number
+            self._skip_until(lambda: self._phase is SchedulePhase.EVALUATIONS and self._slots[0] == number)
 
     def _skip_until(self, there: Callable[[], bool]) -> None:
         for _ in range(3 * len(self._slots) + 3):

@@ -11,7 +11,8 @@ from typing import Any
 from evolve.configuration import ConcurrencyConfig
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.evaluation import ScoringRequest
-from evolve.events import Event, EventKind
+from evolve.event_types import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
+from evolve.events import Event
 from evolve.identity import evaluation_id
 from evolve.ports import Embedder, Evaluator
 from evolve.proposal import Answer, Candidate, CompletedReply, Proposal
@@ -115,19 +116,17 @@ class Dispatcher:
         Of a single one that is away `waiting` tells all.
         """
         events = [
-            Event(kind=EventKind.POLICY_ADAPTED, payload=asdict(notice))
+            Event(PolicyAdapted(**asdict(notice)))
             for policy_queue in self._policy_queues.values()
             for notice in policy_queue.notices()
         ]
         for name, policy_queue in self._policy_queues.items() if len(self._policy_queues) > 1 else ():
             if policy_queue.denied and name not in self._away:
                 self._away.add(name)
-                events.append(
-                    Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": name, "reason": policy_queue.denied})
-                )
+                events.append(Event(PolicyBecameUnavailable(policy=name, reason=policy_queue.denied)))
             elif not policy_queue.denied and name in self._away:
                 self._away.discard(name)
-                events.append(Event(kind=EventKind.POLICY_RECOVERED, payload={"policy": name}))
+                events.append(Event(PolicyRecovered(policy=name)))
         return events
 
     def ask(self, elapsed_seconds: float) -> None:

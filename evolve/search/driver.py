@@ -8,7 +8,17 @@ from types import MappingProxyType
 from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    EventData,
+    RunCancelled,
+    RunContinued,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    RunUnblocked,
+    RunWaiting,
+)
+from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
@@ -91,11 +101,11 @@ class Driver:
             ConfigurationError: a run that is continued would end at once, or its budget cannot be so.
         """
         self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
-        used = self._extensions.describe(self._config.extensions)
+        used = tuple(self._extensions.describe(self._config.extensions))
         try:
             step = self._search.start() if self._earlier is None else self._continue(self._earlier)
-            payload: dict[str, object] = {"by": "", **({"extensions": [one.as_json() for one in used]} if used else {})}
-            self._note(EventKind.RUN_STARTED if self._earlier is None else EventKind.RUN_RESUMED, payload)
+            begun = RunStarted if self._earlier is None else RunResumed
+            self._note(begun(by="", extensions=used))
             try:
                 self._dispatcher.take(step)
                 while not await self._turn():
@@ -116,7 +126,7 @@ class Driver:
         self._chronicle.take(earlier.events)
         found = FoundCandidates.of(earlier.events)
         resumed = self._search.replay(earlier.events, found.individuals, found.candidates)
-        event = Event(kind=EventKind.RUN_CONTINUED, payload={"by": "", "after": earlier.reason})
+        event = Event(RunContinued(by="", after=earlier.reason))
         self._search.state.apply(event)
         self._write([event])
         owed = [SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)]
@@ -139,13 +149,13 @@ class Driver:
         """Examine what was found, on what was held out and under other seeds."""
         reason, state = self._search.ended(self._elapsed), self._search.state
         members = [member for island in state.islands for member in island.archive.members]
-        event = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
-        if event is None:
+        plan = closing_event(self._problem, reason, state.best, members, state.seeds) if reason else None
+        if plan is None:
             return
-        self._write([*self._search.close(self._dispatcher.cut).events, event])
+        self._write([*self._search.close(self._dispatcher.cut).events, Event(plan)])
         known = {one.candidate_id: one.program for one in (*members, *state.seeds, *filter(None, [state.best]))}
         maximum = self._config.concurrency.evaluations
-        async with aclosing(examine(self._problem, wanted(event.payload), known, self._evaluator, maximum)) as results:
+        async with aclosing(examine(self._problem, wanted(plan), known, self._evaluator, maximum)) as results:
             async for result in results:
                 self._write([result])
                 if self._stopped:
@@ -162,20 +172,18 @@ class Driver:
         best = self._chronicle.best
         detail = self._search.explain(reason, self._dispatcher.last_denied) if reason else ""
         if reason is None:
-            self._note(EventKind.RUN_CANCELLED, {"by": ""})
+            self._note(RunCancelled(by=""))
         else:
             named = best.candidate_id if best else None
             fitness = best.fitness if best else None
-            payload: dict[str, object] = {"reason": reason, "candidate_id": named, "fitness": fitness}
-            self._note(EventKind.RUN_FINISHED, payload | ({"detail": detail} if detail else {}))
+            self._note(RunFinished(reason=reason, candidate_id=named, fitness=fitness, detail=detail))
         return self._chronicle.result(reason or INTERRUPTED, self._search.state.account, seconds, detail)
 
     def _break_off(self, detail: str) -> Result:
         """End a run whose extension failed; what it was about to decide then is not part of it."""
         best = self._chronicle.best
-        named = {"candidate_id": best.candidate_id, "fitness": best.fitness} if best else {}
-        nobody = {"candidate_id": None, "fitness": None}
-        self._note(EventKind.RUN_FINISHED, {"reason": EXTENSION_FAILED, **nobody, **named, "detail": detail})
+        named, fitness = (best.candidate_id, best.fitness) if best else (None, None)
+        self._note(RunFinished(reason=EXTENSION_FAILED, candidate_id=named, fitness=fitness, detail=detail))
         return self._chronicle.result(EXTENSION_FAILED, self._search.state.account, self._elapsed, detail)
 
     def _note_waiting(self) -> None:
@@ -183,10 +191,10 @@ class Driver:
         waiting, before = self._dispatcher.waiting, self._waiting
         if waiting != before:
             self._waiting = waiting
-            self._note(EventKind.RUN_WAITING if waiting else EventKind.RUN_UNBLOCKED, {"reason": waiting})
+            self._note(RunWaiting(reason=waiting) if waiting else RunUnblocked())
 
-    def _note(self, kind: EventKind, payload: dict[str, object]) -> None:
-        self._write([Event(kind=kind, payload=payload)])
+    def _note(self, data: EventData) -> None:
+        self._write([Event(data)])
 
     def _write(self, events: Sequence[Event]) -> None:
         self._chronicle.take(events)

@@ -1,9 +1,8 @@
-"""Decisions: the events of one call of a search, each folded into the state as it is decided."""
+"""Decisions as events: those of a call are recorded as they are made, those of a log are compared on replay."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from evolve.events import Event, EventKind, Subject
+from evolve.errors import ReplayError
+from evolve.event_types import EventData, IndividualInserted
+from evolve.events import Event, Subject
 from evolve.search.state import SearchState
 
 
@@ -14,16 +13,35 @@ class EventRecorder:
         self._state = state
         self._events: list[Event] = []
 
-    def add(self, kind: EventKind, payload: Mapping[str, Any], subject: Subject | None = None) -> None:
+    def add(self, data: EventData, subject: Subject | None = None) -> None:
         """Decide something: the state knows it at once."""
-        event = Event(kind=kind, payload=payload, subject=subject)
+        self.take(Event(data, subject))
+
+    def take(self, event: Event) -> None:
+        """Decide what an event says."""
         self._state.apply(event)
         self._events.append(event)
-
-    def note(self, kind: EventKind, payload: Mapping[str, Any]) -> None:
-        """Record what the state already did."""
-        self._events.append(Event(kind=kind, payload=payload))
 
     def taken(self) -> tuple[Event, ...]:
         """All of them, in order."""
         return tuple(self._events)
+
+
+def compare_decision(state: SearchState, event: Event) -> None:
+    """Refuse the insertion of a log on which an archive decides otherwise now; other events hold no such decision.
+
+    Raises:
+        ReplayError: it does, or the candidate is not known.
+    """
+    told = event.data
+    if not isinstance(told, IndividualInserted):
+        return
+    try:
+        now = state.offer(state.find(told.candidate_id), told.island)
+    except (KeyError, IndexError) as error:
+        raise ReplayError(f"the event {event.kind} refers to {error}, which those before it do not know") from error
+    if now != told:
+        raise ReplayError(
+            f"candidate {told.candidate_id} was {told.status}, on replay {now.status}:"
+            " the run was made by another version or its problem has changed"
+        )

@@ -5,12 +5,13 @@ is, its answers tell: the form of each proposal is drawn by Thompson sampling ov
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from evolve.answers.continuation import CONTINUE, MAX_SHARE
+from evolve.proposal import Usage
 from evolve.reply_form import ReplyForm
 from evolve.selection import briefly
 
@@ -52,9 +53,9 @@ class FormRecord:
         self.tokens *= _DECAY
 
 
-def cost(tokens: Mapping[str, int]) -> float:
+def cost(tokens: Usage) -> float:
     """What a completion took, in output tokens: an input token that no cache held costs a quarter of one."""
-    return tokens["output"] + (tokens["input"] - tokens.get("cached", 0)) / 4
+    return tokens.output + (tokens.input - tokens.cached) / 4
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class FormRecords:
 
     def of(self, policy: str, form: ReplyForm) -> FormRecord:
         """What a form has brought a policy."""
-        return self.records.setdefault((policy, form), FormRecord())
+        return self.records.get((policy, form)) or FormRecord()
 
     def begin(self, number: int, policy: str, form: ReplyForm) -> None:
         """A proposal asks a policy in a form; what the policy brought before counts less from here on."""
@@ -85,18 +86,18 @@ class FormRecords:
     def create(self, number: int) -> None:
         """A new child of a proposal awaits its evaluation: it counts as valid until it is not."""
         if number in self._open:
-            self.of(*self._open[number]).useful += 1.0
+            self._record(*self._open[number]).useful += 1.0
             self._awaited[number] += 1
 
     def evaluate(self, number: int, valid: bool) -> None:
         """A child was evaluated, or turned out to repeat an earlier one (not valid)."""
         if number in self._open:
             if not valid:
-                record = self.of(*self._open[number])
+                record = self._record(*self._open[number])
                 record.useful = max(0.0, record.useful - 1.0)
             self._settle(number)
 
-    def close(self, number: int, asked: int, tokens: Mapping[str, int] | None) -> None:
+    def close(self, number: int, asked: int, tokens: Usage | None) -> None:
         """A policy has written its last word on a proposal.
 
         Args:
@@ -107,7 +108,7 @@ class FormRecords:
         if number not in self._open:
             return
         if tokens is not None:
-            record = self.of(*self._open[number])
+            record = self._record(*self._open[number])
             record.answers += asked
             record.tokens += cost(tokens)
         self._settle(number)
@@ -141,6 +142,9 @@ class FormRecords:
         place = max(places, key=drawn.__getitem__)
         belief = beliefs[place]
         return forms[place], briefly({"useful": belief.share, "tokens": belief.tokens})
+
+    def _record(self, policy: str, form: ReplyForm) -> FormRecord:
+        return self.records.setdefault((policy, form), FormRecord())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

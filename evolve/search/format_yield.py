@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from evolve.configuration import ConcurrencyConfig, RunConfig
 from evolve.errors import PolicyRefused, ProblemError
 from evolve.evaluation import Outcome
-from evolve.events import EventKind
+from evolve.event_types import CandidateCreated, CandidateDuplicate, CandidateRejected
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Problem
-from evolve.proposal import Candidate, CompletedReply, Proposal
+from evolve.proposal import Candidate, CompletedReply, Proposal, Usage
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.form_credit import cost
@@ -56,7 +56,7 @@ class FormatYield:
     @property
     def valid_per_kilotoken(self) -> float:
         """Valid new programs for 1,000 output tokens; an input token that no cache held counts as a quarter of one."""
-        return 1000 * self.valid / max(1.0, cost(self.tokens))
+        return 1000 * self.valid / max(1.0, cost(self.completed.usage if self.completed else Usage()))
 
 
 async def measure_format_yield(
@@ -125,11 +125,11 @@ async def _answers(
 
 def _count(step: SearchStep, found: FormatYield) -> None:
     for event in step.events:
-        match event.kind:
-            case EventKind.CANDIDATE_CREATED:
+        match event.data:
+            case CandidateCreated():
                 found.parsed += 1
-            case EventKind.CANDIDATE_DUPLICATE:
+            case CandidateDuplicate():
                 found.losses[DUPLICATE] += 1
-            case EventKind.CANDIDATE_REJECTED:
-                found.losses[str(event.payload["reason"])] += 1
+            case CandidateRejected(reason=reason):
+                found.losses[reason] += 1
     found.new += len(step.candidates)

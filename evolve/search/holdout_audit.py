@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evolve.evaluation import Evaluation, ScoringRequest, fitness
+from evolve.event_types import AuditScored, HoldoutScored, RunClosing, RunContinued
 from evolve.events import Event, EventKind
 from evolve.identity import evaluation_id
 from evolve.multiobjective.pareto import front
@@ -61,15 +62,15 @@ class AuditPlan:
 
     def apply(self, event: Event) -> None:
         """Fold one event."""
-        payload = event.payload
-        if event.kind is EventKind.RUN_CLOSING:
-            self.reason = payload["reason"]
-            self._wanted = wanted(payload)
-        elif event.kind is EventKind.RUN_CONTINUED:
-            self.reason, self._wanted, self._done = "", [], set()
-        elif event.kind in {EventKind.HOLDOUT_SCORED, EventKind.AUDIT_SCORED}:
-            number = payload.get("number", 0)
-            self._done.add(HoldoutAudit(kind=event.kind, candidate_id=payload["candidate_id"], number=number))
+        match event.data:
+            case RunClosing() as plan:
+                self.reason, self._wanted = plan.reason, wanted(plan)
+            case RunContinued():
+                self.reason, self._wanted, self._done = "", [], set()
+            case HoldoutScored(candidate_id=candidate_id):
+                self._done.add(HoldoutAudit(kind=event.kind, candidate_id=candidate_id))
+            case AuditScored(candidate_id=candidate_id, number=number):
+                self._done.add(HoldoutAudit(kind=event.kind, candidate_id=candidate_id, number=number))
 
     @property
     def due(self) -> list[HoldoutAudit]:
@@ -77,19 +78,18 @@ class AuditPlan:
         return [one for one in self._wanted if one not in self._done]
 
 
-def wanted(payload: Mapping[str, object]) -> list[HoldoutAudit]:
-    """Everything that the payload of `run.closing` plans, in order."""
-    held_out, audit, times = payload["holdout"], payload["audit"], payload["evaluations"]
-    assert isinstance(held_out, list)
-    assert isinstance(times, int)
-    found = [HoldoutAudit(kind=EventKind.HOLDOUT_SCORED, candidate_id=str(one)) for one in held_out]
-    numbers = range(1, times + 1) if audit else ()
-    return found + [HoldoutAudit(kind=EventKind.AUDIT_SCORED, candidate_id=str(audit), number=n) for n in numbers]
+def wanted(plan: RunClosing) -> list[HoldoutAudit]:
+    """Everything that the event `run.closing` plans, in order."""
+    found = [HoldoutAudit(kind=EventKind.HOLDOUT_SCORED, candidate_id=one) for one in plan.holdout]
+    if plan.audit is None:
+        return found
+    numbers = range(1, plan.evaluations + 1)
+    return found + [HoldoutAudit(kind=EventKind.AUDIT_SCORED, candidate_id=plan.audit, number=n) for n in numbers]
 
 
 def closing_event(
     problem: Problem, reason: str, best: Individual | None, members: Iterable[Individual], seeds: Sequence[Individual]
-) -> Event | None:
+) -> RunClosing | None:
     """The event that begins the examinations of a run that ends; None where none are wanted.
 
     Held out are the best, the rest of the front of all archives, the fittest first and 16 at most, and the best seed,
@@ -104,25 +104,22 @@ def closing_event(
     spec = problem.evaluator
     if best is None or not (spec.holdout or spec.audit):
         return None
-    return Event(
-        kind=EventKind.RUN_CLOSING,
-        payload={
-            "reason": reason,
-            "holdout": _held_out(best, members, seeds) if spec.holdout else [],
-            "audit": best.candidate_id if spec.audit else None,
-            "evaluations": spec.audit,
-            "tolerance": spec.audit_tolerance,
-        },
+    return RunClosing(
+        reason=reason,
+        holdout=_held_out(best, members, seeds) if spec.holdout else (),
+        audit=best.candidate_id if spec.audit else None,
+        evaluations=spec.audit,
+        tolerance=spec.audit_tolerance,
     )
 
 
-def _held_out(best: Individual, members: Iterable[Individual], seeds: Sequence[Individual]) -> list[str]:
+def _held_out(best: Individual, members: Iterable[Individual], seeds: Sequence[Individual]) -> tuple[str, ...]:
     known = {member.candidate_id: member for member in (best, *members)}
     kept = front(np.array([member.signed_scores for member in known.values()]))
     ranked = [member for member, stays in zip(known.values(), kept, strict=True) if stays]
     ranked.sort(key=lambda member: (member is not best, -_value(member), member.candidate_id))
     seed = max(seeds, key=_value, default=best)
-    return list(dict.fromkeys([*(member.candidate_id for member in ranked[:MAX_HELD_OUT]), seed.candidate_id]))
+    return tuple(dict.fromkeys([*(member.candidate_id for member in ranked[:MAX_HELD_OUT]), seed.candidate_id]))
 
 
 def _value(individual: Individual) -> float:
@@ -155,21 +152,32 @@ async def examine(
     tasks = [asyncio.create_task(work(one)) for one in due]
     try:
         for one, task in zip(due, tasks, strict=True):
-            yield Event(kind=one.kind, payload=_describe(problem, one, await task))
+            yield Event(_describe(problem, one, await task))
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _describe(problem: Problem, one: HoldoutAudit, evaluation: Evaluation) -> dict[str, object]:
-    return {
-        "candidate_id": one.candidate_id,
-        **({"number": one.number} if one.number else {}),
-        "outcome": str(evaluation.outcome),
-        "reason": evaluation.reason[:MAX_REASON],
-        "fitness": fitness(problem, evaluation),
-        "scores": dict(evaluation.scores),
-        "repeats": evaluation.repeats,
-        "seconds": evaluation.seconds,
-    }
+def _describe(problem: Problem, one: HoldoutAudit, evaluation: Evaluation) -> HoldoutScored | AuditScored:
+    scored = HoldoutScored(
+        candidate_id=one.candidate_id,
+        outcome=str(evaluation.outcome),
+        reason=evaluation.reason[:MAX_REASON],
+        fitness=fitness(problem, evaluation),
+        scores=dict(evaluation.scores),
+        repeats=evaluation.repeats,
+        seconds=evaluation.seconds,
+    )
+    if one.kind is EventKind.HOLDOUT_SCORED:
+        return scored
+    return AuditScored(
+        candidate_id=scored.candidate_id,
+        number=one.number,
+        outcome=scored.outcome,
+        reason=scored.reason,
+        fitness=scored.fitness,
+        scores=scored.scores,
+        repeats=scored.repeats,
+        seconds=scored.seconds,
+    )

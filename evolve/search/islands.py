@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from evolve.archives import Archive, open_archive
+from evolve.archives import Archive, Insertion, open_archive
 from evolve.configuration import RunConfig
 from evolve.credit.bandit import Arm
 from evolve.credit.operators import IN_THE_PROGRAM, REPAIR, Operator, RepairCandidate, open_operator
@@ -62,6 +62,12 @@ class Island:
             if individual.evaluation.outcome in IN_THE_PROGRAM:
                 self.repairable.append(RepairCandidate(failure=individual, origin=origin))
         else:
+            self.credit(individual.fitness)
+
+    def insert(self, individual: Individual, insertion: Insertion) -> None:
+        """Do what the archive decided about an individual."""
+        self.archive.apply(individual, insertion)
+        if insertion.kept and individual.fitness is not None:
             self.credit(individual.fitness)
 
     def credit(self, fitness: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evolve.configuration import RunConfig
+from evolve.event_types import ProposalCreated
 from evolve.identity import proposal_id
 from evolve.payloads import rebuild_proposal
 from evolve.proposal import Individual, Proposal
@@ -76,9 +77,9 @@ class Proposer:
             rejections=self._rejections(policy_request.policy, plan.island),
         )
 
-    def rebuild(self, payload: Mapping[str, Any], loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of a payload, as `rebuild_proposal` makes it, with the request of its operator."""
-        proposal = rebuild_proposal(payload, loaded)
+    def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
+        """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator."""
+        proposal = rebuild_proposal(created, loaded)
         return replace(proposal, request=self._request(proposal.island, proposal.operator))
 
     def _request(self, island: int, operator: str) -> str:

@@ -9,7 +9,14 @@ import numpy as np
 from evolve.budget import Account
 from evolve.configuration import RunConfig
 from evolve.evaluation import Outcome
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    CandidateRejected,
+    ProposalCreated,
+)
+from evolve.events import Event
 from evolve.identity import candidate_id, proposal_id
 from evolve.multiobjective.pareto import front
 from evolve.problem import Problem
@@ -129,7 +136,7 @@ class EventSummary:
         self._events: list[Event] = []
         self._records: dict[str, dict[str, Any]] = {}
         self._scored: dict[str, Individual] = {}
-        self._proposals: dict[int, Mapping[str, Any]] = {}
+        self._proposals: dict[int, ProposalCreated] = {}
         self._history: list[float | None] = []
         self.best: Individual | None = None
 
@@ -162,30 +169,29 @@ class EventSummary:
         return {one.candidate_id: SearchScore(fitness=one.fitness, scores=one.evaluation.scores) for one in scored}
 
     def _fold(self, event: Event) -> None:
-        payload, subject = event.payload, event.subject
-        match event.kind:
-            case EventKind.PROPOSAL_CREATED:
-                self._proposals[payload["number"]] = payload
-            case EventKind.CANDIDATE_CREATED if isinstance(subject, Candidate):
-                self._add(payload, subject.parents, subject.program)
-            case EventKind.CANDIDATE_REJECTED:
-                edges = [(parent, role) for parent, role in payload["parents"]]
-                self._add(payload, edges, None, status="rejected", reason=payload["reason"])
-            case EventKind.CANDIDATE_DUPLICATE:
-                self._records[payload["candidate_id"]] |= {"status": "duplicate", "duplicate_of": payload["of"]}
-            case EventKind.CANDIDATE_EVALUATED if isinstance(subject, Individual):
+        subject = event.subject
+        match event.data:
+            case ProposalCreated() as data:
+                self._proposals[data.number] = data
+            case CandidateCreated() as data if isinstance(subject, Candidate):
+                self._add(data, subject.parents, subject.program)
+            case CandidateRejected() as data:
+                self._add(data, data.parents, None, status="rejected", reason=data.reason)
+            case CandidateDuplicate() as data:
+                self._records[data.candidate_id] |= {"status": "duplicate", "duplicate_of": data.of}
+            case CandidateEvaluated() if isinstance(subject, Individual):
                 self._evaluated(subject)
 
     def _add(
         self,
-        payload: Mapping[str, Any],
+        data: CandidateCreated | CandidateRejected,
         parents: Iterable[tuple[str, str]],
         program: Program | None,
         status: str = "pending",
         reason: str = "",
     ) -> None:
-        number, position = payload["number"], payload["position"]
-        proposal = self._proposals.get(number, {})
+        number, position = data.number, data.position
+        proposal = self._proposals.get(number)
         edges = [{"candidate_id": parent, "role": role} for parent, role in parents]
         name = candidate_id(self._run_id, number, position)
         self._records[name] = {
@@ -198,9 +204,9 @@ class EventSummary:
             "parent_id": next((edge["candidate_id"] for edge in edges if edge["role"] == "parent"), None),
             "parents": edges,
             "duplicate_of": None,
-            "island": payload["island"],
-            "operator": proposal.get("operator", "seed"),
-            "policy": proposal.get("policy", ""),
+            "island": data.island,
+            "operator": proposal.operator if proposal else "seed",
+            "policy": proposal.policy if proposal else "",
             "status": status,
             "outcome": None,
             "reason": reason,

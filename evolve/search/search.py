@@ -10,7 +10,15 @@ from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, exte
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    BestImproved,
+    BudgetExtended,
+    CandidateDuplicate,
+    IslandMigrated,
+    IslandReset,
+    ProposalFailed,
+)
+from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
 from evolve.money import Money
@@ -19,7 +27,7 @@ from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
 from evolve.search.candidate_filter import AnswerFilter
 from evolve.search.ensemble import Ensemble, PolicyRequest
-from evolve.search.event_recorder import EventRecorder
+from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.proposer import Proposer
@@ -127,7 +135,7 @@ class Search:
         proposal = self._proposer.propose(number, drawn, limit)
         if proposal is None:
             return SearchStep()
-        event = Event(kind=EventKind.PROPOSAL_CREATED, payload=payloads.describe_proposal(proposal), subject=proposal)
+        event = Event(payloads.describe_proposal(proposal), proposal)
         self.state.apply(event)
         return SearchStep(events=(event,), proposals=(proposal,))
 
@@ -151,8 +159,7 @@ class Search:
             candidate = replace(made, recovered=child.recovered)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
-            payload = payloads.describe_rejection(self.run_id, proposal, position, parents, str(error))
-            events.add(EventKind.CANDIDATE_REJECTED, payload)
+            events.add(payloads.describe_rejection(self.run_id, proposal, position, parents, str(error)))
             return SearchStep(events=events.taken())
         admitted = self._admit(candidate, events)
         return SearchStep(events=events.taken(), candidates=admitted)
@@ -163,8 +170,7 @@ class Search:
         if entry is None:
             return SearchStep()
         events = EventRecorder(self.state)
-        payload = payloads.describe_completion(number, len(entry.taken), completed, entry.recovered)
-        events.add(EventKind.PROPOSAL_ANSWERED, payload, completed)
+        events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())
 
     def fail(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
@@ -175,17 +181,17 @@ class Search:
             reason: why.
             cut: what was written of it, and what that took.
         """
-        return self._fail(number, payloads.describe_failure(number, reason, cut), cut)
+        return self._fail(payloads.describe_failure(number, reason, cut), cut)
 
     def forgo(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
-        return self._fail(number, {**payloads.describe_failure(number, reason, cut), "away": True}, cut)
+        return self._fail(payloads.describe_failure(number, reason, cut, away=True), cut)
 
-    def _fail(self, number: int, payload: Mapping[str, object], cut: CompletedReply | None) -> SearchStep:
-        if number not in self.state.open:
+    def _fail(self, failed: ProposalFailed, cut: CompletedReply | None) -> SearchStep:
+        if failed.number not in self.state.open:
             return SearchStep()
         events = EventRecorder(self.state)
-        events.add(EventKind.PROPOSAL_FAILED, payload, cut)
+        events.add(failed, cut)
         return SearchStep(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> SearchStep:
@@ -195,12 +201,12 @@ class Search:
             return SearchStep()
         individual = self._scorer.individual(waiting, evaluation)
         events = EventRecorder(self.state)
-        events.add(EventKind.CANDIDATE_EVALUATED, payloads.describe_outcome(individual), individual)
+        events.add(payloads.describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
             for island in homes:
                 self._insert(individual, island, events)
-            self._improve(individual, events)
+            self._improve(individual, individual.fitness, events)
         if evaluation.outcome is not Outcome.CANCELLED and waiting.number:
             self._migrate(self.state.islands[waiting.island], events)
             self._reset(self.state.islands[waiting.island], events)
@@ -226,8 +232,8 @@ class Search:
         """
         budget = self.extended(key, value)
         events = EventRecorder(self.state)
-        limits = {"from": _plain(getattr(self.state.budget, key)), "to": _plain(getattr(budget, key))}
-        events.add(EventKind.BUDGET_EXTENDED, {"key": key, **limits, "by": by})
+        before, after = _plain(getattr(self.state.budget, key)), _plain(getattr(budget, key))
+        events.add(BudgetExtended(key=key, from_=before, to=after, by=by))
         return SearchStep(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
@@ -261,7 +267,7 @@ class Search:
         """
         events = EventRecorder(self.state)
         for event in let_go(self.state.open, self.state.pending.values(), cut):
-            events.add(event.kind, event.payload, event.subject)
+            events.take(event)
         return SearchStep(events=events.taken())
 
     def replay(
@@ -279,13 +285,14 @@ class Search:
             ReplayError: the events are not those of a search like this one.
         """
         for event in events:
+            compare_decision(self.state, event)
             self.state.apply(event)
         pending = sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position))
         loaded = self.state.fill(
             individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
         )
         for entry in self.state.open.values():
-            entry.proposal = self._proposer.rebuild(entry.payload, loaded)
+            entry.proposal = self._proposer.rebuild(entry.created, loaded)
         proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
         owed = [self.state.pending[candidate.id] for candidate in pending]
         return ResumedWork(proposals=tuple(proposals), candidates=tuple(owed))
@@ -339,27 +346,19 @@ class Search:
 
     def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:
         first = self.state.seen.get(candidate.fingerprint)
-        events.add(EventKind.CANDIDATE_CREATED, payloads.describe_candidate(candidate), candidate)
+        events.add(payloads.describe_candidate(candidate), candidate)
         if first is None:
             return (candidate,)
-        events.add(EventKind.CANDIDATE_DUPLICATE, {"candidate_id": candidate.id, "of": first})
+        events.add(CandidateDuplicate(candidate_id=candidate.id, of=first))
         return ()
 
     def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
-        insertion = self.state.insert(individual, island)
-        payload = {
-            "candidate_id": individual.candidate_id,
-            "island": island,
-            "status": str(insertion.status),
-            "displaced": list(insertion.displaced),
-        }
-        events.note(EventKind.INDIVIDUAL_INSERTED, payload)
+        events.add(self.state.offer(individual, island))
 
-    def _improve(self, individual: Individual, events: EventRecorder) -> None:
+    def _improve(self, individual: Individual, fitness: float, events: EventRecorder) -> None:
         best = self.state.best
-        if best is None or _value(individual) > _value(best):
-            payload = {"candidate_id": individual.candidate_id, "fitness": individual.fitness, "objective": None}
-            events.add(EventKind.BEST_IMPROVED, payload)
+        if best is None or best.fitness is None or fitness > best.fitness:
+            events.add(BestImproved(candidate_id=individual.candidate_id, fitness=fitness, objective=None))
 
     def _migrate(self, island: Island, events: EventRecorder) -> None:
         if island.evaluated % self.config.migration_interval:
@@ -369,8 +368,8 @@ class Search:
             chosen = migrants(island.archive.members, there, self.config)
             leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
             if leaving:
-                ids = [migrant.candidate_id for migrant in leaving]
-                events.note(EventKind.ISLAND_MIGRATED, {"from": island.number, "to": target, "candidate_ids": ids})
+                ids = tuple(migrant.candidate_id for migrant in leaving)
+                events.add(IslandMigrated(from_=island.number, to=target, candidate_ids=ids))
             for migrant in leaving:
                 self._insert(migrant, target, events)
 
@@ -381,16 +380,11 @@ class Search:
         founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
         if founder is None:
             return
-        displaced = [member.candidate_id for member in island.archive.members]
-        payload = {"island": island.number, "survivor": founder.candidate_id, "displaced": displaced}
-        events.add(EventKind.ISLAND_RESET, payload)
+        displaced = tuple(member.candidate_id for member in island.archive.members)
+        events.add(IslandReset(island=island.number, survivor=founder.candidate_id, displaced=displaced))
         self._insert(founder, island.number, events)
 
 
-def _plain(limit: object) -> object:
+def _plain(limit: float | Money | None) -> float | str | None:
     """A limit as an event tells it."""
     return str(limit) if isinstance(limit, Money) else limit
-
-
-def _value(individual: Individual) -> float:
-    return -math.inf if individual.fitness is None else individual.fitness

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, EventKind
+from evolve.events import Event
 from evolve.payloads import describe_failure, describe_outcome
 from evolve.proposal import Candidate, CompletedReply, Individual
 
@@ -23,16 +23,8 @@ def let_go(
         candidates: those that await their evaluation.
         cut: what the policy had written of those proposals by then, and what that took, by number.
     """
-    events = [
-        Event(
-            kind=EventKind.PROPOSAL_FAILED,
-            payload=describe_failure(number, ENDED, cut.get(number)),
-            subject=cut.get(number),
-        )
-        for number in sorted(numbers)
-    ]
+    events = [Event(describe_failure(number, ENDED, cut.get(number)), cut.get(number)) for number in sorted(numbers)]
     for candidate in sorted(candidates, key=lambda candidate: (candidate.number, candidate.position)):
         individual = Individual(candidate_id=candidate.id, program=candidate.program, evaluation=_UNSCORED, measures={})
-        payload = describe_outcome(individual)
-        events.append(Event(kind=EventKind.CANDIDATE_EVALUATED, payload=payload, subject=individual))
+        events.append(Event(describe_outcome(individual), individual))
     return events

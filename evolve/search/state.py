@@ -1,11 +1,11 @@
 """The state of a run as the fold of its events; the search decides on it, a restart replays into it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evolve.archives import Insertion
+from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
 from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import GainScale, gain
@@ -13,14 +13,27 @@ from evolve.credit.operators import REPAIR, Trials
 from evolve.credit.yields import EXHAUSTED, UNSUCCESSFUL, PolicyYields
 from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    BestImproved,
+    BudgetExtended,
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    CandidateRejected,
+    IndividualInserted,
+    IslandReset,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+    RunContinued,
+)
+from evolve.events import Event, EventKind, Subject
 from evolve.extensions import Extensions
 from evolve.lineage import Lineage
 from evolve.payloads import bills
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
-from evolve.reply_form import ReplyForm
 from evolve.search.form_credit import FormRecords
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
@@ -35,13 +48,14 @@ class OpenProposal:
     """A proposal that awaits its policy.
 
     Attributes:
+        created: its event.
         proposal: None while a replay has not rebuilt it.
         taken: positions whose answers were taken.
         fresh: answers that became candidates to evaluate.
         recovered: how many answers made a program though they were not written as asked, by kind.
     """
 
-    payload: Mapping[str, Any]
+    created: ProposalCreated
     proposal: Proposal | None = None
     taken: set[int] = field(default_factory=set)
     fresh: int = 0
@@ -50,7 +64,7 @@ class OpenProposal:
     @property
     def outstanding(self) -> int:
         """Answers it may still bring."""
-        return max(0, int(self.payload["limit"]) - len(self.taken))
+        return max(0, self.created.limit - len(self.taken))
 
 
 class SearchState:
@@ -115,7 +129,7 @@ class SearchState:
         if step is None:
             return
         try:
-            step(self, event)
+            step(self, event.data, event.subject)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -123,12 +137,15 @@ class SearchState:
         except ConfigurationError as error:
             raise ReplayError(f"the event {event.kind} cannot be: {error}") from error
 
-    def insert(self, individual: Individual, island: int) -> Insertion:
-        """Offer an individual to an island's archive."""
-        insertion = self.islands[island].archive.add(individual)
-        if insertion.kept and individual.fitness is not None:
-            self.islands[island].credit(individual.fitness)
-        return insertion
+    def offer(self, individual: Individual, island: int) -> IndividualInserted:
+        """What the archive of an island decides about an individual; nothing changes."""
+        insertion = self.islands[island].archive.offer(individual)
+        return IndividualInserted(
+            candidate_id=individual.candidate_id,
+            island=island,
+            status=str(insertion.status),
+            displaced=insertion.displaced,
+        )
 
     def find(self, candidate_id: str) -> Individual:
         """An individual that the state holds."""
@@ -152,14 +169,14 @@ class SearchState:
 
     def outstanding_of_others(self, policies: Collection[str]) -> int:
         """Answers asked for and not yet come, of policies that are not among these."""
-        return sum(entry.outstanding for entry in self.open.values() if entry.payload["policy"] not in policies)
+        return sum(entry.outstanding for entry in self.open.values() if entry.created.policy not in policies)
 
     def unloaded(self) -> list[str]:
         """Ids of the individuals whose programs and texts a replay must still bring."""
         wanted = {i.candidate_id: None for i in self._loose()}
         wanted |= {member.candidate_id: None for island in self.islands for member in island.archive.members}
         for entry in self.open.values():
-            wanted |= dict.fromkeys([*_edges(entry.payload), *entry.payload["failures"]])
+            wanted |= dict.fromkeys([*_edges(entry.created), *entry.created.failures])
         return list(wanted)
 
     def fill(self, loaded: Iterable[Individual], candidates: Iterable[Candidate]) -> dict[str, Individual]:
@@ -190,94 +207,90 @@ class SearchState:
             for broken in island.repairable:
                 yield from (one for one in (broken.failure, broken.origin) if one is not None)
 
-    def _extended(self, event: Event) -> None:
-        self.budget = extended(self.budget, event.payload["key"], event.payload["to"])
+    def _extended(self, data: BudgetExtended, _: Subject | None) -> None:
+        self.budget = extended(self.budget, data.key, data.to)
 
-    def _continued(self, event: Event) -> None:
+    def _continued(self, data: RunContinued, _: Subject | None) -> None:
         """What ended the run is mended, as far as anybody knows: it counts no longer."""
-        if event.payload["after"] in {EXHAUSTED, *UNSUCCESSFUL}:
+        if data.after in {EXHAUSTED, *UNSUCCESSFUL}:
             self.account.barren = 0
             self.yields.renew()
             self.yields.policies.clear()
 
-    def _proposed(self, event: Event) -> None:
-        number = int(event.payload["number"])
+    def _proposed(self, data: ProposalCreated, subject: Subject | None) -> None:
+        number = data.number
         if number != self.asked + 1:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
-        self.islands[int(event.payload["island"])].arm.visits += 1
-        self.trials.policy_credit.ask(event.payload["policy"])
-        subject = event.subject if isinstance(event.subject, Proposal) else None
-        self.open[number] = OpenProposal(payload=event.payload, proposal=subject)
-        self.lineage.propose(number, _edges(event.payload)[0])
-        if form := event.payload.get("form"):
-            self.forms.begin(number, event.payload["policy"], ReplyForm.read(form))
+        self.islands[data.island].arm.visits += 1
+        self.trials.policy_credit.ask(data.policy)
+        self.open[number] = OpenProposal(created=data, proposal=subject if isinstance(subject, Proposal) else None)
+        self.lineage.propose(number, _edges(data)[0])
+        if data.form:
+            self.forms.begin(number, data.policy, data.form)
         if self._tried:
-            self._try(event.payload)
+            self._try(data)
 
-    def _try(self, payload: Mapping[str, Any]) -> None:
-        operator, (parent, *_) = payload["operator"], payload["parents"]
-        kin = [(self.find(candidate), role) for candidate, role in payload["parents"]]
-        self.trials.begin(payload["number"], operator, payload["policy"], payload["weights"], kin)
-        if operator == REPAIR:
-            self.islands[int(payload["island"])].repaired(parent[0])
+    def _try(self, data: ProposalCreated) -> None:
+        kin = [(self.find(candidate), role) for candidate, role in data.parents]
+        self.trials.begin(data.number, data.operator, data.policy, data.weights, kin)
+        if data.operator == REPAIR:
+            self.islands[data.island].repaired(data.parents[0][0])
 
-    def _created(self, event: Event) -> None:
-        payload = event.payload
-        number, position = int(payload["number"]), int(payload["position"])
-        candidate = event.subject if isinstance(event.subject, Candidate) else _unloaded(payload)
+    def _created(self, data: CandidateCreated, subject: Subject | None) -> None:
+        number = data.number
+        candidate = subject if isinstance(subject, Candidate) else _unloaded(data)
         self.pending[candidate.id] = candidate
         self.seen.setdefault(candidate.fingerprint, candidate.id)
         self.lineage.await_score(number)
         if number:
-            self.open[number].taken.add(position)
-            self.open[number].fresh += 1
-            self.open[number].recovered.update(payload.get("recovered", ()))
+            entry = self.open[number]
+            entry.taken.add(data.position)
+            entry.fresh += 1
+            entry.recovered.update(data.recovered)
             self.trials.await_children(number, 1)
             self.forms.create(number)
-            self.yields.of(self.open[number].payload["policy"]).create()
+            self.yields.create(entry.created.policy)
             self.account.answers += 1
 
-    def _rejected(self, event: Event) -> None:
-        entry = self.open[int(event.payload["number"])]
-        entry.taken.add(int(event.payload["position"]))
-        self.yields.reject(entry.payload["policy"], event.payload["reason"])
+    def _rejected(self, data: CandidateRejected, _: Subject | None) -> None:
+        entry = self.open[data.number]
+        entry.taken.add(data.position)
+        self.yields.reject(entry.created.policy, data.reason)
         self.account.answers += 1
 
-    def _duplicated(self, event: Event) -> None:
-        number = self.pending.pop(event.payload["candidate_id"]).number
+    def _duplicated(self, data: CandidateDuplicate, _: Subject | None) -> None:
+        number = self.pending.pop(data.candidate_id).number
         self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
-            self.yields.repeat(self.open[number].payload["policy"])
+            self.yields.repeat(self.open[number].created.policy)
             self.trials.await_children(number, -1)
             self.forms.evaluate(number, valid=False)
 
-    def _answered(self, event: Event) -> None:
-        entry = self.open.pop(int(event.payload["number"]))
-        spent = self._spend(event.payload)
-        cost = None if spent.money is None else str(spent.money)
-        self.trials.policy_credit.pay(entry.payload["policy"], spent.tokens, cost)
-        dropped, answers = int(event.payload.get("dropped", 0)), len(entry.taken)
-        self.yields.complete(entry.payload["policy"], event.payload.get("drops", {}), dropped, answers)
+    def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
+        entry = self.open.pop(data.number)
+        spent = self._spend(data)
+        self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
+        self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
-        self.trials.close(int(event.payload["number"]))
-        self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload["tokens"])
-        self.lineage.settle(int(event.payload["number"]))
+        self.trials.close(data.number)
+        self.forms.close(data.number, entry.created.limit, data.tokens)
+        self.lineage.settle(data.number)
 
-    def _failed(self, event: Event) -> None:
-        entry = self.open.pop(int(event.payload["number"]))
-        spent = self._spend(event.payload)
-        if event.payload.get("away"):
-            self.trials.forget(int(event.payload["number"]))
+    def _failed(self, data: ProposalFailed, _: Subject | None) -> None:
+        entry = self.open.pop(data.number)
+        spent = self._spend(data)
+        if data.away:
+            self.trials.forget(data.number)
         else:
-            if event.payload["reason"] != ENDED:
+            if data.reason != ENDED:
                 written = bool(entry.taken or spent.tokens)
-                self.yields.of(entry.payload["policy"]).refuse(event.payload["reason"], written=written)
+                self.yields.refuse(entry.created.policy, data.reason, written=written)
             self._close(entry)
-            self.trials.close(int(event.payload["number"]))
-        self.forms.close(int(event.payload["number"]), int(entry.payload["limit"]), event.payload.get("tokens"))
-        self.lineage.settle(int(event.payload["number"]))
+            self.trials.close(data.number)
+        self.forms.close(data.number, entry.created.limit, data.tokens)
+        self.lineage.settle(data.number)
 
     def _close(self, entry: OpenProposal) -> None:
         """A proposal has brought all that it will bring."""
@@ -285,30 +298,28 @@ class SearchState:
         if entry.fresh:
             self.yields.renew()
 
-    def _spend(self, payload: Mapping[str, Any]) -> Account:
+    def _spend(self, data: ProposalAnswered | ProposalFailed) -> Account:
         """Count what a proposal took, all that was paid for it; that alone."""
         spent = Account()
-        for bill in bills(payload):
+        for bill in bills(data):
             for account in (self.account, spent):
-                account.spend(bill["tokens"], bill.get("cost"))
+                account.spend(bill.usage, bill.cost)
         return spent
 
-    def _evaluated(self, event: Event) -> None:
-        payload = event.payload
-        candidate = self.pending.pop(payload["candidate_id"])
-        subject = event.subject if isinstance(event.subject, Individual) else None
+    def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
+        candidate = self.pending.pop(data.candidate_id)
         # One that was cancelled says nothing against the form in which it was asked for.
-        self.forms.evaluate(candidate.number, valid=payload["outcome"] in {Outcome.OK, Outcome.CANCELLED})
-        if payload["outcome"] == Outcome.CANCELLED:
+        self.forms.evaluate(candidate.number, valid=data.outcome in {Outcome.OK, Outcome.CANCELLED})
+        if data.outcome == Outcome.CANCELLED:
             self.trials.tell(candidate.number, None)
             self.lineage.settle(candidate.number)
             return
-        individual = subject or self._scored(candidate, payload)
+        individual = subject if isinstance(subject, Individual) else self._scored(candidate, data)
         self.lineage.evaluate(candidate.id, candidate.number, individual.fitness, individual.rewards)
         self.lineage.settle(candidate.number)
         origin = self.trials.tell(candidate.number, individual)
         if candidate.number:
-            self.yields.children[str(payload["outcome"])] += 1
+            self.yields.children[data.outcome] += 1
             island = self.islands[candidate.island]
             best = self.best.fitness if self.best else None
             island.arm.learn(self.gain_scale.share(gain(individual.fitness, island.best, best)))
@@ -322,9 +333,8 @@ class SearchState:
         if candidate.number == 0 and individual.fitness is not None:
             self.seeds.append(individual)
 
-    def _scored(self, candidate: Candidate, payload: Mapping[str, Any]) -> Individual:
-        evaluation = Evaluation(outcome=Outcome(payload["outcome"]), scores=payload["scores"])
-        worth = payload["fitness"]
+    def _scored(self, candidate: Candidate, data: CandidateEvaluated) -> Individual:
+        evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
         return Individual(
             candidate_id=candidate.id,
             program=candidate.program,
@@ -332,25 +342,20 @@ class SearchState:
             fitness=worth,
             rewards=() if worth is None else reward_vector(self.problem, evaluation),
             signed_scores=() if worth is None else signed_scores(self.problem.objectives, evaluation.scores, worth),
-            measures=payload["measures"],
+            measures=data.measures,
         )
 
-    def _inserted(self, event: Event) -> None:
-        individual = self.find(event.payload["candidate_id"])
-        insertion = self.insert(individual, int(event.payload["island"]))
-        if str(insertion.status) != event.payload["status"]:
-            raise ReplayError(
-                f"candidate {individual.candidate_id} was {event.payload['status']}, on replay {insertion.status}:"
-                " the run was made by another version or its problem has changed"
-            )
+    def _inserted(self, data: IndividualInserted, _: Subject | None) -> None:
+        insertion = Insertion(status=Status(data.status), displaced=data.displaced)
+        self.islands[data.island].insert(self.find(data.candidate_id), insertion)
 
-    def _improved(self, event: Event) -> None:
-        self.best = self.find(event.payload["candidate_id"])
-        self.improvements.append((self.account.evaluations, event.payload["fitness"]))
+    def _improved(self, data: BestImproved, _: Subject | None) -> None:
+        self.best = self.find(data.candidate_id)
+        self.improvements.append((self.account.evaluations, data.fitness))
         self.account.since_best = 0
 
-    def _reset(self, event: Event) -> None:
-        self.islands[int(event.payload["island"])].clear()
+    def _reset(self, data: IslandReset, _: Subject | None) -> None:
+        self.islands[data.island].clear()
 
 
 def _same(known: Mapping[str, Individual], stub: Individual) -> Individual:
@@ -359,23 +364,24 @@ def _same(known: Mapping[str, Individual], stub: Individual) -> Individual:
     return replace(stub, program=loaded.program, evaluation=loaded.evaluation) if loaded else stub
 
 
-def _unloaded(payload: Mapping[str, Any]) -> Candidate:
+def _unloaded(data: CandidateCreated) -> Candidate:
     return Candidate(
-        id=payload["candidate_id"],
-        number=int(payload["number"]),
-        position=int(payload["position"]),
-        island=int(payload["island"]),
+        id=data.candidate_id,
+        number=data.number,
+        position=data.position,
+        island=data.island,
         program=UNLOADED,
-        fingerprint=payload["fingerprint"],
-        early_stop_threshold=payload.get("early_stop_threshold"),
+        fingerprint=data.fingerprint,
+        early_stop_threshold=data.early_stop_threshold,
     )
 
 
-def _edges(payload: Mapping[str, Any]) -> list[str]:
-    return [candidate_id for candidate_id, _ in payload["parents"]]
+def _edges(data: ProposalCreated) -> list[str]:
+    return [candidate_id for candidate_id, _ in data.parents]
 
 
-_STEPS = {
+# Each step takes the data of its kind; a test holds their annotations to the kinds.
+_STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001

@@ -6,7 +6,7 @@ from itertools import islice
 
 from evolve.configuration import RunConfig
 from evolve.errors import MissingExtensionError
-from evolve.events import EventKind
+from evolve.event_types import RunStarted
 from evolve.extensions import Extension, ExtensionKind, Extensions, built_in_names, installed, is_known
 from service.config import ExtensionsSettings
 from service.errors import RefusedError
@@ -81,10 +81,9 @@ def refuse_missing(record: RunRecord, log: RunLog) -> None:
         MissingExtensionError: it names extension, package and version.
     """
     for logged in islice(log.events(record.id, limit=_FIRST_EVENTS), _FIRST_EVENTS):
-        if logged.event.kind is not EventKind.RUN_STARTED:
+        if not isinstance(logged.event.data, RunStarted):
             continue
-        for entry in logged.event.payload.get("extensions", ()):
-            used = Extension(**{**entry, "kind": ExtensionKind(entry["kind"])})
+        for used in logged.event.data.extensions:
             if not is_known(used.kind, used.name):
                 raise MissingExtensionError(
                     f"{record.id} uses {used}, which is not installed here: install {used.package} and resume it again"

@@ -4,6 +4,15 @@ import sys
 import time
 
 from evolve.configuration import BudgetConfig
+from evolve.evaluation import Outcome
+from evolve.event_types import (
+    BestImproved,
+    CandidateEvaluated,
+    PolicyBecameUnavailable,
+    PolicyRecovered,
+    RunUnblocked,
+    RunWaiting,
+)
 from evolve.events import Event, EventKind
 
 SECONDS = 0.2
@@ -23,18 +32,18 @@ class ProgressLine:
 
     def __call__(self, event: Event) -> None:
         """Take the next event."""
-        match event.kind:
-            case EventKind.CANDIDATE_EVALUATED if event.payload["outcome"] != "cancelled":
+        match event.data:
+            case CandidateEvaluated(outcome=outcome, fitness=fitness) if outcome != Outcome.CANCELLED:
                 self._evaluated += 1
-                self._failed += event.payload["fitness"] is None
-            case EventKind.BEST_IMPROVED:
-                self._best = event.payload["fitness"]
-            case EventKind.RUN_WAITING | EventKind.RUN_UNBLOCKED:
-                self._waiting = event.payload["reason"]
-            case EventKind.POLICY_UNAVAILABLE:
-                self._away.add(event.payload["policy"])
-            case EventKind.POLICY_RECOVERED:
-                self._away.discard(event.payload["policy"])
+                self._failed += fitness is None
+            case BestImproved(fitness=fitness):
+                self._best = fitness
+            case RunWaiting(reason=reason) | RunUnblocked(reason=reason):
+                self._waiting = reason
+            case PolicyBecameUnavailable(policy=policy):
+                self._away.add(policy)
+            case PolicyRecovered(policy=policy):
+                self._away.discard(policy)
         ended = event.kind in _ENDS
         if ended or time.monotonic() - self._shown >= SECONDS:
             self._shown = time.monotonic()

@@ -4,7 +4,15 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from evolve.evaluation import Outcome
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    CandidateEvaluated,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+    RunPaused,
+    RunResumed,
+)
+from evolve.events import Event
 from service.cli.terminal import plain
 from service.policy.activity import Activity
 
@@ -38,17 +46,17 @@ class AnswerTally:
 
     def take(self, event: Event) -> None:
         """Count one event."""
-        match event.kind:
-            case EventKind.PROPOSAL_CREATED:
-                self.in_flight.add(event.payload["number"])
-            case EventKind.PROPOSAL_ANSWERED:
-                self.in_flight.discard(event.payload["number"])
-                self.dropped += event.payload["dropped"]
-            case EventKind.PROPOSAL_FAILED:
-                self.in_flight.discard(event.payload["number"])
-            case EventKind.CANDIDATE_EVALUATED if event.payload["outcome"] not in (Outcome.OK, Outcome.CANCELLED):
-                self.failed[event.payload["outcome"]] += 1
-            case EventKind.RUN_PAUSED | EventKind.RUN_RESUMED:
+        match event.data:
+            case ProposalCreated(number=number):
+                self.in_flight.add(number)
+            case ProposalAnswered(number=number, dropped=dropped):
+                self.in_flight.discard(number)
+                self.dropped += dropped
+            case ProposalFailed(number=number):
+                self.in_flight.discard(number)
+            case CandidateEvaluated(outcome=outcome) if outcome not in (Outcome.OK, Outcome.CANCELLED):
+                self.failed[outcome] += 1
+            case RunPaused() | RunResumed():
                 self.in_flight.clear()
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from evolve.event_types import BestImproved, RunUnblocked, RunWaiting
 from evolve.events import Event, EventKind
 from service.bootstrap.run_source import RunSite
 from service.cli import formatting
@@ -114,7 +115,7 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
     """The status after one event; what a later version tells of is passed over."""
     if told.get("kind") not in set(EventKind):
         return status
-    event = Event(kind=EventKind(told["kind"]), payload=told)
+    event = Event.stored(EventKind(told["kind"]), told)
     status = replace(
         status,
         counters=count(status.counters, event),
@@ -122,14 +123,13 @@ def _folded(run: RunRecord, status: RunStatus, told: Mapping[str, Any], began: f
         state=entered(event) or status.state,
         elapsed_seconds=run.active_seconds + time.monotonic() - began,
     )
-    match event.kind:
-        case EventKind.RUN_WAITING:
-            return replace(status, waiting=str(told["reason"]))
-        case EventKind.RUN_UNBLOCKED:
+    match event.data:
+        case RunWaiting(reason=reason):
+            return replace(status, waiting=reason)
+        case RunUnblocked():
             return replace(status, waiting="")
-        case EventKind.BEST_IMPROVED:
-            scores = _scores(run, objective, told["fitness"])
-            return replace(status, best_fitness=told["fitness"], best_scores=scores)
+        case BestImproved(fitness=fitness):
+            return replace(status, best_fitness=fitness, best_scores=_scores(run, objective, fitness))
     return status
 
 
@@ -137,7 +137,7 @@ def _logged(run: RunRecord, told: Mapping[str, Any]) -> list[LoggedEvent]:
     """An event that was told, as a log holds it; none where a later version tells of it."""
     if told.get("kind") not in set(EventKind):
         return []
-    event = Event(kind=EventKind(told["kind"]), payload=told)
+    event = Event.stored(EventKind(told["kind"]), told)
     return [LoggedEvent(run_id=run.id, sequence=told["sequence"], at=datetime.fromisoformat(told["at"]), event=event)]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from evolve.errors import ConfigurationError
-from evolve.events import Event, EventKind
+from evolve.event_types import BudgetExtended, RunContinued
+from evolve.events import Event
 from service.db import records
 from service.db.commits import commit
 from service.db.models import RunRow
@@ -33,11 +34,8 @@ def continue_run(
     """
     before = dict(connection.execute(select(*FOLDED).where(RunRow.id == record.id)).mappings().one())
     old = record.config.get("budget", {})
-    events = [Event(kind=EventKind.RUN_CONTINUED, payload={"by": by, "after": record.reason})]
-    events += [
-        Event(kind=EventKind.BUDGET_EXTENDED, payload={"key": key, "from": old.get(key), "to": value, "by": by})
-        for key, value in budget.items()
-    ]
+    events = [Event(RunContinued(by=by, after=record.reason))]
+    events += [Event(BudgetExtended(key=key, from_=old.get(key), to=value, by=by)) for key, value in budget.items()]
     now = clock.now()
     logged = [
         LoggedEvent(run_id=record.id, sequence=place, at=now, event=event)

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, insert
 
-from evolve.events import EventKind
+from evolve.event_types import RunCreated
+from evolve.events import Event
 from service.db.leases import LeaseTime
 from service.db.models import EventRow, RunRow
 from service.db.problems import store
@@ -37,9 +38,9 @@ def create(connection: Connection, run: NewRun, clock: Clock, lease_time: LeaseT
         row |= {"lease_owner": run.owner, "lease_expires_at": lease_time(connection, clock) + FIRST_LEASE}
     if not add(connection, RunRow, [row]):
         raise ConflictError(f"a run {run.id} exists already")
-    event = {"run_id": run.id, "sequence": 1, "kind": str(EventKind.RUN_CREATED), "at": run.created_at}
-    limits = {"limits": {key: dict(entry) for key, entry in run.limits.items()}} if run.limits else {}
-    connection.execute(insert(EventRow), [event | {"payload": {"by": run.tenant} | limits}])
+    created = Event(RunCreated(by=run.tenant, limits={key: dict(entry) for key, entry in run.limits.items()}))
+    row = {"run_id": run.id, "sequence": 1, "kind": str(created.kind), "at": run.created_at}
+    connection.execute(insert(EventRow), [row | {"payload": created.payload}])
     add_usage(connection, run.tenant, run.id, begun(run.created_at))
 
 

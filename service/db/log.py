@@ -155,7 +155,7 @@ class SqlRunLog:
         )
         with self._database.read() as connection:
             return [
-                LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=EventKind(kind), payload=payload))
+                LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event.stored(EventKind(kind), payload))
                 for sequence, kind, at, payload in connection.execute(query)
             ]
 

@@ -1,16 +1,30 @@
 """The rows that a batch of events projects, gathered so that each table is written once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from evolve.event_codec import write_charge
+from evolve.event_types import (
+    BudgetExtended,
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    CandidateReevaluated,
+    CandidateRejected,
+    EventData,
+    IndividualInserted,
+    IslandReset,
+    ProposalAnswered,
+    ProposalFailed,
+)
 from evolve.events import EventKind
 from evolve.identity import digest
-from evolve.payloads import describe_charges
 from evolve.proposal import Candidate, Charge, CompletedReply, Individual, Prompt, Proposal, Usage
 from service.ports import LoggedEvent
 
 Row = dict[str, Any]
 _Subject = TypeVar("_Subject", Proposal, CompletedReply, Candidate, Individual)
+_Data = TypeVar("_Data", bound=EventData)
 _KEPT_OUT = {"dominated", "full", "duplicate"}
 
 
@@ -104,6 +118,12 @@ def _subject(logged: LoggedEvent, kind: type[_Subject]) -> _Subject:
     return subject
 
 
+def _data(logged: LoggedEvent, kind: type[_Data]) -> _Data:
+    data = logged.event.data
+    assert isinstance(data, kind), "the table of steps names its kind"
+    return data
+
+
 def _propose(projection: Projection, logged: LoggedEvent) -> None:
     proposal = _subject(logged, Proposal)
     projection.proposals[proposal.number] = {
@@ -145,7 +165,8 @@ def _unanswered() -> Row:
 
 def _answer(projection: Projection, logged: LoggedEvent) -> None:
     end = {"state": "answered", "reason": "", "answered_at": logged.at}
-    _settle(projection, logged, _written(projection, _subject(logged, CompletedReply)) | end)
+    answered = _data(logged, ProposalAnswered)
+    _settle(projection, answered.number, _written(projection, _subject(logged, CompletedReply)) | end)
 
 
 def _written(projection: Projection, completed: CompletedReply) -> Row:
@@ -169,7 +190,7 @@ def _written(projection: Projection, completed: CompletedReply) -> Row:
 def _charged(charges: Sequence[Charge]) -> Row:
     total = sum((charge.usage for charge in charges), Usage())
     return {
-        "charges": describe_charges(charges),
+        "charges": [write_charge(charge) for charge in charges],
         "charged_input": total.input,
         "charged_cached": total.cached,
         "charged_output": total.output,
@@ -182,14 +203,13 @@ def _prompt(projection: Projection, prompt: Prompt | None) -> list[Row]:
 
 
 def _give_up(projection: Projection, logged: LoggedEvent) -> None:
-    outcome = {"state": "failed", "reason": logged.event.payload.get("reason") or "", "answered_at": logged.at}
-    cut = logged.event.subject
+    failed, cut = _data(logged, ProposalFailed), logged.event.subject
+    outcome = {"state": "failed", "reason": failed.reason, "answered_at": logged.at}
     written = _written(projection, cut) if isinstance(cut, CompletedReply) else {}
-    _settle(projection, logged, _unanswered() | written | outcome)
+    _settle(projection, failed.number, _unanswered() | written | outcome)
 
 
-def _settle(projection: Projection, logged: LoggedEvent, change: Row) -> None:
-    number = logged.event.payload["number"]
+def _settle(projection: Projection, number: int, change: Row) -> None:
     asked = projection.proposals.get(number)
     if asked is None:
         projection.answers[number] = change
@@ -198,10 +218,10 @@ def _settle(projection: Projection, logged: LoggedEvent, change: Row) -> None:
 
 
 def _create(projection: Projection, logged: LoggedEvent) -> None:
-    candidate = _subject(logged, Candidate)
+    created, candidate = _data(logged, CandidateCreated), _subject(logged, Candidate)
     program = candidate.program
     projection.programs[program.id] = {"id": program.id, "files": program.files}
-    projection.candidates[candidate.id] = _candidate(projection, logged, "pending", candidate.id) | {
+    projection.candidates[candidate.id] = _candidate(projection, logged, created, "pending") | {
         "program_id": program.id,
         "fingerprint": candidate.fingerprint,
     }
@@ -209,22 +229,21 @@ def _create(projection: Projection, logged: LoggedEvent) -> None:
 
 
 def _reject(projection: Projection, logged: LoggedEvent) -> None:
-    payload = logged.event.payload
-    candidate_id = payload["candidate_id"]
-    row = _candidate(projection, logged, "rejected", candidate_id) | {"reason": payload.get("reason") or ""}
-    projection.candidates[candidate_id] = row
-    projection.descend(candidate_id, payload.get("parents", ()))
+    rejected = _data(logged, CandidateRejected)
+    row = _candidate(projection, logged, rejected, "rejected") | {"reason": rejected.reason}
+    projection.candidates[rejected.candidate_id] = row
+    projection.descend(rejected.candidate_id, rejected.parents)
 
 
-def _candidate(projection: Projection, logged: LoggedEvent, status: str, candidate_id: str) -> Row:
-    place: Candidate | None = logged.event.subject if isinstance(logged.event.subject, Candidate) else None
-    payload: Mapping[str, Any] = logged.event.payload
+def _candidate(
+    projection: Projection, logged: LoggedEvent, made: CandidateCreated | CandidateRejected, status: str
+) -> Row:
     return {
         "run_id": projection.run_id,
-        "proposal_number": place.number if place else payload["number"],
-        "position": place.position if place else payload["position"],
-        "id": candidate_id,
-        "island": place.island if place else payload["island"],
+        "proposal_number": made.number,
+        "position": made.position,
+        "id": made.candidate_id,
+        "island": made.island,
         "program_id": None,
         "fingerprint": None,
         "created_at": logged.at,
@@ -238,13 +257,13 @@ def _result(status: str, **known: object) -> Row:
 
 
 def _repeat(projection: Projection, logged: LoggedEvent) -> None:
-    payload = logged.event.payload
-    _tell(projection, payload["candidate_id"], _result("duplicate", duplicate_of=payload.get("of")))
+    duplicate = _data(logged, CandidateDuplicate)
+    _tell(projection, duplicate.candidate_id, _result("duplicate", duplicate_of=duplicate.of))
 
 
 def _evaluate(projection: Projection, logged: LoggedEvent) -> None:
     individual = _subject(logged, Individual)
-    attempt = logged.event.payload.get("attempt", 1)
+    attempt = _data(logged, CandidateEvaluated).attempt
     rewards = list(individual.rewards) if individual.evaluation.ok else None
     result = _result("evaluated", attempt=attempt, fitness=individual.fitness, rewards=rewards, evaluated_at=logged.at)
     _tell(projection, individual.candidate_id, result)
@@ -254,7 +273,7 @@ def _evaluate(projection: Projection, logged: LoggedEvent) -> None:
 def _evaluate_again(projection: Projection, logged: LoggedEvent) -> None:
     # A further row beside the first: what a candidate is worth never changes after the fact.
     individual = _subject(logged, Individual)
-    attempt = logged.event.payload["attempt"]
+    attempt = _data(logged, CandidateReevaluated).attempt
     projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
 
 
@@ -289,21 +308,25 @@ def _tell(projection: Projection, candidate_id: str, result: Row) -> None:
 
 
 def _insert(projection: Projection, logged: LoggedEvent) -> None:
-    payload = logged.event.payload
+    inserted = _data(logged, IndividualInserted)
     # A grid that is binned anew may lose members although it does not take this one.
-    _displace(projection, logged)
-    if payload["status"] not in _KEPT_OUT:
-        projection.enter(payload["candidate_id"], payload["island"], logged.sequence)
+    _displace(projection, logged, inserted)
+    if inserted.status not in _KEPT_OUT:
+        projection.enter(inserted.candidate_id, inserted.island, logged.sequence)
 
 
-def _displace(projection: Projection, logged: LoggedEvent) -> None:
-    payload = logged.event.payload
-    for candidate_id in payload.get("displaced") or ():
-        projection.leave(candidate_id, payload["island"], logged.sequence)
+def _reset(projection: Projection, logged: LoggedEvent) -> None:
+    _displace(projection, logged, _data(logged, IslandReset))
+
+
+def _displace(projection: Projection, logged: LoggedEvent, data: IndividualInserted | IslandReset) -> None:
+    for candidate_id in data.displaced:
+        projection.leave(candidate_id, data.island, logged.sequence)
 
 
 def _extend(projection: Projection, logged: LoggedEvent) -> None:
-    projection.budget[logged.event.payload["key"]] = logged.event.payload["to"]
+    change = _data(logged, BudgetExtended)
+    projection.budget[change.key] = change.to
 
 
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
@@ -317,5 +340,5 @@ _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.CANDIDATE_EVALUATED: _evaluate,
     EventKind.CANDIDATE_REEVALUATED: _evaluate_again,
     EventKind.INDIVIDUAL_INSERTED: _insert,
-    EventKind.ISLAND_RESET: _displace,
+    EventKind.ISLAND_RESET: _reset,
 }

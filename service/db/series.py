@@ -1,11 +1,14 @@
 """A run over time: its events, and its evaluated candidates in the order in which they were scored."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, RowMapping, Select, select, union_all
 
+from evolve.event_codec import decode
+from evolve.event_types import CandidateEvaluated
 from evolve.events import Event, EventKind
 from service.db.engine import Database
 from service.db.filters import SEED
@@ -81,12 +84,14 @@ def scored(database: Database, run_id: str, after: int = 0) -> Iterator[ScoredCa
             told = connection.execute(
                 _SCORES.where(EventRow.run_id == run_id, EventRow.sequence > after).limit(_LINES)
             ).all()
-            firsts = [row for row in told if row.payload.get("attempt", 1) == 1]
-            lines = _by_id(connection, _LINE, [row.payload["candidate_id"] for row in firsts])
+            scores = [(row, _evaluated(row.payload)) for row in told]
+            firsts = [(row, score) for row, score in scores if score.attempt == 1]
+            lines = _by_id(connection, _LINE, [score.candidate_id for _, score in firsts])
             latest = _by_id(connection, _NEWEST_EVENT, [line["id"] for line in lines.values() if line["attempt"] != 1])
-        for row in firsts:
-            line = lines[row.payload["candidate_id"]]  # a candidate that was evaluated again has its latest result
-            yield _scored(row, line, latest.get(line["id"], row.payload))
+        for row, score in firsts:
+            line = lines[score.candidate_id]
+            again = latest.get(line["id"])  # a candidate that was evaluated again has its latest result
+            yield _scored(row, line, score if again is None else replace(score, **_measured(again)))
         if len(told) < _LINES:
             return
         after = told[-1].sequence
@@ -104,7 +109,7 @@ def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: 
     else:
         query = query.where(EventRow.run_id == run_id, EventRow.sequence > after)
     return [
-        LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event(kind=EventKind(kind), payload=payload))
+        LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event.stored(EventKind(kind), payload))
         for sequence, kind, at, payload in connection.execute(query.order_by(EventRow.sequence).limit(limit))
     ]
 
@@ -131,8 +136,18 @@ def _by_id(connection: Connection, query: AnySelect, ids: Sequence[str]) -> dict
     }
 
 
+def _evaluated(payload: Mapping[str, Any]) -> CandidateEvaluated:
+    data = decode(EventKind.CANDIDATE_EVALUATED, payload)
+    assert isinstance(data, CandidateEvaluated), "the class of this kind"
+    return data
+
+
+def _measured(row: RowMapping) -> dict[str, Any]:
+    return {name: row[name] for name in ("outcome", "fitness", "scores", "measures", "seconds")}
+
+
 def _scored(
-    told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, result: Mapping[Any, Any]
+    told: Row[int, datetime, Mapping[str, Any]], line: RowMapping, score: CandidateEvaluated
 ) -> ScoredCandidate:
     return ScoredCandidate(
         told.sequence,
@@ -143,11 +158,11 @@ def _scored(
         line["parent_id"],
         line["operator"] or SEED,
         line["policy"] or "",
-        result["outcome"],
-        result["fitness"],
+        score.outcome,
+        score.fitness,
         line["rewards"],
-        result["scores"],
-        result["measures"],
-        result["seconds"],
+        score.scores,
+        score.measures,
+        score.seconds,
         told.at,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from evolve.event_types import BestImproved, RunFinished, RunWaiting
 from evolve.events import EventKind
 from service.db.models import RunRow
 from service.ports import Counters, LoggedEvent
@@ -53,9 +54,10 @@ def fold(row: Mapping[str, Any], events: Iterable[LoggedEvent]) -> dict[str, Any
 def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
     totals["state"] = state
     # Of a run that failed the column keeps why: it waits for nothing any more.
-    detail = logged.event.payload.get("detail")
-    totals["waiting"] = {"detail": str(detail)} if detail and state == "failed" else None
-    totals["reason"] = logged.event.payload.get("reason") or ""
+    data = logged.event.data
+    detail = data.detail if isinstance(data, RunFinished) else ""
+    totals["waiting"] = {"detail": detail} if detail and state == "failed" else None
+    totals["reason"] = data.reason if isinstance(data, RunFinished) else ""
     ended = state in {"succeeded", "failed", "cancelled"}
     totals["finished_at"] = logged.at if ended else None
     if state == "running" and totals["started_at"] is None:
@@ -65,8 +67,10 @@ def _enter(totals: _Row, state: str, logged: LoggedEvent) -> None:
 
 
 def _wait(totals: _Row, logged: LoggedEvent) -> None:
-    since = rfc3339(logged.at)
-    totals["waiting"] = {"reason": "", "since": since, "retry_at": None, **logged.event.payload}
+    data = logged.event.data
+    assert isinstance(data, RunWaiting), "the table of steps names its kind"
+    since = data.since or rfc3339(logged.at)
+    totals["waiting"] = {"reason": data.reason, "since": since, "retry_at": data.retry_at}
 
 
 def _go_on(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every step has the same signature
@@ -74,9 +78,9 @@ def _go_on(totals: _Row, logged: LoggedEvent) -> None:  # noqa: ARG001 -- every 
 
 
 def _improve(totals: _Row, logged: LoggedEvent) -> None:
-    payload = logged.event.payload
-    if payload.get("objective") is None:
-        totals["best_candidate_id"], totals["best_fitness"] = payload["candidate_id"], payload["fitness"]
+    data = logged.event.data
+    if isinstance(data, BestImproved) and data.objective is None:
+        totals["best_candidate_id"], totals["best_fitness"] = data.candidate_id, data.fitness
 
 
 _STEPS: dict[EventKind, Callable[[_Row, LoggedEvent], None]] = {

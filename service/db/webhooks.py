@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from evolve.event_types import BestImproved
 from evolve.events import EventKind
 from evolve.identity import digest
 from service.db.account_models import BatchRow, DeliveryRow, WebhookRow
@@ -179,8 +180,8 @@ def _messages(events: Iterable[LoggedEvent]) -> Iterator[tuple[str, LoggedEvent]
     """Types of messages with the event that they tell of; of several of one type the last one counts."""
     for logged in events:
         event = logged.event
-        if event.kind is EventKind.BEST_IMPROVED:
-            if event.payload.get("objective") is None:
+        if isinstance(event.data, BestImproved):
+            if event.data.objective is None:
                 yield _IMPROVED, logged
         elif event.kind is EventKind.RUN_WAITING:
             yield _WAITING, logged

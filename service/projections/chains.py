@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evolve.event_types import ProposalCreated
+
 _NO_END = 1 << 30  # of a proposal that does not tell how long its chains are: it is one
 _NOT_YET = 0
 
@@ -44,14 +46,14 @@ class ChainCounts:
         found[told] = known[numbers[told]]
         return found
 
-    def begin(self, told: Mapping[str, Any]) -> None:
-        """Take in a proposal that was put, by what its event tells."""
-        number = told["number"]
+    def begin(self, created: ProposalCreated) -> None:
+        """Take in a proposal that was put."""
+        number = created.number
         more = number + 1 - len(self._lengths)
         self._lengths.extend([_NO_END] * more)
         self._asked.extend([_NOT_YET] * more)
-        self._lengths[number] = told.get("answers", _NO_END)
-        self._open[number] = told.get("samples", 1)
+        self._lengths[number] = created.answers or _NO_END
+        self._open[number] = created.samples
 
     def end(self, number: int, *, written: bool) -> None:
         """Take in that a proposal ended; where nothing was written, none of its chains was begun."""

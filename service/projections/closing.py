@@ -1,16 +1,16 @@
 """The closing assessment of a run, beside what its programs were worth to the search."""
 
-from evolve.events import EventKind
-from evolve.search.assessment import Assessment, SearchScore, assess, examined
+from evolve.event_types import RunClosing
+from evolve.search.assessment import EXAMINING, Assessment, SearchScore, assess, examined
 from service.ports import RunReader, RunRecord
 from service.projections.candidates import objectives_of
 
-_KINDS = (str(EventKind.RUN_CLOSING), str(EventKind.HOLDOUT_SCORED), str(EventKind.AUDIT_SCORED))
+_KINDS = tuple(map(str, EXAMINING))
 
 
 def assessment_of(reader: RunReader, run: RunRecord) -> Assessment | None:
     """What came of the examinations of a run so far; None where it has none, or has not come to them."""
     events = [logged.event for logged in reader.events(run.id, kinds=_KINDS)]
-    ids = [one for event in events if event.kind is EventKind.RUN_CLOSING for one in examined(event.payload)]
+    ids = [one for event in events if isinstance(event.data, RunClosing) for one in examined(event.data)]
     worths = {one.id: SearchScore(fitness=one.fitness, scores=one.scores) for one in reader.named(ids)}
     return assess(events, worths, objectives_of(run))

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.evaluation import Outcome, signed_scores
+from evolve.event_types import IslandMigrated, IslandReset, ProposalAnswered, ProposalFailed
 from evolve.events import EventKind
 from evolve.multiobjective.pareto import dominated, front
-from evolve.payloads import bills
+from evolve.payloads import Bill, bills
+from evolve.proposal import Usage
 from service.ports import LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
@@ -26,14 +28,13 @@ _BYTES_OF_A_SUM = 80
 BESIDE = (str(EventKind.CANDIDATE_DUPLICATE), str(EventKind.CANDIDATE_REJECTED))
 # What was written before a proposal failed is paid for as well.
 PAID = (str(EventKind.PROPOSAL_ANSWERED), str(EventKind.PROPOSAL_FAILED))
-# By kind the members that name the island that was left, and the one that was reached.
-MARKS: Mapping[str, tuple[str, str]] = {
-    str(EventKind.ISLAND_MIGRATED): ("from", "to"),
-    str(EventKind.ISLAND_RESET): ("", "island"),
-    str(EventKind.RUN_PAUSED): ("", ""),
-    str(EventKind.RUN_RESUMED): ("", ""),
-    str(EventKind.BUDGET_EXTENDED): ("", ""),
-}
+MARKS = (
+    str(EventKind.ISLAND_MIGRATED),
+    str(EventKind.ISLAND_RESET),
+    str(EventKind.RUN_PAUSED),
+    str(EventKind.RUN_RESUMED),
+    str(EventKind.BUDGET_EXTENDED),
+)
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
@@ -206,11 +207,12 @@ class Columns:
         for logged in reader.events(self.run.id, self._last_beside, kinds=(*BESIDE, *MARKS, *ASKING, *PAID)):
             self._last_beside = logged.sequence
             self.costs.take(logged)
+            data = logged.event.data
             if logged.event.kind in MARKS:
                 self._mark(logged)
             elif logged.event.kind in BESIDE:
                 self._beside[str(logged.event.kind)].append(logged.at.timestamp())
-            elif logged.event.kind in PAID and (paid := bills(logged.event.payload)):
+            elif isinstance(data, (ProposalAnswered, ProposalFailed)) and (paid := bills(data)):
                 self._pay(logged.at, paid)
         self.costs.settle(reader, self.run.id)
 
@@ -336,15 +338,21 @@ class Columns:
             column.append(scores.get(name, math.nan))
 
     def _mark(self, logged: LoggedEvent) -> None:
-        kind, told = str(logged.event.kind), logged.event.payload
-        left, reached = MARKS[kind]
-        self.marks.append(ColumnMark(logged.sequence, kind, logged.at, told.get(left), told.get(reached)))
+        left: int | None = None
+        reached: int | None = None
+        match logged.event.data:
+            case IslandMigrated(from_=left, to=reached):
+                pass
+            case IslandReset(island=reached):
+                pass
+        self.marks.append(ColumnMark(logged.sequence, str(logged.event.kind), logged.at, left, reached))
 
-    def _pay(self, at: datetime, paid: Sequence[Mapping[str, Any]]) -> None:
+    def _pay(self, at: datetime, paid: Sequence[Bill]) -> None:
         self._paid.append(at.timestamp())
-        for column, name in zip(self._tokens, ("input", "cached", "output"), strict=True):
-            column.append(sum(bill["tokens"][name] for bill in paid))
-        self.spent.append(reduce(added, (bill.get("cost") for bill in paid), self.spent[-1]))
+        total = sum((bill.usage for bill in paid), Usage())
+        for column, tokens in zip(self._tokens, (total.input, total.cached, total.output), strict=True):
+            column.append(tokens)
+        self.spent.append(reduce(added, (bill.cost for bill in paid), self.spent[-1]))
 
 
 def columns_of(reader: RunReader, run: RunRecord) -> Columns:

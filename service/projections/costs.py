@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from evolve.event_codec import write_usage
+from evolve.event_types import (
+    CandidateDuplicate,
+    CandidateRejected,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+)
 from evolve.events import EventKind
+from evolve.money import Money
 from evolve.payloads import bills
 from service.ports import LoggedEvent, RunReader
 from service.projections.chains import ChainCounts
@@ -51,7 +60,7 @@ class Cost:
         """Count what another holds as well."""
         for name in COUNTED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.money = added(self.money, other.money)
+        self.money = added(self.money, None if other.money is None else Money.read(other.money))
         self.seconds.extend(other.seconds)
         self.finish_reasons.update(other.finish_reasons)
         self.recovered.update(other.recovered)
@@ -111,20 +120,19 @@ class Costs:
 
     def take(self, logged: LoggedEvent) -> None:
         """Count one event; those that tell nothing of costs count nothing."""
-        told = logged.event.payload
-        match logged.event.kind:
-            case EventKind.PROPOSAL_CREATED:
-                self._begin(told)
-            case EventKind.PROPOSAL_ANSWERED:
-                self._answer(told)
-            case EventKind.PROPOSAL_FAILED:
-                self._count(told["number"], "failed")
-                self._end(told["number"], answered=False, written=bool(bills(told)))
-                self._spend(told)
-            case EventKind.CANDIDATE_REJECTED:
-                self._count(told["number"], "rejected")
-            case EventKind.CANDIDATE_DUPLICATE:
-                self._repeated.append(told["candidate_id"])
+        match logged.event.data:
+            case ProposalCreated() as data:
+                self._begin(data)
+            case ProposalAnswered() as data:
+                self._answer(data)
+            case ProposalFailed() as data:
+                self._count(data.number, "failed")
+                self._end(data.number, answered=False, written=data.tokens is not None)
+                self._spend(data)
+            case CandidateRejected(number=number):
+                self._count(number, "rejected")
+            case CandidateDuplicate(candidate_id=candidate_id):
+                self._repeated.append(candidate_id)
 
     def settle(self, reader: RunReader, run_id: str) -> None:
         """Find out what events do not tell: whose the duplicates are, how many completions came, and why they ended."""
@@ -157,12 +165,12 @@ class Costs:
             found.setdefault(name_of(key), Cost()).add(cost)
         return dict(sorted(found.items()))
 
-    def _begin(self, told: Mapping[str, Any]) -> None:
-        number = told["number"]
+    def _begin(self, created: ProposalCreated) -> None:
+        number = created.number
         if number >= len(self._of):
             self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
-        self._of[number] = self._place(told["operator"], told["policy"])
-        self.chains.begin(told)
+        self._of[number] = self._place(created.operator, created.policy)
+        self.chains.begin(created)
         self._count(number, "proposals")
 
     def _place(self, operator: str, policy: str) -> int:
@@ -172,35 +180,35 @@ class Costs:
             self._costs.append(Cost())
         return self._keys.index(key)
 
-    def _answer(self, told: Mapping[str, Any]) -> None:
-        number = told["number"]
+    def _answer(self, answered: ProposalAnswered) -> None:
+        number = answered.number
         self._count(number, "answered")
         self._end(number, answered=True, written=True)
-        self._spend(told)
-        for name in ("answers", "dropped"):
-            self._count(number, name, told[name])
+        self._spend(answered)
+        self._count(number, "answers", answered.answers)
+        self._count(number, "dropped", answered.dropped)
         cost = self._cost(number)
         if cost is not None:
-            cost.recovered.update(told.get("recovered", {}))
-        if cost is not None and told.get("seconds") is not None:
-            cost.seconds.append(told["seconds"])
+            cost.recovered.update(answered.recovered)
+        if cost is not None and answered.seconds is not None:
+            cost.seconds.append(answered.seconds)
 
     def _end(self, number: int, *, answered: bool, written: bool) -> None:
         self.chains.end(number, written=written)
         if written:
             self._ended[number] = answered
 
-    def _spend(self, told: Mapping[str, Any]) -> None:
+    def _spend(self, ended: ProposalAnswered | ProposalFailed) -> None:
         """What a proposal took, each charge at whom it was paid to; one with nothing written tells nothing of it."""
-        code = self._code(told["number"])
+        code = self._code(ended.number)
         if code == _NOBODY:
             return
         operator = self._keys[code][0]
-        for bill in bills(told):
-            paid = self._costs[self._place(operator, bill["policy"]) if "policy" in bill else code]
-            for name, tokens in bill["tokens"].items():
+        for bill in bills(ended):
+            paid = self._costs[self._place(operator, bill.policy) if bill.policy else code]
+            for name, tokens in write_usage(bill.usage).items():
                 setattr(paid, f"tokens_{name}", getattr(paid, f"tokens_{name}") + tokens)
-            paid.money = added(paid.money, bill.get("cost"))
+            paid.money = added(paid.money, bill.cost)
 
     def _count(self, number: int, name: str, by: int = 1) -> None:
         cost = self._cost(number)

@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from evolve.event_types import IslandMigrated
 from evolve.events import EventKind
 from service.ports import RunReader
 from service.projections.columns import Columns
@@ -56,8 +57,9 @@ def _coming(reader: RunReader, columns: Columns) -> list[tuple[int, int, int]]:
     """Sequence, evaluation and island of each arrival, in order."""
     places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
     return [
-        (logged.sequence, places[candidate_id], logged.event.payload["to"])
+        (logged.sequence, places[candidate_id], logged.event.data.to)
         for logged in reader.events(columns.run.id, kinds=(str(EventKind.ISLAND_MIGRATED),))
-        for candidate_id in logged.event.payload["candidate_ids"]
+        if isinstance(logged.event.data, IslandMigrated)
+        for candidate_id in logged.event.data.candidate_ids
         if candidate_id in places
     ]

@@ -9,9 +9,9 @@ from evolve.money import FREE, Money, shared_currency
 _COSTLESS = frozenset({"syntax", "bundled"})
 
 
-def added(total: str | None, cost: str | None) -> str | None:
+def added(total: str | None, cost: Money | None) -> str | None:
     """A sum of money with one more cost; None: some of it is not known."""
-    return None if total is None or cost is None else str(Money.read(total) + Money.read(cost))
+    return None if total is None or cost is None else str(Money.read(total) + cost)
 
 
 def total(costs: Iterable[str | None]) -> str | None:

@@ -1,12 +1,12 @@
 """Journal: gives events their sequence and time, and commits them in batches off the event loop."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from prometheus_client import Histogram
 
-from evolve.events import Event, EventKind
+from evolve.event_types import EventData
+from evolve.events import Event
 from service.ports import Clock, LoggedEvent, RunLog
 from service.runner.storage_retry import StorageRetry
 
@@ -48,9 +48,9 @@ class EventBuffer:
             self._sequence += 1
             self._outbox.append(LoggedEvent(run_id=self._run_id, sequence=self._sequence, at=now, event=event))
 
-    def note(self, kind: EventKind, payload: Mapping[str, Any]) -> None:
+    def note(self, data: EventData) -> None:
         """Put an event of the run itself into the outbox."""
-        self.write([Event(kind=kind, payload=payload)])
+        self.write([Event(data)])
 
     async def commit(self) -> list[LoggedEvent]:
         """Make the outbox durable; what it held.

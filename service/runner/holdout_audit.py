@@ -14,7 +14,7 @@ from service.ports import RunLog
 from service.runner.storage_retry import undisturbed
 
 
-class RunClosing:
+class RunExaminations:
     """The examinations at the end of one run.
 
     Args:
@@ -52,9 +52,9 @@ class RunClosing:
         if self.done.reason:
             return
         members = [member for island in state.islands for member in island.archive.members]
-        event = closing_event(self._problem, reason, state.best, members, state.seeds)
-        if event is not None:
-            self._tell(event)
+        plan = closing_event(self._problem, reason, state.best, members, state.seeds)
+        if plan is not None:
+            self._tell(Event(plan))
 
     async def work(self) -> None:
         """Do what is due; every result is written as it comes."""

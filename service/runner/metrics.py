@@ -1,14 +1,14 @@
 """Metrics: what the runs of this process do, counted for Prometheus; never by run, whose numbers are in its events."""
 
 from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from prometheus_client import Counter, Gauge
 
+from evolve.event_codec import write_usage
+from evolve.event_types import IndividualInserted, ProposalAnswered, ProposalCreated, ProposalFailed
 from evolve.events import Event, EventKind
-from evolve.money import Money
-from evolve.payloads import bills
+from evolve.payloads import Bill, bills
 from service.ports import LoggedEvent
 from service.runner.status import RunStatus
 
@@ -54,22 +54,21 @@ class RunMetrics:
             RUNS.labels(state).set(count)
 
     def _count(self, run_id: str, event: Event) -> None:
-        payload = event.payload
-        if event.kind is EventKind.PROPOSAL_CREATED:
-            self._asked.setdefault(run_id, {})[payload["number"]] = payload["operator"], payload["policy"]
-        elif event.kind is EventKind.INDIVIDUAL_INSERTED:
-            INSERTIONS.labels(payload["status"]).inc()
-        elif event.kind in _ENDS:
-            # What an earlier runner asked is known by its number only.
-            operator, policy = self._asked.get(run_id, {}).pop(payload["number"], _UNKNOWN)
-            PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
-            for bill in bills(payload):
-                _pay(bill.get("policy", policy), bill)
+        match event.data:
+            case ProposalCreated() as data:
+                self._asked.setdefault(run_id, {})[data.number] = data.operator, data.policy
+            case IndividualInserted(status=status):
+                INSERTIONS.labels(status).inc()
+            case ProposalAnswered() | ProposalFailed() as data:
+                # What an earlier runner asked is known by its number only.
+                operator, policy = self._asked.get(run_id, {}).pop(data.number, _UNKNOWN)
+                PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
+                for bill in bills(data):
+                    _pay(bill.policy or policy, bill)
 
 
-def _pay(policy: str, bill: Mapping[str, Any]) -> None:
-    for direction, tokens in bill["tokens"].items():
+def _pay(policy: str, bill: Bill) -> None:
+    for direction, tokens in write_usage(bill.usage).items():
         TOKENS.labels(policy, direction).inc(tokens)
-    spent = Money.read(bill.get("cost") or "0")
-    if spent.currency:
-        MONEY.labels(policy, spent.currency).inc(float(spent.amount))
+    if bill.cost is not None and bill.cost.currency:
+        MONEY.labels(policy, bill.cost.currency).inc(float(bill.cost.amount))

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evolve.configuration import RunConfig
-from evolve.events import Event, EventKind
+from evolve.events import Event
 from evolve.identity import evaluation_id
-from evolve.payloads import describe_outcome
+from evolve.payloads import describe_reevaluation
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.proposal import Candidate
@@ -112,11 +112,7 @@ class _Session:
     async def _evaluate(self, candidate: Candidate, attempt: int) -> None:
         scored = await self._job.evaluator.evaluate(candidate.program, evaluation_id(candidate.id, attempt))
         individual = self._scorer.individual(candidate, scored)
-        event = Event(
-            kind=EventKind.CANDIDATE_REEVALUATED,
-            payload=describe_outcome(individual) | {"attempt": attempt},
-            subject=individual,
-        )
+        event = Event(describe_reevaluation(individual, attempt), individual)
         async with self._committing:
             self._event_buffer.write([event])
             await self._event_buffer.commit()

@@ -11,7 +11,17 @@ import structlog
 from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    RunCancelled,
+    RunFinished,
+    RunPaused,
+    RunPausing,
+    RunResumed,
+    RunStarted,
+    RunUnblocked,
+    RunWaiting,
+)
+from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
@@ -23,7 +33,7 @@ from evolve.search.search import SearchStep
 from service.ports import ENDED, Clock, LoggedEvent, RunLog
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
-from service.runner.holdout_audit import RunClosing, ended
+from service.runner.holdout_audit import RunExaminations, ended
 from service.runner.lease import Health, RunLease, held, unknown
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
@@ -109,7 +119,7 @@ class RunLoop:
         self._dispatcher = Dispatcher(
             self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
         )
-        self._closing = RunClosing(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
+        self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
 
     def wake(self) -> None:
@@ -201,9 +211,9 @@ class RunLoop:
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        used = [one.as_json() for one in Extensions().describe(self._job.config.extensions)]
-        payload = {"by": self._job.owner, **({"extensions": used} if used else {})}
-        self._event_buffer.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, payload)
+        used = tuple(Extensions().describe(self._job.config.extensions))
+        begun = RunResumed if started else RunStarted
+        self._event_buffer.note(begun(by=self._job.owner, extensions=used))
         self._dispatcher.take(self._owed if self._search.state.started else self._search.start())
 
     def _extend(self) -> None:
@@ -224,7 +234,7 @@ class RunLoop:
         desired = self._orders.desired
         pauses = not reason and desired is DesiredState.PAUSED and (self._begun or self._fold.status.state != "paused")
         if pauses and self._begun:
-            self._event_buffer.note(EventKind.RUN_PAUSING, {"by": self._orders.by})
+            self._event_buffer.note(RunPausing(by=self._orders.by))
             await self._commit_soon(at_once=True)
         await self._dispatcher.cancel()
         if reason:
@@ -234,9 +244,9 @@ class RunLoop:
                 self._event_buffer.write(step.events)
         if not reason and desired is DesiredState.CANCELLED:
             self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
-            self._event_buffer.note(EventKind.RUN_CANCELLED, {"by": self._orders.by})
+            self._event_buffer.note(RunCancelled(by=self._orders.by))
         if pauses:
-            self._event_buffer.note(EventKind.RUN_PAUSED, {"by": self._orders.by})
+            self._event_buffer.note(RunPaused(by=self._orders.by))
         if self._committing is not None:
             await self._committing
         await self._commit()
@@ -266,14 +276,14 @@ class RunLoop:
     def _finish(self, reason: str) -> None:
         self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
         best = self._search.state.best
-        payload = {
-            "reason": reason,
-            "candidate_id": best.candidate_id if best else None,
-            "fitness": best.fitness if best else None,
-        }
-        detail = self._search.explain(reason, self._dispatcher.last_denied)
-        payload |= {"detail": detail} if detail else {}
-        self._event_buffer.note(EventKind.RUN_FINISHED, payload)
+        self._event_buffer.note(
+            RunFinished(
+                reason=reason,
+                candidate_id=best.candidate_id if best else None,
+                fitness=best.fitness if best else None,
+                detail=self._search.explain(reason, self._dispatcher.last_denied),
+            )
+        )
 
     async def _commit_soon(self, *, at_once: bool = False) -> None:
         """Commit what was written, unless a commit is under way or was a moment ago: the next takes it, and more."""
@@ -330,14 +340,14 @@ class RunLoop:
             return
         self._waiting = waiting
         if not waiting:
-            self._event_buffer.note(EventKind.RUN_UNBLOCKED, {"reason": ""})
+            self._event_buffer.note(RunUnblocked())
             return
         now = self._job.clock.now()
         if not before:
             self._since = rfc3339(outage.since if outage else now)
         again = now + timedelta(seconds=self._dispatcher.retry_seconds) if waiting == self._dispatcher.denied else None
         retry_at = rfc3339(again) if again else None
-        self._event_buffer.note(EventKind.RUN_WAITING, {"reason": waiting, "since": self._since, "retry_at": retry_at})
+        self._event_buffer.note(RunWaiting(reason=waiting, since=self._since, retry_at=retry_at))
 
     async def _watch_orders(self) -> None:
         while True:

@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    BestImproved,
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    PolicyBecameUnavailable,
+    PolicyRecovered,
+    RunFinished,
+    RunResumed,
+    RunUnblocked,
+    RunWaiting,
+)
+from evolve.events import Event
 from service.ports import Counters, LoggedEvent
 from service.projections import count, entered
 
@@ -46,12 +58,12 @@ class RunObserver(Protocol):
 
 def away_after(away: tuple[str, ...], event: Event) -> tuple[str, ...]:
     """The policies that cannot be asked, after an event; who takes a run up finds that out anew."""
-    match event.kind:
-        case EventKind.POLICY_UNAVAILABLE:
-            return (*away, str(event.payload["policy"]))
-        case EventKind.POLICY_RECOVERED:
-            return tuple(name for name in away if name != event.payload["policy"])
-        case EventKind.RUN_RESUMED:
+    match event.data:
+        case PolicyBecameUnavailable(policy=policy):
+            return (*away, policy)
+        case PolicyRecovered(policy=policy):
+            return tuple(name for name in away if name != policy)
+        case RunResumed():
             return ()
     return away
 
@@ -68,43 +80,45 @@ class StatusFold:
         """Fold one event."""
         away = away_after(self.status.away, event)
         status = replace(self.status, counters=count(self.status.counters, event), away=away)
-        payload = event.payload
+        data = event.data
         state = entered(event)
         if state is not None:
             # Why it waited is worth knowing of a run that was paused meanwhile.
             waiting = status.waiting if state in {"pausing", "paused"} else ""
-            status = replace(status, state=state, reason=payload.get("reason") or "", waiting=waiting)
-        match event.kind:
-            case EventKind.RUN_WAITING:
-                status = replace(status, waiting=payload["reason"])
-            case EventKind.RUN_UNBLOCKED:
+            status = replace(
+                status, state=state, reason=data.reason if isinstance(data, RunFinished) else "", waiting=waiting
+            )
+        match data:
+            case RunWaiting():
+                status = replace(status, waiting=data.reason)
+            case RunUnblocked():
                 status = replace(status, waiting="")
-            case EventKind.CANDIDATE_CREATED:
-                self._pending[payload["candidate_id"]] = (payload["number"], payload["program_id"])
-            case EventKind.CANDIDATE_DUPLICATE:
-                self._pending.pop(payload["candidate_id"], None)
-            case EventKind.CANDIDATE_EVALUATED:
-                status = self._score(status, event)
-            case EventKind.BEST_IMPROVED:
-                status = self._improve(status, event)
+            case CandidateCreated():
+                self._pending[data.candidate_id] = (data.number, data.program_id)
+            case CandidateDuplicate(candidate_id=candidate_id):
+                self._pending.pop(candidate_id, None)
+            case CandidateEvaluated():
+                status = self._score(status, data)
+            case BestImproved():
+                status = self._improve(status, data)
         self.status = status
 
-    def _score(self, status: RunStatus, event: Event) -> RunStatus:
-        candidate, fitness = event.payload["candidate_id"], event.payload["fitness"]
+    def _score(self, status: RunStatus, data: CandidateEvaluated) -> RunStatus:
+        candidate, fitness = data.candidate_id, data.fitness
         number, program = self._pending.pop(candidate)
-        self._evaluated = (candidate, program, event.payload["scores"])
+        self._evaluated = (candidate, program, data.scores)
         if number or fitness is None:
             return status
         best = fitness if status.seed_fitness is None else max(fitness, status.seed_fitness)
         return replace(status, seed_fitness=best)
 
-    def _improve(self, status: RunStatus, event: Event) -> RunStatus:
+    def _improve(self, status: RunStatus, data: BestImproved) -> RunStatus:
         # The best is always the candidate that was evaluated just before.
         candidate, program, scores = self._evaluated
         return replace(
             status,
             best_candidate_id=candidate,
             best_program_id=program,
-            best_fitness=event.payload["fitness"],
+            best_fitness=data.fitness,
             best_scores=scores,
         )

@@ -2,9 +2,21 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-from evolve.events import Event, EventKind
+from evolve.event_types import (
+    BestImproved,
+    CandidateCreated,
+    CandidateDuplicate,
+    CandidateEvaluated,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+    RunCancelled,
+    RunFinished,
+    RunPaused,
+    RunWaiting,
+)
+from evolve.events import Event
 from evolve.search.shutdown import let_go
 from service.ports import CANCELLED, ENDED, PAUSED, Clock, Intent, RunLog, RunRecord
 from service.projections import entered
@@ -29,9 +41,9 @@ async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, o
         paused = intent.desired_state == PAUSED and run.state not in {PAUSED, *ENDED}
         if cancelled:
             await run.close()
-            run.event_buffer.note(EventKind.RUN_CANCELLED, {"by": intent.by})
+            run.event_buffer.note(RunCancelled(by=intent.by))
         if paused:
-            run.event_buffer.note(EventKind.RUN_PAUSED, {"by": intent.by})
+            run.event_buffer.note(RunPaused(by=intent.by))
         await run.event_buffer.commit()
         return CANCELLED if cancelled else PAUSED if paused else run.state
 
@@ -57,7 +69,7 @@ async def tell_waiting(log: RunLog, clock: Clock, record: RunRecord, owner: str,
         if run.state in {PAUSED, *ENDED}:
             return
         since = (record.waiting or {}).get("since") or rfc3339(clock.now())
-        run.event_buffer.note(EventKind.RUN_WAITING, {"reason": reason, "since": since, "retry_at": None})
+        run.event_buffer.note(RunWaiting(reason=reason, since=since))
         await run.event_buffer.commit()
 
 
@@ -73,7 +85,8 @@ async def give_up(log: RunLog, clock: Clock, run_id: str, owner: str, detail: st
         if run.state in ENDED:
             return
         await run.close()
-        run.event_buffer.note(EventKind.RUN_FINISHED, {"reason": reason, **run.best, "detail": detail})
+        best, fitness = run.best
+        run.event_buffer.note(RunFinished(reason=reason, candidate_id=best, fitness=fitness, detail=detail))
         await run.event_buffer.commit()
 
 
@@ -83,7 +96,7 @@ class _Run:
     def __init__(self, log: RunLog, run_id: str) -> None:
         self.event_buffer: EventBuffer
         self.state = "queued"
-        self.best: dict[str, Any] = {"candidate_id": None, "fitness": None}
+        self.best: tuple[str | None, float | None] = (None, None)
         self.sequence = 0
         self._log = log
         self._run_id = run_id
@@ -104,17 +117,17 @@ class _Run:
 
     def _apply(self, event: Event) -> None:
         self.state = entered(event) or self.state
-        match event.kind:
-            case EventKind.PROPOSAL_CREATED:
-                self._open.add(event.payload["number"])
-            case EventKind.PROPOSAL_ANSWERED | EventKind.PROPOSAL_FAILED:
-                self._open.discard(event.payload["number"])
-            case EventKind.CANDIDATE_CREATED:
-                self._pending.add(event.payload["candidate_id"])
-            case EventKind.CANDIDATE_DUPLICATE | EventKind.CANDIDATE_EVALUATED:
-                self._pending.discard(event.payload["candidate_id"])
-            case EventKind.BEST_IMPROVED:
-                self.best = {key: event.payload[key] for key in self.best}
+        match event.data:
+            case ProposalCreated(number=number):
+                self._open.add(number)
+            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+                self._open.discard(number)
+            case CandidateCreated(candidate_id=candidate_id):
+                self._pending.add(candidate_id)
+            case CandidateDuplicate(candidate_id=candidate_id) | CandidateEvaluated(candidate_id=candidate_id):
+                self._pending.discard(candidate_id)
+            case BestImproved(candidate_id=candidate_id, fitness=fitness):
+                self.best = candidate_id, fitness
 
 
 @asynccontextmanager

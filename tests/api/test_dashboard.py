@@ -160,7 +160,7 @@ async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: T
     best, seed = story.id(2), story.id(0)
     plan: dict[str, Any] = {"holdout": [best, seed], "audit": best, "evaluations": 2, "tolerance": 0.1}
     scored: dict[str, Any] = {"outcome": "ok", "reason": "", "fitness": 1.25, "scores": {"sum_radii": 1.25}}
-    scored["candidate_id"] = best
+    scored |= {"candidate_id": best, "repeats": 1, "seconds": 0.1}
     failed = scored | {"outcome": "error", "reason": "<b>no</b>", "fitness": None, "scores": {}, "candidate_id": seed}
     told.append([
         story.tell(EventKind.RUN_CLOSING, reason="target", **plan),

@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evolve.evaluation import Evaluation, Outcome
+from evolve.event_codec import encode, write_charge
 from evolve.events import Event, EventKind, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.money import Money
-from evolve.payloads import describe_charges
+from evolve.payloads import describe_reevaluation
 from evolve.program import Program
 from evolve.proposal import (
     Candidate,
@@ -95,7 +96,7 @@ class Story:
     def tell(self, kind: EventKind, subject: Subject | None = None, **payload: Any) -> LoggedEvent:
         self.sequence += 1
         self.at += timedelta(seconds=1)
-        event = Event(kind=kind, payload=payload, subject=subject)
+        event = Event.stored(kind, payload=payload, subject=subject)
         return LoggedEvent(run_id=self.run_id, sequence=self.sequence, at=self.at, event=event)
 
     def id(self, number: int, position: int = 0) -> str:
@@ -145,6 +146,10 @@ class Story:
             seconds=individual.evaluation.seconds,
             attempt=1,
         )
+
+    def reevaluate(self, individual: Individual, attempt: int) -> LoggedEvent:
+        data = describe_reevaluation(individual, attempt)
+        return self.tell(data.kind, individual, **encode(data))
 
     def individual(self, candidate: str, fitness: float | None = 1.0, **changes: Any) -> Individual:
         ok = fitness is not None
@@ -242,7 +247,7 @@ class Story:
             tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},
             cost=cost,
             seconds=1.5,
-            **({"charges": describe_charges(charges)} if charges else {}),
+            **({"charges": [write_charge(one) for one in charges]} if charges else {}),
         )
 
     def insert(

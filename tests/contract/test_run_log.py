@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from evolve.evaluation import Outcome
-from evolve.events import EventKind
+from evolve.events import Event, EventKind
 from evolve.program import Program
 from evolve.proposal import Usage
 from service.errors import ConflictError, LeaseLostError, NotFoundError, StorageError
@@ -210,7 +210,7 @@ class TestAppend:
         seed = story.id(0)
         before = (reader.candidate(seed), reader.run(RUN).counters, reader.best(RUN), log.individuals(RUN, [seed]))
         again = story.individual(seed, 9.0, worker="worker-2")
-        log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REEVALUATED, again, candidate_id=seed, attempt=2)])
+        log.append(RUN, fence, [story.reevaluate(again, 2)])
         assert before == (
             reader.candidate(seed),
             reader.run(RUN).counters,
@@ -253,8 +253,9 @@ class TestAppend:
 
     def test_an_event_without_its_subject_is_a_mistake_of_the_caller(self, log: RunLog, story: Story) -> None:
         fence = begin(log, story)
+        created = story.create(1)
         with pytest.raises(TypeError, match=r"candidate\.created"):
-            log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_CREATED, candidate_id="cnd_x")])
+            log.append(RUN, fence, [replace(created, event=Event(created.event.data))])
 
     def test_a_candidate_that_is_there_already_is_left_alone(
         self, log: RunLog, reader: RunReader, story: Story

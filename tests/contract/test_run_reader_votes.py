@@ -62,7 +62,7 @@ def test_a_candidate_that_is_evaluated_again_votes_once(log: RunLog, reader: Run
     log.append(RUN, fence, [story.propose(1, story.id(0)), story.create(1)])
     log.append(RUN, fence, [story.evaluate(story.id(1), 1.0, answer="a")])
     again = story.individual(story.id(1), 2.0, answer="b")
-    log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REEVALUATED, again, candidate_id=story.id(1), attempt=2)])
+    log.append(RUN, fence, [story.reevaluate(again, 2)])
     assert [(tally.answer, tally.votes, tally.fitness) for tally in reader.poll(RUN).tallies] == [("a", 1, 1.0)]
 
 

@@ -87,29 +87,52 @@ class Archive:
     def __init__(self, problem: Problem, config: ArchiveConfig, seed: int) -> None:
         self.members = Population(len(problem.objectives))
 
+    def offer(self, one: Individual) -> Insertion:
+        return Insertion(status=Status.DUPLICATE if one.candidate_id in self.members else Status.ADDED)
+
+    def apply(self, one: Individual, insertion: Insertion) -> None:
+        self.members.exchange(one, kept=insertion.kept, displaced=insertion.displaced)
+
 
 class Untruthful(Archive):
-    def add(self, one: Individual) -> Insertion:
+    def apply(self, one: Individual, insertion: Insertion) -> None:
+        pass
+
+
+class Hasty(Archive):
+    def offer(self, one: Individual) -> Insertion:
+        insertion = super().offer(one)
+        self.apply(one, insertion)
+        return insertion
+
+
+class Aloof(Archive):
+    def offer(self, one: Individual) -> Insertion:
+        return Insertion(status=Status.FULL)
+
+
+class Repeating(Archive):
+    def offer(self, one: Individual) -> Insertion:
         return Insertion(status=Status.ADDED)
+
+
+class Mistaken(Archive):
+    def offer(self, one: Individual) -> Insertion:
+        return Insertion(status=Status.IMPROVED, displaced=("cnd_nobody",))
 
 
 class Forgetful(Archive):
-    def add(self, one: Individual) -> Insertion:
-        if one.candidate_id in self.members:
-            return Insertion(status=Status.FULL)
-        self.members.add(one)
-        return Insertion(status=Status.ADDED)
+    def offer(self, one: Individual) -> Insertion:
+        return Insertion(status=Status.FULL if one.candidate_id in self.members else Status.ADDED)
 
 
 class Fickle(Archive):
     offers = 0
 
-    def add(self, one: Individual) -> Insertion:
+    def offer(self, one: Individual) -> Insertion:
         Fickle.offers += 1
-        if one.candidate_id in self.members or (len(self.members) and Fickle.offers % 7 == 0):
-            return Insertion(status=Status.DUPLICATE if one.candidate_id in self.members else Status.FULL)
-        self.members.add(one)
-        return Insertion(status=Status.ADDED)
+        unlucky = len(self.members) and Fickle.offers % 7 == 0
+        return Insertion(status=Status.FULL) if unlucky and one.candidate_id not in self.members else super().offer(one)
 
 
 class Untold:
@@ -162,7 +185,11 @@ class Wandering(Astray):
         (chooses_a_member, without_knobs, "failed: TypeError"),
         (repeats_its_choices, Counting, "draw from rng alone"),
         (leaves_the_members, Meddling, "it changed the population"),
-        (tells_what_it_did, Untruthful, "add returned added, which does not tell what it holds now"),
+        (tells_what_it_did, Untruthful, "apply did not do what was decided: added"),
+        (tells_what_it_did, Hasty, "offer changed its members: only apply may"),
+        (tells_what_it_did, Aloof, "it must hold the first individual"),
+        (tells_what_it_did, Mistaken, "offer displaces who is not a member"),
+        (refuses_who_is_in, Repeating, "offer returned added for a member"),
         (refuses_who_is_in, Forgetful, "offered again were full"),
         (asks_for_programs, Operator(parents=2), "not an evolve.credit.operators.Operator with a request"),
         (asks_for_programs, Untold, "not an evolve.credit.operators.Operator with a request"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evolve.archives import Axis, DominatedNoveltyArchive
+from evolve.archives import Axis, DominatedNoveltyArchive, add
 from evolve.archives.centroids import nearest
 from evolve.problem import Measure
 from tests.differential.cases import CASES
@@ -46,7 +46,7 @@ def test_dominated_novelty_of_a_population() -> None:
         theirs = ribs.DNSArchive(solution_dim=1, measure_dim=width, capacity=size, k_neighbors=k)
         for age in range(3 * size):
             point, fitness = rng.random(width), float(rng.random())
-            archive.add(individual(f"i{age}", fitness, measures=dict(zip(names, point.tolist(), strict=True))))
+            add(archive, individual(f"i{age}", fitness, measures=dict(zip(names, point.tolist(), strict=True))))
             theirs.add([[age]], [fitness], [point])
         kept = {f"i{int(age)}" for age in theirs.data("solution")[:, 0]}
         assert {member.candidate_id for member in archive.members} == kept

@@ -38,15 +38,19 @@ class Newest:
         self.order = deque()
         self.size = config.size
 
-    def add(self, individual):
+    def offer(self, individual):
         if individual.candidate_id in self.members:
             return Insertion(status=Status.DUPLICATE)
-        gone = (self.order.popleft(),) if len(self.members) >= self.size else ()
-        for candidate_id in gone:
+        full = len(self.members) >= self.size
+        return Insertion(status=Status.ADDED, displaced=(self.order[0],) if full else ())
+
+    def apply(self, individual, insertion):
+        for candidate_id in insertion.displaced:
             self.members.remove(candidate_id)
-        self.members.add(individual)
-        self.order.append(individual.candidate_id)
-        return Insertion(status=Status.ADDED, displaced=gone)
+            self.order.remove(candidate_id)
+        if insertion.kept:
+            self.members.add(individual)
+            self.order.append(individual.candidate_id)
 
 
 class HillClimber:

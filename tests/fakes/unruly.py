@@ -183,7 +183,7 @@ def _text(rng: np.random.Generator) -> str:
 
 def bare(events: Sequence[Event]) -> list[Event]:
     """Events as storage gives them back."""
-    return [Event(kind=event.kind, payload=event.payload) for event in events]
+    return [Event.stored(event.kind, payload=event.payload) for event in events]
 
 
 def known(state: SearchState) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def known(state: SearchState) -> dict[str, Any]:
         "budget": state.budget,
         "asked": state.asked,
         "open": [
-            (number, entry.payload, sorted(entry.taken), entry.fresh, entry.proposal)
+            (number, entry.created, sorted(entry.taken), entry.fresh, entry.proposal)
             for number, entry in state.open.items()
         ],
         "pending": list(state.pending.values()),

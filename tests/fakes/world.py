@@ -150,7 +150,7 @@ def new_search(
 
 def resume(world: World, search: Search | DeterministicSchedule, events: Sequence[Event]) -> SearchStep:
     """Replay events into a fresh search, as a restart would; the step it owes."""
-    bare = [Event(kind=event.kind, payload=event.payload) for event in events]
+    bare = [Event.stored(event.kind, payload=event.payload) for event in events]
     resumed = search.replay(
         bare,
         lambda ids: [world.individuals[i] for i in ids],

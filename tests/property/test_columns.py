@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evolve.archives import Axis, CellArchive, CvtPartition, GridPartition
+from evolve.archives import Axis, CellArchive, CvtPartition, GridPartition, add
 from evolve.evaluation import Evaluation, Outcome
 from evolve.multiobjective.pareto import front, hypervolume
 from evolve.problem import Measure
@@ -217,7 +217,8 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
     archive = CellArchive(1, GridPartition([Measure(**axis)]))
     rows = [row(place, (float(worth),), (float(x),)) for place, (worth, x) in enumerate(told)]
     for one in rows:
-        archive.add(
+        add(
+            archive,
             Individual(
                 candidate_id=one.candidate_id,
                 program=Program.of({"program.py": one.candidate_id}),
@@ -226,7 +227,7 @@ def test_the_grid_of_fixed_axes_holds_what_an_archive_holds(told: list[tuple[int
                 signed_scores=tuple(one.rewards or ()),
                 measures=one.grid_measures,
                 evaluation=Evaluation(outcome=Outcome.OK),
-            )
+            ),
         )
     *_, columns = folded(rows, run_of(1, [axis]))
     assert {tuple(cell.bins): (cell.candidate_id,) for cell in fold_grid(columns, 100).cells} == archive.cells
@@ -242,7 +243,8 @@ def test_the_regions_of_a_tessellation_are_those_of_the_archive(
     archive = CellArchive(1, partition)
     rows = [row(place, (float(worth),), (float(x), float(y))) for place, (worth, x, y) in enumerate(told)]
     for one in rows:
-        archive.add(
+        add(
+            archive,
             Individual(
                 candidate_id=one.candidate_id,
                 program=Program.of({"program.py": one.candidate_id}),
@@ -251,7 +253,7 @@ def test_the_regions_of_a_tessellation_are_those_of_the_archive(
                 signed_scores=tuple(one.rewards or ()),
                 measures=one.grid_measures,
                 evaluation=Evaluation(outcome=Outcome.OK),
-            )
+            ),
         )
     run = run_of(1, axes, {"archive": {"kind": "cvt", "size": 6}, "seed": 3})
     *_, columns = folded(rows, run, cuts)

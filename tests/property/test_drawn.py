@@ -60,7 +60,7 @@ def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> 
         "candidate_id": f"cnd_{sequence}", "number": sequence // 3, "position": sequence % 3, "island": 0,
         "parent_id": None, "operator": "mutate", "policy": "syntax", "outcome": "ok" if rewards else "error",
         "fitness": sum(rewards) if rewards else None, "scores": dict(zip("abcde", rewards or (), strict=False)),
-        "descriptor": {}, "seconds": 0.5, "at": START,
+        "grid_measures": {}, "seconds": 0.5, "at": START,
     }  # fmt: skip
     return ScoredCandidate(sequence=sequence, rewards=rewards, **fields | told)
 
@@ -73,7 +73,7 @@ def histories(draw: st.DrawFn) -> list[Happened]:
         at = START + timedelta(seconds=draw(st.floats(0, 1e6)))
         if draw(st.integers(0, 4)) == 0:
             kind = draw(st.sampled_from(list(MARKED)))
-            event = Event(kind=kind, payload=MARKED[kind])
+            event = Event.stored(kind, payload=MARKED[kind])
             happened.append(LoggedEvent(run_id="run_1", sequence=sequence, at=at, event=event))
             continue
         rewards = draw(st.none() | st.tuples(*[st.floats(-1e3, 1e3)] * 2))
@@ -226,7 +226,7 @@ def test_numbers_that_have_no_more_digits_stay(value: float) -> None:
 
 
 def test_of_many_marks_the_newest_are_told() -> None:
-    paused = Event(kind=EventKind.RUN_PAUSED, payload={"by": "me"})
+    paused = Event.stored(EventKind.RUN_PAUSED, payload={"by": "me"})
     happened = [
         LoggedEvent(run_id="run_1", sequence=sequence, at=START + timedelta(seconds=sequence), event=paused)
         for sequence in range(1, MAX_MARKS + 4)

@@ -346,7 +346,7 @@ def as_ordered(event: Event) -> Event:
     """An event without what depends on the moment: how much was written of answers that the end of the run cut off."""
     payload = {key: value for key, value in event.payload.items() if key not in {"tokens", "cost"}}
     cut = event.kind is EventKind.PROPOSAL_FAILED and payload["reason"] == ENDED
-    return Event(kind=event.kind, payload=payload) if cut else event
+    return Event.stored(event.kind, payload=payload) if cut else event
 
 
 def decided(state: SearchState) -> dict[str, Any]:

@@ -118,6 +118,25 @@ def test_importing_the_library_brings_in_nothing_above_it() -> None:
     assert not tops & {"service", "training", "migrations"}
 
 
+def keyed_payloads(tree: ast.AST) -> Iterator[int]:
+    """Lines that read a field of an event's JSON by its key, in place of the dataclass of its kind."""
+    for node in ast.walk(tree):
+        named = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
+        asked = isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in {"get", "items"})
+        if asked and isinstance(named, ast.Attribute) and named.attr == "payload":
+            yield named.lineno
+
+
+@pytest.mark.parametrize("source", ["event.payload['number']", "logged.event.payload.get('of')"])
+def test_the_check_of_payloads_sees_a_key(source: str) -> None:
+    assert list(keyed_payloads(ast.parse(source)))
+
+
+def test_no_code_reads_events_by_string_keys() -> None:
+    found = [f"{path}:{line}" for path, tree in trees("evolve", "service") for line in keyed_payloads(tree)]
+    assert found == []
+
+
 def test_no_committed_file_names_a_registry() -> None:
     assert [f"{path}: {host}" for path, text in texts() for host in HOSTS if host in text] == []
 

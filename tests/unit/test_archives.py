@@ -18,6 +18,7 @@ from evolve.archives import (
     ParetoArchive,
     Status,
     TopArchive,
+    add,
     open_archive,
 )
 from evolve.archives.centroids import centroids, nearest
@@ -41,11 +42,11 @@ def names(archive: Archive) -> set[str]:
 
 def test_top_keeps_the_fittest_and_the_newest_among_equals() -> None:
     archive = TopArchive(1, 2)
-    assert archive.add(individual("a", 1.0)).status is Status.ADDED
-    assert archive.add(individual("b", 2.0)).status is Status.ADDED
-    assert archive.add(individual("c", 0.5)).status is Status.FULL
-    assert archive.add(individual("b", 2.0)).status is Status.DUPLICATE
-    same = archive.add(individual("d", 1.0))
+    assert add(archive, individual("a", 1.0)).status is Status.ADDED
+    assert add(archive, individual("b", 2.0)).status is Status.ADDED
+    assert add(archive, individual("c", 0.5)).status is Status.FULL
+    assert add(archive, individual("b", 2.0)).status is Status.DUPLICATE
+    same = add(archive, individual("d", 1.0))
     assert same.status is Status.IMPROVED
     assert same.displaced == ("a",)
     assert names(archive) == {"b", "d"}
@@ -53,12 +54,12 @@ def test_top_keeps_the_fittest_and_the_newest_among_equals() -> None:
 
 def test_pareto_refuses_the_dominated_and_lets_go_of_what_is_dominated() -> None:
     archive = ParetoArchive(2, 10)
-    archive.add(individual("low", 0.0, (0.0, 0.0)))
-    archive.add(individual("left", 0.0, (0.0, 1.0)))
+    add(archive, individual("low", 0.0, (0.0, 0.0)))
+    add(archive, individual("left", 0.0, (0.0, 1.0)))
     assert names(archive) == {"left"}
-    assert archive.add(individual("right", 0.0, (1.0, 0.0))).status is Status.ADDED
-    assert archive.add(individual("same", 0.0, (1.0, 0.0))).status is Status.DOMINATED
-    best = archive.add(individual("best", 0.0, (1.0, 1.0)))
+    assert add(archive, individual("right", 0.0, (1.0, 0.0))).status is Status.ADDED
+    assert add(archive, individual("same", 0.0, (1.0, 0.0))).status is Status.DOMINATED
+    best = add(archive, individual("best", 0.0, (1.0, 1.0)))
     assert best.status is Status.IMPROVED
     assert set(best.displaced) == {"left", "right"}
 
@@ -78,7 +79,7 @@ def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(c
     for number, loss in enumerate([1e-11, 1e-13, 1e-12]):
         evaluation = read_result({"loss": loss, "gain": 0.5, "m": 0.5}, FINE)
         candidate = Candidate(id=f"c{number}", number=1, position=0, island=0, program=program(loss), fingerprint="")
-        archive.add(scorer.individual(candidate, evaluation))
+        add(archive, scorer.individual(candidate, evaluation))
     assert names(archive) == {"c1"}
     assert archive.members[0].rewards == (1.0, 0.5)
 
@@ -86,9 +87,9 @@ def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(c
 def test_a_full_pareto_archive_lets_go_of_the_most_crowded() -> None:
     archive = ParetoArchive(2, 4)
     for name, x in (("a", 0.0), ("b", 1.0), ("c", 0.5), ("d", 0.55)):
-        archive.add(individual(name, 0.0, (x, 1 - x)))
-    assert archive.add(individual("e", 0.0, (0.52, 0.48))).status is Status.FULL
-    sparse = archive.add(individual("f", 0.0, (0.2, 0.8)))
+        add(archive, individual(name, 0.0, (x, 1 - x)))
+    assert add(archive, individual("e", 0.0, (0.52, 0.48))).status is Status.FULL
+    sparse = add(archive, individual("f", 0.0, (0.2, 0.8)))
     assert sparse.status is Status.IMPROVED
     assert sparse.displaced == ("c",)
     assert names(archive) == {"a", "b", "d", "f"}
@@ -110,7 +111,7 @@ def test_a_small_front_that_goes_by_volume_keeps_more_of_it() -> None:
         problem = replace(toy_problem(several=True), measures=(), objectives=tuple(map(objective, "xyz")))
         archive = open_archive(problem, ArchiveConfig(size=5, truncation=truncation), 0)
         for number, point in enumerate(points):
-            archive.add(individual(f"i{number}", 0.0, tuple(point.tolist())))
+            add(archive, individual(f"i{number}", 0.0, tuple(point.tolist())))
         assert len(archive.members) == 5
         kept[truncation] = hypervolume(archive.members.signed_scores, np.zeros(3)) / hypervolume(points, np.zeros(3))
     assert kept["hypervolume"] > 0.5
@@ -140,8 +141,8 @@ def test_a_cell_with_a_front_goes_by_volume_too() -> None:
     partition = GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)])
     archive = CellArchive(2, partition, front=3, truncation="hypervolume")
     for name, rewards in (("a", (0.0, 1.0)), ("b", (0.02, 0.98)), ("c", (1.0, 0.0))):
-        archive.add(individual(name, 0.0, rewards, {"m": 0.5}))
-    told = archive.add(individual("d", 0.0, (0.5, 0.5), {"m": 0.5}))
+        add(archive, individual(name, 0.0, rewards, {"m": 0.5}))
+    told = add(archive, individual("d", 0.0, (0.5, 0.5), {"m": 0.5}))
     assert (told.status, told.displaced) == (Status.IMPROVED, ("a",))
 
 
@@ -152,10 +153,10 @@ def test_with_four_objectives_the_most_crowded_leaves_whatever_the_rule() -> Non
 
 def test_a_cell_keeps_its_fittest() -> None:
     archive = CellArchive(1, GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)]))
-    assert archive.add(individual("a", 1.0, measures={"m": 0.1})).status is Status.NEW_CELL
-    assert archive.add(individual("b", 0.5, measures={"m": 0.2})).status is Status.DOMINATED
-    assert archive.add(individual("c", 0.5, measures={"m": 1.5})).status is Status.NEW_CELL
-    better = archive.add(individual("d", 2.0, measures={"m": -7.0}))
+    assert add(archive, individual("a", 1.0, measures={"m": 0.1})).status is Status.NEW_CELL
+    assert add(archive, individual("b", 0.5, measures={"m": 0.2})).status is Status.DOMINATED
+    assert add(archive, individual("c", 0.5, measures={"m": 1.5})).status is Status.NEW_CELL
+    better = add(archive, individual("d", 2.0, measures={"m": -7.0}))
     assert better.status is Status.IMPROVED
     assert better.displaced == ("a",)
     assert archive.cells == {(0,): ("d",), (1,): ("c",)}
@@ -163,21 +164,21 @@ def test_a_cell_keeps_its_fittest() -> None:
 
 def test_a_running_range_that_grows_re_bins_and_the_fitter_of_a_shared_cell_stays() -> None:
     archive = CellArchive(1, GridPartition([Measure(name="m", bins=2)]))
-    archive.add(individual("a", 1.0, measures={"m": 0.0}))
-    archive.add(individual("b", 2.0, measures={"m": 1.0}))
+    add(archive, individual("a", 1.0, measures={"m": 0.0}))
+    add(archive, individual("b", 2.0, measures={"m": 1.0}))
     assert archive.cells == {(0,): ("a",), (1,): ("b",)}
-    grown = archive.add(individual("c", 0.0, measures={"m": 100.0}))
+    grown = add(archive, individual("c", 0.0, measures={"m": 100.0}))
     assert grown.displaced == ("a",)
     assert archive.cells == {(0,): ("b",), (1,): ("c",)}
 
 
 def test_a_running_range_at_least_doubles_so_that_re_binning_is_rare() -> None:
     archive = CellArchive(1, GridPartition([Measure(name="m", bins=4)]))
-    archive.add(individual("0", 0.0, measures={"m": 0.0}))
+    add(archive, individual("0", 0.0, measures={"m": 0.0}))
     rebins = 0
     for i in range(1, 500):
         before = archive.partition.axes[0].range
-        archive.add(individual(str(i), float(i), measures={"m": float(i)}))
+        add(archive, individual(str(i), float(i), measures={"m": float(i)}))
         rebins += archive.partition.axes[0].range != before
     assert rebins <= 11
 
@@ -243,22 +244,22 @@ def test_regions_are_more_alike_in_size_than_those_of_centres_drawn_at_random() 
 
 def test_a_tessellation_of_a_running_range_places_all_anew_when_it_grows() -> None:
     archive = CellArchive(1, CvtPartition([Measure(name="m")], 2, 0))
-    archive.add(individual("a", 1.0, measures={"m": 0.0}))
-    archive.add(individual("b", 2.0, measures={"m": 1.0}))
+    add(archive, individual("a", 1.0, measures={"m": 0.0}))
+    add(archive, individual("b", 2.0, measures={"m": 1.0}))
     assert archive.cells == {(0,): ("a",), (1,): ("b",)}
-    assert archive.add(individual("c", 0.0, measures={"m": 100.0})).displaced == ("a",)
+    assert add(archive, individual("c", 0.0, measures={"m": 100.0})).displaced == ("a",)
     assert archive.cells == {(0,): ("b",), (1,): ("c",)}
 
 
 def test_a_cell_with_a_front_keeps_what_no_other_there_dominates() -> None:
     archive = CellArchive(2, GridPartition([Measure(name="m", bins=2, low=0.0, high=2.0)]), front=2)
     left, right = {"m": 0.5}, {"m": 1.5}
-    assert archive.add(individual("a", 0.0, (0.0, 1.0), left)).status is Status.NEW_CELL
-    assert archive.add(individual("b", 0.0, (1.0, 0.0), left)).status is Status.ADDED
-    assert archive.add(individual("same", 0.0, (1.0, 0.0), left)).status is Status.DOMINATED
-    assert archive.add(individual("c", 0.0, (-1.0, -1.0), right)).status is Status.NEW_CELL
-    assert archive.add(individual("between", 9.0, (0.5, 0.5), left)).status is Status.FULL
-    best = archive.add(individual("d", 0.0, (2.0, 2.0), left))
+    assert add(archive, individual("a", 0.0, (0.0, 1.0), left)).status is Status.NEW_CELL
+    assert add(archive, individual("b", 0.0, (1.0, 0.0), left)).status is Status.ADDED
+    assert add(archive, individual("same", 0.0, (1.0, 0.0), left)).status is Status.DOMINATED
+    assert add(archive, individual("c", 0.0, (-1.0, -1.0), right)).status is Status.NEW_CELL
+    assert add(archive, individual("between", 9.0, (0.5, 0.5), left)).status is Status.FULL
+    best = add(archive, individual("d", 0.0, (2.0, 2.0), left))
     assert best.status is Status.IMPROVED
     assert set(best.displaced) == {"a", "b"}
     assert archive.cells == {(0,): ("d",), (1,): ("c",)}
@@ -267,7 +268,7 @@ def test_a_cell_with_a_front_keeps_what_no_other_there_dominates() -> None:
 def test_dominated_novelty_is_the_mean_distance_to_the_nearest_that_are_fitter() -> None:
     archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=10.0)], 10, 2)
     for name, fitness, place in (("a", 4.0, 0.0), ("b", 3.0, 1.0), ("c", 2.0, 5.0), ("d", 1.0, 9.0)):
-        assert archive.add(individual(name, fitness, measures={"m": place})).status is Status.ADDED
+        assert add(archive, individual(name, fitness, measures={"m": place})).status is Status.ADDED
     # a has none; b has a; c has b and a, at 4 and 5 of 10; d has c and b, at 4 and 8 of 10.
     assert archive.novelty.tolist() == pytest.approx([math.inf, 0.1, 0.45, 0.6])
 
@@ -275,9 +276,9 @@ def test_dominated_novelty_is_the_mean_distance_to_the_nearest_that_are_fitter()
 def test_who_is_near_a_fitter_one_leaves_a_full_archive_of_dominated_novelty() -> None:
     archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=10.0)], 3, 1)
     for name, fitness, place in (("best", 9.0, 0.0), ("near", 8.0, 1.0), ("far", 0.0, 9.0)):
-        archive.add(individual(name, fitness, measures={"m": place}))
-    assert archive.add(individual("nearer", 7.0, measures={"m": 0.5})).status is Status.FULL
-    other = archive.add(individual("other", 1.0, measures={"m": 5.0}))
+        add(archive, individual(name, fitness, measures={"m": place}))
+    assert add(archive, individual("nearer", 7.0, measures={"m": 0.5})).status is Status.FULL
+    other = add(archive, individual("other", 1.0, measures={"m": 5.0}))
     assert other.status is Status.IMPROVED
     assert other.displaced == ("near",)
     assert names(archive) == {"best", "other", "far"}
@@ -287,8 +288,8 @@ def test_on_a_plateau_dominated_novelty_spreads_out_and_the_newer_of_equals_stay
     archive = DominatedNoveltyArchive(1, [Measure(name="m", low=0.0, high=1.0)], 4, 1)
     for number in range(200):
         place = float(np.random.default_rng(number).random())
-        archive.add(individual(str(number), 0.0, measures={"m": place}))
+        add(archive, individual(str(number), 0.0, measures={"m": place}))
     kept = sorted(member.measures["m"] for member in archive.members)
     assert min(b - a for a, b in pairwise(kept)) > 0.1
     before = {member.measures["m"]: member.candidate_id for member in archive.members}
-    assert archive.add(individual("again", 0.0, measures={"m": kept[1]})).displaced == (before[kept[1]],)
+    assert add(archive, individual("again", 0.0, measures={"m": kept[1]})).displaced == (before[kept[1]],)

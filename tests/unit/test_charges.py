@@ -8,9 +8,10 @@ import pytest
 from prometheus_client import REGISTRY
 
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
+from evolve.event_types import ProposalAnswered, ProposalFailed
 from evolve.events import Event, EventKind
 from evolve.money import Money, read_money
-from evolve.payloads import bills
+from evolve.payloads import Bill, bills
 from evolve.proposal import Charge, CompletedReply, Usage
 from evolve.search.deterministic_schedule import open_search
 from evolve.search.ensemble import PolicyRequest
@@ -116,15 +117,19 @@ def test_what_was_under_way_when_a_run_ends_is_charged() -> None:
 
 def test_an_event_tells_of_charges_only_where_there_are_any() -> None:
     _, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=10)))
-    told = next(event.payload for event in world.log if event.kind is EventKind.PROPOSAL_ANSWERED)
+    answered = next(event for event in world.log if event.kind is EventKind.PROPOSAL_ANSWERED)
+    told, data = answered.payload, answered.data
+    assert isinstance(data, ProposalAnswered)
     bill = {
         "policy": "judge", "purpose": "review", "tokens": {"input": 7, "cached": 2, "output": 3}, "cost": "0.5 USD",
         "seconds": 2.0,
     }  # fmt: skip
     assert told["charges"] == [bill, bill]
     assert told["tokens"] == {"input": 100, "cached": 40, "output": 10}
-    assert bills(told) == [told, bill, bill]
-    assert bills({"number": 1, "reason": "refused"}) == []
+    own = Bill("", data.tokens, data.cost)
+    charge = Bill("judge", Usage(input=7, cached=2, output=3), Money.read("0.5 USD"))
+    assert bills(data) == [own, charge, charge]
+    assert bills(ProposalFailed(number=1, reason="refused")) == []
     plain = World(toy_problem())
     search = open_search("run_toy", plain.problem, RunConfig(budget=BudgetConfig(evaluations=10)), ASKING)
     plain.play(search, search.start())

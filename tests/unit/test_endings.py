@@ -1,12 +1,16 @@
 """Why completions ended is counted once each, however their answers come in."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
-from evolve.events import Event, EventKind
+from evolve.event_types import EventData
+from evolve.events import Event
+from evolve.payloads import describe_completion
+from evolve.proposal import CompletedReply, Usage
 from service.ports import LoggedEvent, RunReader
 from service.projections.costs import MAX_REASONS, OTHER, Cost, Costs
 from tests.contract.story import RUN, START
+from tests.fakes.events import proposal_created
 
 
 class Log:
@@ -21,22 +25,21 @@ class Log:
         return [(n, ["stop", "stop" if n % 3 else "length"]) for n in numbers]
 
 
-def told(kind: EventKind, number: int, **more: Any) -> LoggedEvent:
-    payload = {"number": number, "operator": "mutate", "policy": "a"} | more
-    return LoggedEvent(run_id=RUN, sequence=number, at=START, event=Event(kind=kind, payload=payload))
+def told(number: int, data: EventData) -> LoggedEvent:
+    return LoggedEvent(run_id=RUN, sequence=number, at=START, event=Event(data))
 
 
 def answered(costs: Costs, *numbers: int) -> None:
-    tokens = {"input": 1, "cached": 0, "output": 1}
+    completed = CompletedReply(completions=(), usage=Usage(input=1, output=1), seconds=1.0)
     for number in numbers:
-        costs.take(told(EventKind.PROPOSAL_ANSWERED, number, answers=1, dropped=0, tokens=tokens, seconds=1.0))
+        costs.take(told(number, describe_completion(number, 1, completed, {})))
 
 
 def test_each_completion_is_counted_once_in_whatever_order_it_comes() -> None:
     costs, log = Costs(), Log(2400)
     reader = cast(RunReader, log)
     for number in range(1, 2401):
-        costs.take(told(EventKind.PROPOSAL_CREATED, number))
+        costs.take(told(number, proposal_created(number, policy="a")))
     answered(costs, 2400, *range(2, 2400))
     costs.settle(reader, RUN)
     answered(costs, 1)

@@ -29,9 +29,9 @@ PAID = PolicyRequest(policy="toy", answers=3, samples=2, currency="USD")
 
 
 def test_a_million_proposals_of_a_ten_millionth_come_to_a_tenth_exactly() -> None:
-    account, cost = Account(), "0.0000001 USD"
+    account, cost = Account(), Money.read("0.0000001 USD")
     for _ in range(1_000_000):
-        account.spend({"input": 1, "cached": 0, "output": 0}, cost)
+        account.spend(Usage(input=1), cost)
     assert str(account.money) == "0.1 USD"
 
 
@@ -127,8 +127,8 @@ def test_a_replay_knows_what_was_spent() -> None:
 
 def test_what_is_not_known_stays_unknown() -> None:
     account = Account()
-    for cost in ("1 USD", None, "1 USD"):
-        account.spend({"input": 1, "cached": 0, "output": 1}, cost)
+    for cost in (Money.read("1 USD"), None, Money.read("1 USD")):
+        account.spend(Usage(input=1, output=1), cost)
     assert account.money is None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evolve.configuration import BudgetConfig, RunConfig
+from evolve.event_codec import encode
 from evolve.events import Event, EventKind
 from evolve.program import Program
 from evolve.similarity.novelty import distance as token_distance
@@ -18,6 +19,7 @@ from service.ports import Counters, LoggedEvent, RunReader, RunRecord, ScoredCan
 from service.projections import answers, program_diversity, statistics
 from service.projections.columns import Columns, columns_of
 from service.projections.statistics import fold_statistics, reward_diversity
+from tests.fakes.events import candidate_rejected, proposal_created
 from tests.fakes.world import World, new_search, toy_problem
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -85,7 +87,7 @@ def row(
 
 
 def logged(kind: EventKind, sequence: int, **payload: Any) -> LoggedEvent:
-    return LoggedEvent(run_id="run_1", sequence=sequence, at=START, event=Event(kind=kind, payload=payload))
+    return LoggedEvent(run_id="run_1", sequence=sequence, at=START, event=Event.stored(kind, payload=payload))
 
 
 def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:
@@ -93,8 +95,8 @@ def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:
 
 
 def put(sequence: int, number: int, answers: int, samples: int, **more: Any) -> LoggedEvent:
-    payload = {"operator": "mutate", "policy": "m", "answers": answers, "samples": samples} | more
-    return logged(EventKind.PROPOSAL_CREATED, sequence, number=number, **payload)
+    data = proposal_created(number, answers=answers, samples=samples, **more)
+    return logged(data.kind, sequence, **encode(data))
 
 
 def came(sequence: int, number: int, tokens: tuple[int, int] = (10, 5), **more: Any) -> LoggedEvent:
@@ -249,8 +251,8 @@ def test_yields_tell_of_each_policy_what_became_of_its_answers_and_what_an_impro
     ]
     events = [
         put(10, 1, 6, 1),
-        logged(EventKind.CANDIDATE_REJECTED, 11, number=1),
-        logged(EventKind.CANDIDATE_REJECTED, 12, number=1),
+        logged(EventKind.CANDIDATE_REJECTED, 11, **encode(candidate_rejected(1))),
+        logged(EventKind.CANDIDATE_REJECTED, 12, **encode(candidate_rejected(1, 1))),
         logged(EventKind.CANDIDATE_DUPLICATE, 13, candidate_id="cnd_again", of="cnd_1"),
         came(14, 1, (2000, 400), answers=6, dropped=3),
         put(15, 2, 1, 1),

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from evolve.configuration import BASELINES
+from evolve.event_types import IslandMigrated
 from evolve.events import EventKind
 from service.api.auth import PartsDep
 from service.api.etags import run_tag, seen, tagged
@@ -253,11 +254,12 @@ def _behind(members: Sequence[MembershipRecord], after: Sequence[object] | None)
 
 
 def _migration(logged: LoggedEvent) -> Migration:
-    payload = logged.event.payload
+    data = logged.event.data
+    assert isinstance(data, IslandMigrated), "only events of this kind were asked for"
     return Migration(
         sequence=logged.sequence,
         at=logged.at,
-        from_island=payload["from"],
-        to_island=payload["to"],
-        candidate_ids=list(payload["candidate_ids"]),
+        from_island=data.from_,
+        to_island=data.to,
+        candidate_ids=list(data.candidate_ids),
     )

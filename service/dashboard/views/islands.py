@@ -64,7 +64,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IslandReset:
+class ResetMark:
     """An island that began anew from a survivor, at an event."""
 
     island: int
@@ -147,11 +147,11 @@ async def _all(api: AsyncClient, call: Call[Any]) -> tuple[list[Any], bool]:
     return found, False
 
 
-async def _resets(api: AsyncClient, run: Run) -> tuple[list[IslandReset], bool]:
+async def _resets(api: AsyncClient, run: Run) -> tuple[list[ResetMark], bool]:
     """The islands that began anew, the newest first."""
     events, more = await _all(api, calls.list_events(run.id, kinds=[str(EventKind.ISLAND_RESET)], limit=PAGE))
     found = [
-        IslandReset(
+        ResetMark(
             island=told["island"],
             survivor=told["survivor"],
             at=datetime.fromisoformat(told["at"]),

@@ -12,7 +12,8 @@ import pytest
 
 from evolve.configuration import BudgetConfig, DeterministicConfig
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
-from evolve.events import EventKind
+from evolve.event_types import RunCancelled
+from evolve.events import Event, EventKind
 from evolve.program import Program
 from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
@@ -113,7 +114,7 @@ def test_a_wanted_budget_is_handed_out_once_until_it_is_wanted_anew() -> None:
 def test_a_cancelled_run_closes_what_was_under_way(log: SqlRunLog, database: Database) -> None:
     status, events = play_until(job(log, ToyPolicy(concurrency=4)), CANCEL)
     assert status.state == "cancelled"
-    assert events[-1].event == replace(events[-1].event, kind=EventKind.RUN_CANCELLED, payload={"by": "key_a"})
+    assert events[-1].event == Event(RunCancelled(by="key_a"))
     created = [e.event.payload["candidate_id"] for e in events if e.event.kind is EventKind.CANDIDATE_CREATED]
     ended = [
         e.event.payload["candidate_id"]

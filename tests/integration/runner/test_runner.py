@@ -442,7 +442,7 @@ def test_a_run_that_another_process_left_running_counts_as_taken_over(place: Pla
     place.create(ONE, TWO)
     fence = place.log.take(ONE, "another", 60)
     started = LoggedEvent(
-        run_id=ONE, sequence=2, at=START, event=Event(kind=EventKind.RUN_STARTED, payload={"by": "x"})
+        run_id=ONE, sequence=2, at=START, event=Event.stored(EventKind.RUN_STARTED, payload={"by": "x"})
     )
     place.log.append(ONE, fence, [started])
     place.log.release(ONE, fence)

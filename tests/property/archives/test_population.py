@@ -15,6 +15,7 @@ from evolve.archives import (
     GridPartition,
     ParetoArchive,
     TopArchive,
+    add,
 )
 from evolve.archives.centroids import centroids, nearest
 from evolve.archives.dominated_novelty import novelty
@@ -54,7 +55,7 @@ def test_ranks_arrays_and_lookups_follow_every_change(changes: list[tuple[float,
 def test_a_pareto_archive_is_an_antichain_that_covers_all_it_was_offered(points: list[tuple[int, int]]) -> None:
     archive = ParetoArchive(2, 100)
     for number, point in enumerate(points):
-        archive.add(individual(f"i{number}", 0.0, (float(point[0]), float(point[1]))))
+        add(archive, individual(f"i{number}", 0.0, (float(point[0]), float(point[1]))))
     kept = np.array([member.rewards for member in archive.members]).reshape(-1, 2)
     for row in kept:
         others = kept[np.any(kept != row, axis=1)]
@@ -74,7 +75,7 @@ def test_a_front_by_volume_is_a_bounded_antichain_of_what_was_not_let_go(
     archives = [ParetoArchive(len(points[0]) if points else 1, size, "hypervolume") for _ in range(2)]
     there: set[str] = set()
     for number, point in enumerate(points):
-        told, again = (archive.add(individual(f"i{number}", 0.0, point)) for archive in archives)
+        told, again = (add(archive, individual(f"i{number}", 0.0, point)) for archive in archives)
         assert told == again
         assert set(told.displaced) <= there
         there = (there - set(told.displaced)) | ({f"i{number}"} if told.kept else set())
@@ -92,7 +93,7 @@ def test_a_front_by_volume_is_a_bounded_antichain_of_what_was_not_let_go(
 def test_a_top_archive_holds_the_k_highest(values: list[float], size: int) -> None:
     archive = TopArchive(1, size)
     for number, value in enumerate(values):
-        archive.add(individual(f"i{number}", value))
+        add(archive, individual(f"i{number}", value))
     assert sorted((m.fitness or 0 for m in archive.members), reverse=True) == sorted(values, reverse=True)[:size]
 
 
@@ -103,7 +104,7 @@ def test_a_grid_never_loses_its_fittest_and_holds_one_member_a_cell(offers: list
     displaced: set[str] = set()
     kept: set[str] = set()
     for number, (fitness, measure) in enumerate(offers):
-        insertion = archive.add(individual(f"i{number}", fitness, measures={"m": measure}))
+        insertion = add(archive, individual(f"i{number}", fitness, measures={"m": measure}))
         kept |= {f"i{number}"} if insertion.kept else set()
         displaced |= set(insertion.displaced)
     assert {member.candidate_id for member in archive.members} == kept - displaced
@@ -123,7 +124,7 @@ def offer(archive: Archive, offers: list[tuple[tuple[int, int], float, float]], 
     there = {member.candidate_id for member in archive.members}
     for number, (rewards, a, b) in enumerate(offers, start=first):
         pair = (float(rewards[0]), float(rewards[1]))
-        told = archive.add(individual(f"i{number}", sum(pair), pair, {"a": a, "b": b}))
+        told = add(archive, individual(f"i{number}", sum(pair), pair, {"a": a, "b": b}))
         assert set(told.displaced) <= there
         there -= set(told.displaced)
         there |= {f"i{number}"} if told.kept else set()
@@ -144,7 +145,7 @@ def test_each_cell_holds_a_bounded_antichain_and_what_was_said_of_it_adds_up(
     assert len(cells) <= partition.size
     for cell, held in cells.items():
         assert 1 <= len(held) <= front
-        assert all(partition.cell(archive.members.get(name).measures) == cell for name in held)
+        assert all(archive.partition.cell(archive.members.get(name).measures) == cell for name in held)
         rewards = [archive.members.get(name).rewards for name in held]
         assert not any(a != b and all(x >= y for x, y in zip(a, b, strict=True)) for a in rewards for b in rewards)
     if offers and front == 1:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from evolve.configuration import BudgetConfig, InspirationsConfig, RunConfig, SelectionOptions
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import Event, EventKind
+from evolve.event_types import RunFinished, RunStarted
+from evolve.events import Event
 from evolve.money import Money
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
@@ -110,14 +111,14 @@ def record_run(
     log.create(_new_run(run_id, problem, config, kind))
     fence = log.take(run_id, "test", 60.0)
     script = _Script(run_id)
-    script.add(Event(kind=EventKind.RUN_STARTED, payload={"by": "default"}))
+    script.add(Event(RunStarted(by="default")))
     search = Search(run_id, problem, config, PolicyRequest(policy=kind))
     start = search.start()
     script.add(*start.events)
     script.add(*search.tell(start.candidates[0].id, _evaluation(seed_scores, "")).events)
     for reply in replies:
         _turn(search, script, reply, cost)
-    script.add(Event(kind=EventKind.RUN_FINISHED, payload={"reason": reason}))
+    script.add(Event(RunFinished(reason=reason, candidate_id=None, fitness=None)))
     log.append(run_id, fence, script.events)
     log.release(run_id, fence)
     database.close()

@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from evolve.events import Event, EventKind
+from evolve.event_types import PolicyBecameUnavailable, PolicyRecovered, RunResumed, RunStarted
+from evolve.events import Event
+from evolve.payloads import describe_completion, describe_proposal
+from evolve.proposal import CompletedReply, Proposal, RejectedText
 from service.cli.progress import (
     EvaluationRate,
     EventLines,
@@ -22,6 +25,7 @@ from service.ports import Counters, LoggedEvent
 from service.runner.status import RunStatus, StatusFold
 from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN
+from tests.unit.individuals import individual
 
 BUDGET = {"evaluations": 200, "answers": None, "tokens": None, "wall_seconds": None}
 STATUS = RunStatus(
@@ -36,7 +40,7 @@ EVENT = LoggedEvent(
     run_id=RUN,
     sequence=2,
     at=datetime(2026, 1, 1, tzinfo=UTC),
-    event=Event(kind=EventKind.RUN_STARTED, payload={"by": "x"}),
+    event=Event(RunStarted(by="x")),
 )
 
 
@@ -154,10 +158,10 @@ def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> Non
 
 def test_policies_are_away_from_one_event_to_another() -> None:
     events = [
-        Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": "a", "reason": "x"}),
-        Event(kind=EventKind.POLICY_UNAVAILABLE, payload={"policy": "b", "reason": "x"}),
-        Event(kind=EventKind.POLICY_RECOVERED, payload={"policy": "a"}),
-        Event(kind=EventKind.RUN_RESUMED, payload={"by": "another"}),
+        Event(PolicyBecameUnavailable(policy="a", reason="x")),
+        Event(PolicyBecameUnavailable(policy="b", reason="x")),
+        Event(PolicyRecovered(policy="a")),
+        Event(RunResumed(by="another")),
     ]
     fold, seen = StatusFold(RUN), []
     for event in events:
@@ -244,12 +248,19 @@ def test_a_log_shows_what_a_model_does_while_nothing_is_committed() -> None:
     assert ["1 call out" in line for line in terminal.kept] == [True, True]
 
 
+def asked(number: int) -> Proposal:
+    return Proposal(id=f"prp_{number}", number=number, island=0, operator="mutate", parent=individual("parent", 1.0))
+
+
 def test_where_only_events_are_known_proposals_without_an_answer_are_calls() -> None:
     live = LiveLine(Terminal(), Goal(budget=BUDGET, model=True), Ticking())
     told = [
-        Event(kind=EventKind.PROPOSAL_CREATED, payload={"number": 1}),
-        Event(kind=EventKind.PROPOSAL_CREATED, payload={"number": 2}),
-        Event(kind=EventKind.PROPOSAL_ANSWERED, payload={"number": 1, "answers": 1, "dropped": 4}),
+        *(Event(describe_proposal(asked(number))) for number in (1, 2)),
+        Event(
+            describe_completion(
+                1, 1, CompletedReply(completions=(), dropped=(RejectedText(chain=0, reason="x"),) * 4), {}
+            )
+        ),
     ]
     live.committed([replace(EVENT, event=event) for event in told], STATUS)
     assert "· 1 call out · 60 answers, 4 dropped ·" in live.render().plain

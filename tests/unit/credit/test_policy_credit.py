@@ -10,6 +10,7 @@ from evolve.configuration import BudgetConfig, RunConfig
 from evolve.credit.bandit import upper_bound
 from evolve.credit.policy_credit import PolicyCredit
 from evolve.events import EventKind
+from evolve.money import Money
 from evolve.proposal import Answer, CompletedReply, Usage
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.search import Search
@@ -25,7 +26,7 @@ def played(**policies: Play) -> PolicyCredit:
     for name, (proposals, won, tokens) in policies.items():
         for number in range(proposals):
             policy_credit.ask(name)
-            policy_credit.pay(name, tokens, f"{tokens / 1000:g} USD")
+            policy_credit.pay(name, tokens, Money.read(f"{tokens / 1000:g} USD"))
             policy_credit.settle(name, number >= proposals - won)
     return policy_credit
 
@@ -58,7 +59,7 @@ def test_money_and_tokens_may_differ_in_what_is_the_better_buy() -> None:
     for _ in range(20):
         for name, tokens, cost in (("wordy", 1000, "0.001 USD"), ("terse", 100, "0.01 USD")):
             policy_credit.ask(name)
-            policy_credit.pay(name, tokens, cost)
+            policy_credit.pay(name, tokens, Money.read(cost))
             policy_credit.settle(name, won=True)
     both = ["wordy", "terse"]
     assert both[policy_credit.best_buy(both, [1.0, 1.0], priced=True)[0]] == "wordy"
@@ -150,7 +151,7 @@ def test_what_a_price_says_is_what_counts_where_all_have_one() -> None:
         for name in "ab" * 5:
             policy_credit = search.state.trials.policy_credit
             policy_credit.ask(name)
-            policy_credit.pay(name, tokens[name], cost[name])
+            policy_credit.pay(name, tokens[name], Money.read(cost[name]))
             policy_credit.settle(name, won=False)
         toy = search.problem
         (seed,) = search.start().candidates

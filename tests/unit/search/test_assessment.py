@@ -1,9 +1,11 @@
 """The closing assessment: what held-out scores and an audit say, and what they do not."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from evolve.event_types import AuditScored, HoldoutScored, RunClosing, RunContinued
 from evolve.events import Event, EventKind
 from evolve.problem import Direction, EvaluatorSpec, Objective, Problem
 from evolve.program import Program
@@ -17,14 +19,32 @@ FREE = Objective(name="cost", direction=Direction.MINIMIZE)
 
 
 def plan(holdout: list[str] | None = None, audit: str | None = "best", times: int = 2, tolerance: float = 0.1) -> Event:
-    payload = {"reason": "target", "holdout": holdout or [], "audit": audit, "evaluations": times}
-    return Event(kind=EventKind.RUN_CLOSING, payload={**payload, "tolerance": tolerance})
+    planned = tuple(holdout or ())
+    return Event(RunClosing(reason="target", holdout=planned, audit=audit, evaluations=times, tolerance=tolerance))
 
 
 def audited(number: int, outcome: str = "ok", **scores: float) -> Event:
-    told = {"outcome": outcome, "reason": "" if outcome == "ok" else "it is broken", "fitness": scores.get("gain")}
-    payload = {"candidate_id": "best", "number": number, **told, "scores": scores}
-    return Event(kind=EventKind.AUDIT_SCORED, payload=payload)
+    reason = "" if outcome == "ok" else "it is broken"
+    return Event(
+        AuditScored(
+            candidate_id="best",
+            number=number,
+            outcome=outcome,
+            reason=reason,
+            fitness=scores.get("gain"),
+            scores=scores,
+            repeats=1,
+            seconds=0.5,
+        )
+    )
+
+
+def held_out(candidate_id: str, fitness: float, **scores: float) -> Event:
+    return Event(
+        HoldoutScored(
+            candidate_id=candidate_id, outcome="ok", reason="", fitness=fitness, scores=scores, repeats=1, seconds=0.5
+        )
+    )
 
 
 def audit_of(events: list[Event], objective: Objective, recorded: float) -> Audit:
@@ -63,20 +83,20 @@ def test_an_audit_that_is_not_done_says_so_and_a_failure_decides_it() -> None:
 
 
 def test_a_scalar_is_audited_by_its_fitness() -> None:
-    scored = {"outcome": "ok", "reason": "", "fitness": 2.0, "scores": {"a": 1.0, "b": 3.0}}
-    audit = Event(kind=EventKind.AUDIT_SCORED, payload={"candidate_id": "best", "number": 1, **scored})
-    found = assess([plan(), audit], {"best": SearchScore(fitness=2.0, scores={"a": 2.0, "b": 2.0})}, [])
+    scored = audited(1, a=1.0, b=3.0).data
+    assert isinstance(scored, AuditScored)
+    found = assess(
+        [plan(), Event(replace(scored, fitness=2.0))],
+        {"best": SearchScore(fitness=2.0, scores={"a": 2.0, "b": 2.0})},
+        [],
+    )
     assert found is not None
     assert found.audit is not None
     assert [(one.name, one.low, one.holds) for one in found.audit.ranges] == [("fitness", 2.0, True)]
 
 
 def test_what_is_held_out_stands_beside_what_the_search_went_by() -> None:
-    scored: dict[str, Any] = {"candidate_id": "best", "outcome": "ok", "reason": "", "fitness": 3.0}
-    events = [
-        plan(["best", "seed"], audit=None),
-        Event(kind=EventKind.HOLDOUT_SCORED, payload={**scored, "scores": {"gain": 3.0}}),
-    ]
+    events = [plan(["best", "seed"], audit=None), held_out("best", 3.0, gain=3.0)]
     worths = {
         name: SearchScore(fitness=fitness, scores={"gain": fitness}) for name, fitness in (("best", 9.0), ("seed", 2.0))
     }
@@ -101,17 +121,17 @@ def several(*rewards: tuple[float, float]) -> list[Individual]:
 
 def test_the_best_comes_first_then_the_front_then_the_seed() -> None:
     members = several((0.1, 0.1), (0.9, 0.2), (0.8, 0.9), (0.2, 0.95), (0.5, 0.5))
-    event = closing_event(problem(holdout=True), "target", members[2], members, members[:1])
-    assert event is not None
-    assert event.payload["holdout"] == ["c2", "c3", "c1", "c0"]
-    assert (event.payload["audit"], event.payload["reason"]) == (None, "target")
+    found = closing_event(problem(holdout=True), "target", members[2], members, members[:1])
+    assert found is not None
+    assert found.holdout == ("c2", "c3", "c1", "c0")
+    assert (found.audit, found.reason) == (None, "target")
 
 
 def test_no_more_than_sixteen_of_a_front_are_held_out() -> None:
     members = several(*((place / 100, 1 - place / 100) for place in range(50)))
-    event = closing_event(problem(holdout=True), "target", members[0], members, members[:1])
-    assert event is not None
-    assert len(event.payload["holdout"]) == 16
+    found = closing_event(problem(holdout=True), "target", members[0], members, members[:1])
+    assert found is not None
+    assert len(found.holdout) == 16
 
 
 def test_nothing_is_planned_where_nothing_is_wanted_or_was_found() -> None:
@@ -124,7 +144,8 @@ def test_what_is_due_is_what_the_log_does_not_tell() -> None:
     closing = AuditPlan()
     told = plan(["best", "seed"], times=3)
     closing.apply(told)
-    assert closing.due == wanted(told.payload)
+    assert isinstance(told.data, RunClosing)
+    assert closing.due == wanted(told.data)
     assert len({one.evaluation_id for one in closing.due}) == 5
     closing.apply(audited(2, gain=1.0))
     left = [(one.kind, one.candidate_id, one.number) for one in closing.due]
@@ -133,13 +154,12 @@ def test_what_is_due_is_what_the_log_does_not_tell() -> None:
 
 
 def test_a_run_that_is_continued_is_examined_anew_at_its_next_end() -> None:
-    scored = {"candidate_id": "old", "outcome": "ok", "reason": "", "fitness": 1.0, "scores": {}}
-    first = [plan(["old"], audit=None), Event(kind=EventKind.HOLDOUT_SCORED, payload=scored)]
+    first = [plan(["old"], audit=None), held_out("old", 1.0)]
     closing = AuditPlan()
     for event in first:
         closing.apply(event)
     assert closing.due == []
-    closing.apply(Event(kind=EventKind.RUN_CONTINUED, payload={"by": "ada", "after": "evaluations"}))
+    closing.apply(Event(RunContinued(by="ada", after="evaluations")))
     assert (closing.reason, closing.due) == ("", [])
     again = plan(["old", "new"], audit=None)
     closing.apply(again)

@@ -49,7 +49,7 @@ def tell(records: FormRecords, number: int, chosen: ReplyForm, *, useful: int, o
     records.begin(number, POLICY, chosen)
     for _ in range(useful + invalid):
         records.create(number)
-    records.close(number, 8, {"input": 0, "cached": 0, "output": output})
+    records.close(number, 8, Usage(output=output))
     for place in range(useful + invalid):
         records.evaluate(number, place < useful)
 
@@ -105,7 +105,7 @@ def test_a_child_counts_as_useful_until_it_turns_out_invalid_or_a_duplicate() ->
     for _ in range(3):
         records.create(1)
     assert records.of(POLICY, FORMS[0]).useful == 3.0
-    records.close(1, 8, {"input": 400, "cached": 400, "output": 1_000})
+    records.close(1, 8, Usage(input=400, cached=400, output=1_000))
     for valid in (True, False, False):
         records.evaluate(1, valid)
     record = records.of(POLICY, FORMS[0])
@@ -128,7 +128,7 @@ def test_each_policy_has_records_of_its_own() -> None:
 
 
 def test_an_input_token_that_no_cache_held_costs_a_quarter_of_an_output_token() -> None:
-    assert cost({"input": 1_000, "cached": 600, "output": 50}) == 150.0
+    assert cost(Usage(input=1_000, cached=600, output=50)) == 150.0
 
 
 def test_a_form_is_read_as_it_was_told() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from evolve.archives import add
 from evolve.archives.population import Population
 from evolve.configuration import ArchiveConfig, RunConfig
 from evolve.proposal import Individual
@@ -21,7 +22,7 @@ def islands_of(config: RunConfig, *best: float) -> list[Island]:
     """Islands of which each holds one individual of a fitness."""
     islands = SearchState(toy_problem(), config).islands
     for island, fitness in zip(islands, best, strict=True):
-        island.archive.add(individual(f"of{island.number}", fitness))
+        add(island.archive, individual(f"of{island.number}", fitness))
         island.credit(fitness)
     return islands
 

@@ -10,7 +10,8 @@ import pytest
 from evolve.configuration import BudgetConfig, DeterministicConfig, NoveltyConfig, RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.events import EventKind
+from evolve.event_types import IndividualInserted
+from evolve.events import Event, EventKind
 from evolve.problem import Problem
 from evolve.proposal import Answer, CompletedReply
 from evolve.search.search import Search
@@ -238,9 +239,7 @@ def test_events_hold_no_program_text() -> None:
 def test_a_log_of_another_search_is_refused() -> None:
     search, world, _ = run(RunConfig(budget=BudgetConfig(evaluations=60)))
     twisted = [
-        replace(event, payload={**event.payload, "status": "full"})
-        if event.kind is EventKind.INDIVIDUAL_INSERTED
-        else event
+        Event(replace(event.data, status="full")) if isinstance(event.data, IndividualInserted) else event
         for event in world.log
     ]
     with pytest.raises(ReplayError, match="replay"):
