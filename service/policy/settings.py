@@ -14,20 +14,11 @@ from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
 from service.policy.key_sources import key_in_file, key_in_variable
+from service.policy.kinds import KindTraits, check_kind, traits_of
 from service.policy.parameters import read_parameters
 from service.policy.provider_catalog import PROVIDERS
 from service.schemas.policies import PolicyDescription
 
-# What acts for each kind besides a server; each key must act.
-_KEYS_OF_KIND = {
-    "syntax": ("name", "kind", "role", "answers", "weight"),
-    "bundled": (
-        "name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
-        "concurrency", "weight",
-    ),
-}  # fmt: skip
-# The model names its provider there.
-_UNKNOWN_TO_KIND = {"litellm": {"provider"}}
 # What acts for a server that writes no programs.
 _KEYS_OF_SERVER = (
     "name", "kind", "role", "provider", "base_url", "model", "api_key_env", "api_key_file", "concurrency",
@@ -40,10 +31,7 @@ _KEYS_OF_ROLE = {
     ),
     "embedder": _KEYS_OF_SERVER,
 }  # fmt: skip
-_SPOKEN = {
-    "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
-    "litellm": "a policy behind LiteLLM",
-}  # fmt: skip
+_SPOKEN = {"critic": "a critic", "embedder": "an embedder"}
 # Left out of a description.
 _UNSAID = {
     "role": "author",
@@ -94,6 +82,11 @@ class PolicySettings(PolicyDescription):
         if isinstance(value, str) and not value.isprintable():
             raise ValueError("must not hold control characters")
         return value
+
+    @field_validator("kind")
+    @classmethod
+    def _is_kind(cls, value: str) -> str:
+        return check_kind(value)
 
     @field_validator("base_url")
     @classmethod
@@ -146,9 +139,9 @@ class PolicySettings(PolicyDescription):
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
             raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
-        if self.kind in _KEYS_OF_KIND and self.role != "author":
+        if self._traits.author_only and self.role != "author":
             raise ValueError(
-                f"{_SPOKEN[self.kind]} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
+                f"{self._traits.spoken} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
                 " kind openai"
             )
         if self.kind == "litellm" and not self.model:
@@ -191,7 +184,8 @@ class PolicySettings(PolicyDescription):
     def _acting(self) -> set[str]:
         """The keys that act."""
         of_role = _KEYS_OF_ROLE.get(self.role, tuple(PolicySettings.model_fields))
-        return set(_KEYS_OF_KIND.get(self.kind, of_role)) - _UNKNOWN_TO_KIND.get(self.kind, set())
+        keys = self._traits.keys
+        return set(of_role if keys is None else keys) - self._traits.without
 
     @property
     def place(self) -> str:
@@ -200,18 +194,22 @@ class PolicySettings(PolicyDescription):
 
     @property
     def _spoken(self) -> str:
-        return _SPOKEN.get(self.kind) or _SPOKEN.get(self.role, "a policy")
+        return _SPOKEN.get(self.role, self._traits.spoken)
+
+    @property
+    def _traits(self) -> KindTraits:
+        return traits_of(self.kind)
 
     @property
     def currency(self) -> str | None:
         """The currency of its price; empty: it costs nothing; None: what it costs is not known."""
-        if self.kind in _KEYS_OF_KIND:
+        if self._traits.free:
             return ""
         return self.price.currency if self.price else None
 
     def cost(self, usage: Usage) -> Money | None:
         """What the tokens of a completion cost; None: that is not known."""
-        if self.kind in _KEYS_OF_KIND:
+        if self._traits.free:
             return FREE
         if self.price is None:
             return None

@@ -12,7 +12,7 @@ from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
 from evolve.events import Event, EventKind
-from evolve.extensions import Extensions
+from evolve.extensions import ExtensionKind, Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.deterministic_schedule import open_search
@@ -50,6 +50,7 @@ class RunJob:
         patience_seconds: how long a database that is away is waited for.
         health: how the servers of the policies fare.
         embedder: embeds programs, where they are compared by their embeddings.
+        extensions: kind and name of those that policies and the evaluator name.
     """
 
     run_id: str
@@ -64,6 +65,7 @@ class RunJob:
     patience_seconds: float = math.inf
     health: Health = unknown
     embedder: Embedder | None = None
+    extensions: Sequence[tuple[ExtensionKind, str]] = ()
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> RunStatus:
@@ -201,7 +203,7 @@ class RunLoop:
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        used = [one.as_json() for one in Extensions().describe(self._job.config.extensions)]
+        used = [one.as_json() for one in Extensions().describe([*self._job.config.extensions, *self._job.extensions])]
         payload = {"by": self._job.owner, **({"extensions": used} if used else {})}
         self._event_buffer.note(EventKind.RUN_RESUMED if started else EventKind.RUN_STARTED, payload)
         self._dispatcher.take(self._owed if self._search.state.started else self._search.start())
