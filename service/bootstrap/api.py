@@ -47,7 +47,7 @@ from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
     from service.api.local_key import LocalKey
-    from service.api.sessions import OneTimeLogin
+    from service.api.one_time_login import OneTimeLogin
 
 # Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
 BESIDE_REQUESTS = 12

@@ -12,8 +12,8 @@ from service.bootstrap.maintenance import (
     retention,
 )
 from service.bootstrap.storage import check_database, database_url, upgrade_database
+from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
-from service.cli.main import FAILED, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings, redacted
 from service.errors import RefusedError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, inspect, select, text
 
 import migrations
-from evolve import shadowed
+from evolve.errors import shadowed
 from service.errors import StorageError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from evolve.evaluation import Outcome
 from evolve.events import EventKind
 from evolve.prompt.templates import TEMPLATES
 from service import config
-from service.cli import main as command
+from service.cli import exit_codes as command
 from service.cli.app import app
 from service.db.columns import Base
 from service.policy.settings import PolicySettings
