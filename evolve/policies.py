@@ -2,14 +2,19 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from evolve.errors import ExtensionError, PolicyError
-from evolve.extensions import Extension, ExtensionKind, Extensions, guarded
+from evolve.extensions import Extension, ExtensionKind, Extensions, built_in_names, guarded
+from evolve.money import Money
 from evolve.ports import Policy
 from evolve.problem import Problem
-from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, Reply
+from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, Reply, Usage
+
+
+def _unknown(_: Usage) -> Money | None:
+    return None
 
 
 class BuildPrompt(Protocol):
@@ -32,6 +37,7 @@ class PolicyContext:
         problem: whose programs it changes.
         settings: the keys of the policy that act, such as `answers`, `samples`, `concurrency`, `model` and `params`.
         build_prompt: writes the prompt of a proposal.
+        cost: what the tokens of a reply cost by the price in the settings; a reply without a cost of its own gets it.
         key: the API key that the settings name; None: they name none.
         transport: an `httpx` transport that reaches permitted addresses alone; None: every address is permitted.
     """
@@ -40,6 +46,7 @@ class PolicyContext:
     problem: Problem
     settings: Mapping[str, Any]
     build_prompt: BuildPrompt
+    cost: Callable[[Usage], Money | None] = _unknown
     key: str | None = field(default=None, repr=False)
     transport: Any = field(default=None, repr=False)
 
@@ -68,6 +75,13 @@ def open_policy(kind: str, context: PolicyContext, extensions: Extensions) -> Po
     return GuardedPolicy(extension, found, context)
 
 
+def is_free(kind: str) -> bool:
+    """Whether the answers of a kind cost nothing; of an extension, its policies' price alone tells that."""
+    if kind not in built_in_names(ExtensionKind.POLICY):
+        return False
+    return bool(Extensions().resolve(ExtensionKind.POLICY, kind)[1].free)
+
+
 class GuardedPolicy:
     """A policy of an extension, held to the contract of `evolve.ports.Policy`.
 
@@ -82,7 +96,7 @@ class GuardedPolicy:
 
     def __init__(self, extension: Extension, found: object, context: PolicyContext) -> None:
         self._extension = extension
-        self.name = context.name
+        self.name, self._cost = context.name, context.cost
         if not callable(found):
             raise self._broken(f"a value of type {type(found).__name__} cannot be called")
         with guarded(extension, "could not be made"):
@@ -147,13 +161,18 @@ class GuardedPolicy:
                 answers += isinstance(reply, Answer)
                 completed = isinstance(reply, CompletedReply)
                 self._check(reply, answers, proposal.limit)
-                yield reply
+                yield self._priced(reply)
         if not completed:
             raise self._broken("its last reply is no CompletedReply")
 
     async def _following(self, replies: AsyncGenerator[Reply, None]) -> Reply | None:
         with self._guarded():
             return await anext(replies, None)
+
+    def _priced(self, reply: Reply) -> Reply:
+        if isinstance(reply, CompletedReply) and reply.cost is None:
+            return replace(reply, cost=self._cost(reply.usage))
+        return reply
 
     def _check(self, reply: object, answers: int, limit: int) -> None:
         if not isinstance(reply, Answer | CompletedReply):

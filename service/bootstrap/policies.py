@@ -13,7 +13,7 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.kinds import traits_of
+from service.policy.kind_traits import traits_of
 from service.policy.roles import PolicyRoles, together
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy

@@ -24,7 +24,8 @@ from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.policy.activity import Activity, total
 from service.policy.critic import Critic, named, reviewed
-from service.policy.kinds import ServicePolicyContext, connect, traits_of
+from service.policy.kind_traits import traits_of
+from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.roles import PolicyRoles
 from service.policy.tokens import estimate_tokens
 from service.problems.bundle import open_bundle
@@ -137,6 +138,7 @@ class _Opening:
             build_prompt=partial(build, context_tokens=asked.context_tokens),
             key=None if way.key is None else way.key.get_secret_value(),
             transport=way.transport,
+            cost=way.policy.cost,
             policy=way.policy,
         )
         policy = open_policy(asked.kind, context, Extensions())

@@ -8,7 +8,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.errors import UsageError
-from service.policy.kinds import traits_of
+from service.policy.kind_traits import traits_of
 from service.policy.parameters import parse_words
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy, refuse_repeats

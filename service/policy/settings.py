@@ -14,7 +14,7 @@ from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
 from service.policy.key_sources import key_in_file, key_in_variable
-from service.policy.kinds import KindTraits, check_kind, traits_of
+from service.policy.kind_traits import KindTraits, check_kind, traits_of
 from service.policy.parameters import read_parameters
 from service.policy.provider_catalog import PROVIDERS
 from service.schemas.policies import PolicyDescription

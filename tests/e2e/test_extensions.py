@@ -1,5 +1,6 @@
 """Extensions on the command line: modules and packages take part in stored runs; what is missing has a sentence."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,20 @@ def test_a_runtime_of_a_package_runs_programs(
     unknown = evolve.said("run", str(folder))
     assert unknown.code == 8
     assert "the runtime 'awk' is not known: name one of bash, c, cpp" in unknown.err
+
+
+def test_the_price_of_a_policy_of_a_users_kind_is_what_its_run_costs(
+    evolve: EvolveHere, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch)
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[policies]]\nname = "mine"\nkind = "doubler"\nprice = { input = "2", output = "4", currency = "EUR" }\n'
+    )
+    evolve.call("run", problem, "--policy", str(policies), "--evaluations", "3")
+    run = evolve.json("show", "last")
+    asked = run["counters"]["proposals"]
+    # 1,000 tokens at 2 EUR and 500 tokens at 4 EUR a million: 0.004 EUR for each proposal
+    amount, currency = run["counters"]["cost"].split()
+    assert (Decimal(amount), currency) == (asked * Decimal("0.004"), "EUR")
+    assert asked > 0

@@ -22,7 +22,7 @@ from collections import deque
 from evolve.archives import Insertion, Status
 from evolve.credit.operators import Operator
 from evolve.archives.population import Population
-from evolve.proposal import Answer, CompletedReply
+from evolve.proposal import Answer, CompletedReply, Usage
 from evolve.runtimes import RuntimeCommand
 from evolve.selection import Selected
 from evolve.search.strategies import ProposalPlan
@@ -76,7 +76,7 @@ class Doubler:
         [(path, text)] = proposal.parent.program.files
         text = text.replace("a = ", f"a = {self.factor} * ", 1)
         yield Answer(chain=0, index=0, text=text)
-        yield CompletedReply(completions=(text,))
+        yield CompletedReply(completions=(text,), usage=Usage(input=1000, output=500))
 
 
 class Mute(Doubler):
