@@ -146,7 +146,7 @@ class PolicySettings(PolicyDescription):
             )
         if self.kind == "litellm" and not self.model:
             raise ValueError("model is missing: the provider and its model, such as anthropic/claude-sonnet-4-5")
-        for key in sorted(self.model_fields_set - self._acting):
+        for key in sorted(self.model_fields_set - self.acting):
             raise ValueError(f"{key} has no meaning for {self._spoken}: leave it out")
         if self.kind == "bundled" and not self.model:
             raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
@@ -163,14 +163,14 @@ class PolicySettings(PolicyDescription):
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
         unsaid = {key for key, plain in _UNSAID.items() if getattr(self, key) == plain}
-        described = self.model_dump(include=self._acting - unsaid)
+        described = self.model_dump(include=self.acting - unsaid)
         return described | ({"adapt": list(self.adaptable)} if "adapt" in described else {})
 
     @property
     def adaptable(self) -> tuple[str, ...]:
         """The keys that a run may vary. A format is named for a model that was trained for it: then nothing varies."""
-        if self.adapt is not None:
-            return self.adapt
+        if self.adapt is not None or "adapt" not in self.acting:
+            return self.adapt or ()
         named = self.model_fields_set
         return () if "format" in named else tuple(key for key in ("edits", "answers") if key not in named)
 
@@ -181,7 +181,7 @@ class PolicySettings(PolicyDescription):
         return {**effort, **self.params, **self.extra_body}
 
     @property
-    def _acting(self) -> set[str]:
+    def acting(self) -> set[str]:
         """The keys that act."""
         of_role = _KEYS_OF_ROLE.get(self.role, tuple(PolicySettings.model_fields))
         keys = self._traits.keys

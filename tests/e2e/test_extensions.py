@@ -170,3 +170,15 @@ def test_the_price_of_a_policy_of_a_users_kind_is_what_its_run_costs(
     amount, currency = run["counters"]["cost"].split()
     assert (Decimal(amount), currency) == (asked * Decimal("0.004"), "EUR")
     assert asked > 0
+
+
+def test_a_policy_of_a_users_kind_is_checked_and_its_recommended_file_is_read(
+    evolve: EvolveHere, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch)
+    file = tmp_path / "recommended.toml"
+    said = evolve.said("policy", "check", problem, "--policy", "doubler", "-o", str(file))
+    assert said.code == 0, said.err
+    assert "the policy can be used" in said.out + said.err
+    assert 'kind = "doubler"' in file.read_text()
+    evolve.call("run", problem, "--policy", str(file), "--evaluations", "2")
