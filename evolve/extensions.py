@@ -37,6 +37,8 @@ class ExtensionKind(StrEnum):
     STRATEGY = "strategy"
     OPERATOR = "operator"
     STOPPING_RULE = "stopping rule"
+    POLICY = "policy kind"
+    RUNTIME = "runtime"
 
     @property
     def group(self) -> str:
@@ -50,6 +52,8 @@ _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.STRATEGY: "evolve.strategies",
     ExtensionKind.OPERATOR: "evolve.operators",
     ExtensionKind.STOPPING_RULE: "evolve.stopping_rules",
+    ExtensionKind.POLICY: "evolve.policies",
+    ExtensionKind.RUNTIME: "evolve.runtimes",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -89,6 +93,20 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "simplify": "evolve.credit.operators:MUTATION",
     },
     ExtensionKind.STOPPING_RULE: {},  # the limits of the budget are not rules of their own
+    ExtensionKind.POLICY: {
+        "openai": "service.policy.kinds:OPENAI",
+        "litellm": "service.policy.kinds:LITELLM",
+        "syntax": "service.policy.kinds:SYNTAX",
+        "bundled": "service.policy.kinds:BUNDLED",
+    },
+    ExtensionKind.RUNTIME: {
+        "bash": "evolve.runtimes:run_bash",
+        "c": "evolve.runtimes:run_c",
+        "cpp": "evolve.runtimes:run_cpp",
+        "javascript": "evolve.runtimes:run_javascript",
+        "python": "evolve.runtimes:run_python",
+        "rust": "evolve.runtimes:run_rust",
+    },
 }
 
 

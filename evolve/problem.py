@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from evolve.errors import ProblemError
+from evolve.extensions import ExtensionKind, is_known, known_names
 from evolve.program import Program
 
 BUILT_IN_MEASURES = ("complexity", "novelty", "score")
@@ -150,6 +151,7 @@ class EvaluatorSpec:
             `{python}` stands for the interpreter of the evaluation.
         build: argv that prepares the program for `command`, once for all its inputs, such as a compiler.
         text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
+        runtime: separate integrity, instead of `command` and `build`: the name of a runtime that gives both.
         python: interpreter of program and evaluator; empty: the worker's own.
         preload: modules imported once in the warm process.
         read: files and folders outside of the problem's that programs and evaluator may read, beside the system's.
@@ -171,6 +173,7 @@ class EvaluatorSpec:
     command: tuple[str, ...] = ()
     build: tuple[str, ...] = ()
     text: bool = False
+    runtime: str = ""
     python: str = ""
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
@@ -202,12 +205,20 @@ class EvaluatorSpec:
             raise ProblemError("evaluator: audit_tolerance must be a finite number of at least 0")
         if not 0.5 <= self.repeats_confidence < 1:
             raise ProblemError("evaluator: repeats_confidence must be at least 0.5 and below 1")
-        if self.integrity is Integrity.SEPARATE and (bool(self.entry), bool(self.command), self.text).count(True) != 1:
+        ways = (bool(self.entry), bool(self.command), bool(self.runtime), self.text)
+        if self.integrity is Integrity.SEPARATE and ways.count(True) != 1:
             raise ProblemError(
-                "evaluator: name the program's entry function (entry) or its command line (command), or say that it is"
-                " text that is not run (text = true)"
+                "evaluator: name the program's entry function (entry), its command line (command) or the runtime of its"
+                " language (runtime), or say that it is text that is not run (text = true)"
             )
-
+        if self.runtime and self.integrity is Integrity.SHARED:
+            raise ProblemError("evaluator: runtime has no meaning with shared integrity: leave it out")
+        if self.runtime and not is_known(ExtensionKind.RUNTIME, self.runtime):
+            known = ", ".join(known_names(ExtensionKind.RUNTIME))
+            raise ProblemError(
+                f"evaluator: the runtime {self.runtime[:80]!r} is not known: name one of {known}, or one of your own as"
+                " module:function"
+            )
         if self.scorer_read and self.integrity is Integrity.SHARED:
             raise ProblemError(
                 "evaluator: scorer_read hides files from programs, which shared integrity cannot: a program runs in the"

@@ -1,4 +1,4 @@
-"""Contract suites for extensions: the rules that our own selections, archives and strategies are held to.
+"""Contract suites for extensions: the rules that the parts that come with Evolve are held to.
 
 A rule is a function that takes what you extend the search with, and raises `AssertionError` with one sentence where the
 rule does not hold. A suite is a tuple of rules. It needs no test framework; with pytest:
@@ -12,7 +12,8 @@ rule does not hold. A suite is a tuple of rules. It needs no test framework; wit
         rule(Greedy)
 """
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -27,9 +28,12 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.extensions import ExtensionKind, Extensions, own_name
 from evolve.identity import candidate_id
 from evolve.lineage import Lineage
+from evolve.policies import GuardedPolicy, PolicyContext, PolicyKind
+from evolve.ports import Policy
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
 from evolve.program import Program
-from evolve.proposal import Individual
+from evolve.proposal import Individual, Message, Prompt, Proposal, Reply
+from evolve.runtimes import Runtime, RuntimeCommand, RuntimeContext, open_runtime
 from evolve.search.islands import Island
 from evolve.search.state import SearchState
 from evolve.search.stopping import StoppingRule, open_stopping_rule
@@ -40,6 +44,8 @@ SelectionMaker = Select | type[Select]
 
 _NAME = "tested:it"  # of the form that a configuration takes
 _DRAWS = 20
+_MAINS = ("main.txt", "folder/program.c")
+_SETTINGS = {"answers": 2, "samples": 2, "concurrency": 2}
 _WIDTHS = (1, 2, 4)  # numbers of objectives
 _SIZES = (1, 2, 40)  # members of a population
 
@@ -139,6 +145,110 @@ def asks_for_programs(operator: Operator | Callable[[], Operator]) -> None:
 OPERATOR_RULES: tuple[Callable[[Operator | Callable[[], Operator]], None], ...] = (asks_for_programs,)
 
 STOPPING_RULES: tuple[Callable[[StoppingRule | type[StoppingRule]], None], ...] = (decides_by_progress,)
+
+
+def answers_what_was_asked(kind: PolicyKind) -> None:
+    """A policy answers with texts, no more than were asked for, and at last with one `CompletedReply`."""
+
+    async def ask(policy: Policy, problem: Problem) -> None:
+        for number in range(1, 4):
+            for limit in (1, policy.answers * policy.samples):
+                await _replies(policy, _proposal(problem, policy, number, limit))
+
+    _with_policy(kind, ask)
+
+
+def answers_several_at_once(kind: PolicyKind) -> None:
+    """A policy answers as many proposals at once as its `concurrency` says."""
+
+    async def ask(policy: Policy, problem: Problem) -> None:
+        proposals = [_proposal(problem, policy, number, 1) for number in range(1, min(policy.concurrency, 4) + 1)]
+        await asyncio.gather(*(_replies(policy, proposal) for proposal in proposals))
+
+    _with_policy(kind, ask)
+
+
+def can_be_left(kind: PolicyKind) -> None:
+    """A proposal that is given up in the middle ends its call, and the policy answers the next one."""
+
+    async def leave(policy: Policy, problem: Problem) -> None:
+        replies = policy.propose(_proposal(problem, policy, 1, policy.answers))
+        await anext(replies)
+        await replies.aclose()
+        await _replies(policy, _proposal(problem, policy, 2, policy.answers))
+
+    _with_policy(kind, leave)
+
+
+POLICY_RULES: tuple[Callable[[PolicyKind], None], ...] = (
+    answers_what_was_asked,
+    answers_several_at_once,
+    can_be_left,
+)
+
+
+def gives_a_command(runtime: Runtime | type[Runtime]) -> None:
+    """A runtime gives words of commands, of which one is the file that is run; what it opens are absolute paths."""
+    for main in _MAINS:
+        given = _command(runtime, main)
+        words = (*given.build, *given.command)
+        _require(any(main in word for word in words), f"neither build nor command name the file {main}")
+
+
+def repeats_its_commands(runtime: Runtime | type[Runtime]) -> None:
+    """Equal programs get equal commands: each worker asks for them anew."""
+    for main in _MAINS:
+        _require(_command(runtime, main) == _command(runtime, main), "it gave other commands for the same program")
+
+
+RUNTIME_RULES: tuple[Callable[[Runtime | type[Runtime]], None], ...] = (gives_a_command, repeats_its_commands)
+
+
+def _command(runtime: Runtime | type[Runtime], main: str) -> RuntimeCommand:
+    with _tested(ExtensionKind.RUNTIME, runtime) as extensions:
+        return open_runtime(_NAME, RuntimeContext(main=main, language="text"), extensions)
+
+
+def _with_policy(kind: PolicyKind, work: Callable[[Policy, Problem], Awaitable[None]]) -> None:
+    """Do something with a policy of a kind, guarded as in a run."""
+    problem = next(_problems())
+    context = PolicyContext(name="tested", problem=problem, settings=_SETTINGS, build_prompt=_build_prompt)
+
+    async def run(extensions: Extensions) -> None:
+        policy = GuardedPolicy(*extensions.resolve(ExtensionKind.POLICY, _NAME), context)
+        try:
+            await policy.check()
+            await work(policy, problem)
+        finally:
+            await policy.close()
+
+    with _tested(ExtensionKind.POLICY, kind) as extensions:
+        asyncio.run(run(extensions))
+
+
+def _build_prompt(proposal: Proposal, *, count: Callable[[str], int] = len, context_tokens: int = 16384) -> Prompt:
+    texts = [f"Write {proposal.answers} better programs.", *(text for _, text in proposal.parent.program.files)]
+    tokens = sum(map(count, texts))
+    _require(tokens <= context_tokens, f"it left room for {context_tokens} tokens, and the prompt has {tokens}")
+    return Prompt(messages=(Message(role="user", parts=tuple(texts)),), tokens=tokens)
+
+
+def _proposal(problem: Problem, policy: Policy, number: int, limit: int) -> Proposal:
+    return Proposal(
+        id=f"prp_{number}",
+        number=number,
+        island=0,
+        operator="mutate",
+        parent=replace(next(_individuals(problem, 1)), program=problem.seeds[0]),
+        seed=number,
+        answers=policy.answers,
+        samples=policy.samples,
+        limit=limit,
+    )
+
+
+async def _replies(policy: Policy, proposal: Proposal) -> list[Reply]:
+    return [reply async for reply in policy.propose(proposal)]
 
 
 def _require(holds: bool, sentence: str) -> None:

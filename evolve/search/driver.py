@@ -19,7 +19,7 @@ from evolve.event_types import (
     RunWaiting,
 )
 from evolve.events import Event
-from evolve.extensions import Extensions
+from evolve.extensions import ExtensionKind, Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.deterministic_schedule import joined, open_search
@@ -71,9 +71,10 @@ class Driver:
         earlier: Result | None = None,
         extension: Mapping[str, object] = MappingProxyType({}),
         extensions: Extensions | None = None,
+        beside: Sequence[tuple[ExtensionKind, str]] = (),
     ) -> None:
         check_embedder(config, embedder.name if embedder else None)
-        self._extensions = extensions or Extensions()
+        self._extensions, self._beside = extensions or Extensions(), beside
         policy_requests = [member.policy_request for member in policies]
         self._search = open_search(run_id, problem, config, *policy_requests, extensions=self._extensions)
         self._dispatcher = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
@@ -101,7 +102,7 @@ class Driver:
             ConfigurationError: a run that is continued would end at once, or its budget cannot be so.
         """
         self._began = self._monotonic() - (self._earlier.seconds if self._earlier else 0.0)
-        used = tuple(self._extensions.describe(self._config.extensions))
+        used = tuple(self._extensions.describe([*self._config.extensions, *self._beside]))
         try:
             step = self._search.start() if self._earlier is None else self._continue(self._earlier)
             begun = RunStarted if self._earlier is None else RunResumed

@@ -5,11 +5,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from evolve.errors import ExtensionError, MissingExtensionError
+from evolve.extensions import Extensions
 from evolve.problem import Problem
+from evolve.runtimes import with_runtime
 from service.bootstrap.environments import with_environment
+from service.bootstrap.extensions import refuse_runtime
 from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
-from service.errors import RefusedError, UsageError
+from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import unpack
 from service.sandbox import scratch
@@ -30,6 +34,7 @@ async def scoring(
     others: bool = False,
     private: Sequence[Path] | None = None,
     source: str = "",
+    allow: Sequence[str] = (),
 ) -> AsyncIterator[SandboxEvaluator]:
     """The evaluator of a problem, from what is stored of its folder.
 
@@ -42,12 +47,14 @@ async def scoring(
         others: whether somebody else wrote the problem, so that the operator alone opens paths to it.
         private: places of this installation that no program may read; None: those that it has without any settings.
         source: the folder that the problem was read from, where there is one on this machine.
+        allow: runtimes of extensions that problems of others may name.
 
     Raises:
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
         InvalidProblemError: the evaluator cannot be used.
     """
     refuse_unpermitted(problem, settings)
+    problem = _with_commands(problem, allow if others else None)
     problem = await with_environment(problem, bundle, settings, others=others)
     closed = private_places() if private is None else private
     place = Path(source) if source.startswith("/") else None
@@ -64,6 +71,16 @@ async def scoring(
                 advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
                 raise RefusedError(f"{error}; {advice}") from error
         yield evaluator
+
+
+def _with_commands(problem: Problem, allow: Sequence[str] | None) -> Problem:
+    """A problem with the commands of its runtime; only an allowed one is imported."""
+    if allow is not None:
+        refuse_runtime(problem, allow)
+    try:
+        return with_runtime(problem, Extensions())
+    except (ExtensionError, MissingExtensionError) as error:
+        raise InvalidProblemError([f"evaluator.runtime: {error}"]) from error
 
 
 def refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:

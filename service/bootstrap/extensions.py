@@ -1,6 +1,6 @@
 """Extensions of this installation: those that a run uses, whether it may, and all that are installed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -8,11 +8,14 @@ from evolve.configuration import RunConfig
 from evolve.errors import MissingExtensionError
 from evolve.event_types import RunStarted
 from evolve.extensions import Extension, ExtensionKind, Extensions, built_in_names, installed, is_known
+from evolve.problem import Problem
 from service.config import ExtensionsSettings
 from service.errors import RefusedError
+from service.policy.settings import PolicySettings
 from service.ports import RunLog, RunRecord
 from service.problems.configuration import VARIANTS, Layer, invalid_values
 
+Named = tuple[ExtensionKind, str]
 _FIRST_EVENTS = 20  # among them the start of a run, which tells its extensions
 _KEYS = {
     ExtensionKind.ARCHIVE: "archive.kind",
@@ -35,14 +38,26 @@ class InstalledExtension:
     allowed: bool
 
 
-def load_all(config: RunConfig, extensions: Extensions | None = None) -> None:
+def named_beside(policies: Sequence[PolicySettings], problem: Problem) -> list[Named]:
+    """Kind and name of what the policies and the evaluator of a run name, built-ins among them; each once."""
+    found = [(ExtensionKind.POLICY, policy.kind) for policy in policies]
+    found += [(ExtensionKind.RUNTIME, problem.evaluator.runtime)] if problem.evaluator.runtime else []
+    return list(dict.fromkeys(found))
+
+
+def load_all(config: RunConfig, extensions: Extensions | None = None, *, beside: Sequence[Named] = ()) -> None:
     """Load every extension that a run uses, so that what is missing is found before it starts.
+
+    Args:
+        config: of the run.
+        extensions: resolves the names.
+        beside: what `named_beside` found.
 
     Raises:
         MissingExtensionError, ExtensionError: one is not there, or cannot be imported.
     """
     resolver = extensions or Extensions()
-    for kind, name in config.extensions:
+    for kind, name in (*config.extensions, *beside):
         resolver.resolve(kind, name)
 
 
@@ -72,6 +87,30 @@ def refuse_run(config: RunConfig, settings: ExtensionsSettings) -> None:
     """
     for kind, name in _not_allowed(config, settings):
         raise RefusedError(_unallowed(kind, name))
+
+
+def refuse_kinds(policies: Sequence[PolicySettings], settings: ExtensionsSettings) -> None:
+    """Refuse a submitted run with a policy of a kind that the operator does not allow; nothing is imported.
+
+    Raises:
+        RefusedError: it has one.
+        MissingExtensionError: several packages offer the kind, or none does.
+    """
+    kinds = dict.fromkeys((ExtensionKind.POLICY, policy.kind) for policy in policies)
+    for kind, name in _foreign(kinds, settings.allow):
+        raise RefusedError(_unallowed(kind, name))
+    Extensions().describe(kinds)
+
+
+def refuse_runtime(problem: Problem, allow: Sequence[str]) -> None:
+    """Refuse a problem of others whose runtime the operator does not allow; nothing is imported.
+
+    Raises:
+        RefusedError: it has one.
+    """
+    name = problem.evaluator.runtime
+    for kind, foreign in _foreign([(ExtensionKind.RUNTIME, name)] if name else [], allow):
+        raise RefusedError(_unallowed(kind, foreign))
 
 
 def refuse_missing(record: RunRecord, log: RunLog) -> None:
@@ -111,12 +150,12 @@ def _key(config: RunConfig, kind: ExtensionKind, name: str) -> str:
     return VARIANTS
 
 
-def _not_allowed(config: RunConfig, settings: ExtensionsSettings) -> list[tuple[ExtensionKind, str]]:
-    return [
-        (kind, name)
-        for kind, name in config.extensions
-        if name not in built_in_names(kind) and name not in settings.allow
-    ]
+def _not_allowed(config: RunConfig, settings: ExtensionsSettings) -> list[Named]:
+    return _foreign(config.extensions, settings.allow)
+
+
+def _foreign(named: Iterable[Named], allow: Sequence[str]) -> list[Named]:
+    return [(kind, name) for kind, name in named if name not in built_in_names(kind) and name not in allow]
 
 
 def _unallowed(kind: ExtensionKind, name: str) -> str:

@@ -15,8 +15,9 @@ from typing import Any, cast
 from evolve.configuration import DeterministicConfig, RunConfig
 from evolve.errors import ConfigurationError
 from evolve.events import Event
-from evolve.extensions import Extensions
+from evolve.extensions import Extension, ExtensionKind, Extensions, own_name
 from evolve.identity import digest
+from evolve.policies import GuardedPolicy, PolicyContext
 from evolve.ports import Evaluator, Policy
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.prompt import build_prompt, build_review_prompt
@@ -24,7 +25,7 @@ from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.extensions import load_all
+from service.bootstrap.extensions import load_all, named_beside
 from service.bootstrap.labels import named
 from service.bootstrap.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
 from service.bootstrap.notebook_extensions import take_objects
@@ -38,7 +39,7 @@ from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from service.policy.critic import Critic, reviewed
-from service.policy.function import FunctionPolicy, form_for
+from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
 from service.policy.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
@@ -82,9 +83,9 @@ def run(
         problem: a problem's folder; or, with `evaluate`, the text of a seed program or a `Problem`.
         evaluate: takes the text of a program (of several files: a dict) and returns a score or a dict of scores; what
             it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
-        policy: what `--policy` takes, a `Policy`, or a function that takes a prompt and returns a completion or a list
-            of at most `answers` answers; or a list of these, which are asked in turn by lot; without it the folder's
-            own, else the syntax mutator.
+        policy: what `--policy` takes, a `Policy` or the class of one, or a function that takes a prompt and returns a
+            completion or a list of at most `answers` answers; or a list of these, which are asked in turn by lot;
+            without it the folder's own, else the syntax mutator.
         critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown;
             a critic behind a server is a policy with `role = "critic"` of a policy file.
         model: which model of the policy's server.
@@ -176,6 +177,7 @@ class _NotebookSession:
                 earlier=self._earlier,
                 extension=self._extension,
                 extensions=self._called.extensions,
+                beside=named_beside(plan.policies, plan.problem),
             )
             return await self._driver.run()
 
@@ -208,11 +210,34 @@ class _NotebookSession:
                 members, critic = [*asked.members], asked.critic
             for own in called.policies:
                 policy = cast("Policy", own)
-                if not hasattr(own, "propose"):
+                if inspect.isclass(own) and hasattr(own, "propose"):
+                    policy = await stack.enter_async_context(self._of_kind(own))
+                elif not hasattr(own, "propose"):
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
                 members.append(reviewed(EnsembleMember(policy=policy), critic))
             yield replace(asked, members=tuple(members), critic=critic)
+
+    @asynccontextmanager
+    async def _of_kind(self, kind: type) -> AsyncIterator[Policy]:
+        """A policy of a class of the caller's, opened as one that a configuration names."""
+        plan, config = self._plan, self._plan.config
+        counts = {"answers": config.answers, "samples": config.samples, "concurrency": config.concurrency.policy}
+        context = PolicyContext(
+            name=kind.__name__,
+            problem=plan.problem,
+            settings={key: count or 1 for key, count in counts.items()},
+            build_prompt=partial(
+                prompt_builder(form_for(config.answers or 1), plan.problem, config, read_templates(plan)),
+                context_tokens=CONTEXT_TOKENS,
+            ),
+        )
+        policy = GuardedPolicy(Extension(kind=ExtensionKind.POLICY, name=own_name(kind)), kind, context)
+        try:
+            await policy.check()
+            yield policy
+        finally:
+            await policy.close()
 
     @asynccontextmanager
     async def _own_policy(
@@ -315,7 +340,7 @@ def _check_critic(critic: Function | None, plan: RunPlan, own: Sequence[Policy |
 def _plan(order: RunOrder, loaded: LoadedProblem, extensions: Extensions) -> RunPlan:
     _refuse_unknown(order.flags)
     plan = plan_loaded(order, loaded, "", words=_WORDS)
-    load_all(plan.config, extensions)
+    load_all(plan.config, extensions, beside=named_beside(plan.policies, plan.problem))
     for warning in plan.warnings:
         warnings.warn(warning, stacklevel=3)
     return plan

@@ -13,7 +13,8 @@ from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.roles import READERS, PolicyRoles, together
+from service.policy.kind_traits import traits_of
+from service.policy.roles import PolicyRoles, together
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy
 from service.ports import PolicyWords
@@ -161,7 +162,7 @@ class PolicyChoice:
             return policy
         for own in self._operators.values():
             if _same_place(own, policy) and own.role == policy.role and own.model in ("", policy.model):
-                return own if policy.kind in READERS else policy
+                return own if traits_of(policy.kind).reached else policy
         return self._described(described, "the policy of the problem")
 
     def _described(self, words: Mapping[str, Any], place: str) -> PolicySettings:
@@ -211,7 +212,8 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> P
         raise RefusedError(LIBRARY_REFUSED)
     from service.net.transport import PinnedTransport
 
-    check_address(str(policy.base_url), settings.allow, settings.private)
+    if policy.base_url is not None:
+        check_address(policy.base_url, settings.allow, settings.private)
     bare = policy.model_copy(update=dict.fromkeys(_KEYS, ""))
     keep = policy.concurrency + 8
     transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)

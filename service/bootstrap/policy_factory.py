@@ -5,12 +5,15 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from evolve.configuration import RunConfig
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
+from evolve.extensions import Extensions
 from evolve.money import shared_currency
+from evolve.policies import open_policy
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, build_review_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
@@ -21,19 +24,20 @@ from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.policy.activity import Activity, total
 from service.policy.critic import Critic, named, reviewed
-from service.policy.roles import READERS, PolicyRoles
+from service.policy.kind_traits import traits_of
+from service.policy.kinds import ServicePolicyContext, connect
+from service.policy.roles import PolicyRoles
+from service.policy.tokens import estimate_tokens
 from service.problems.bundle import open_bundle
 from service.runner.lease import Health, unknown
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
-    from service.policy.bundled.policy import BundledPolicy
     from service.policy.connection import ServerConnection
     from service.policy.embeddings import OpenAIEmbedder
     from service.policy.openai import OpenAIPolicy
     from service.policy.request_options import PromptBuilder
     from service.policy.settings import PolicySettings
-    from service.policy.syntax.policy import SyntaxPolicy
 
 BuildFor = Callable[[PromptRequest, Callable[[str], int]], Prompt]
 
@@ -90,7 +94,7 @@ async def answering(
         members = tuple(
             reviewed(
                 EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, cast.embedder)),
-                critic if settings.kind in READERS else None,
+                critic if traits_of(settings.kind).reads_reviews else None,
             )
             for settings, policy in zip(cast.authors, authors, strict=True)
         )
@@ -124,12 +128,22 @@ class _Opening:
         return total(readings) if readings else None
 
     async def author(self, settings: "PolicySettings") -> "Policy":
-        if settings.kind == "syntax":
-            return _mutator(settings, self.plan)
         asked = self._limited(settings)
-        if settings.kind == "bundled":
-            return await _bundled(asked, self.plan, self.templates)
-        return await self._server(asked, build_prompt)
+        way = await self._way(asked) if traits_of(asked.kind).reached else PolicyAccess(policy=asked, key=None)
+        build = prompt_builder(way.policy, self.plan.problem, self.plan.config, self.templates)
+        context = ServicePolicyContext(
+            name=asked.name,
+            problem=self.plan.problem,
+            settings=asked.describe(),
+            build_prompt=partial(build, context_tokens=asked.context_tokens),
+            key=None if way.key is None else way.key.get_secret_value(),
+            transport=way.transport,
+            cost=way.policy.cost,
+            policy=way.policy,
+        )
+        policy = open_policy(asked.kind, context, Extensions())
+        await self._meet(policy, settings)
+        return policy
 
     async def critic(self, settings: "PolicySettings") -> Critic:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)
@@ -151,7 +165,7 @@ class _Opening:
 
     def _askable(self, cast: PolicyRoles) -> Callable[["PolicySettings"], bool]:
         mute = cast.critic is not None and cast.critic.name in self.absences
-        return lambda author: author.name not in self.absences and not (mute and author.kind in READERS)
+        return lambda author: author.name not in self.absences and not (mute and traits_of(author.kind).reads_reviews)
 
     def _limited(self, settings: "PolicySettings") -> "PolicySettings":
         calls = self.plan.config.concurrency.policy or settings.concurrency
@@ -166,35 +180,39 @@ class _Opening:
     async def _way(self, settings: "PolicySettings") -> PolicyAccess:
         return await asyncio.to_thread(way_to, settings, self.plan.source, self.policies)
 
-    async def _meet(self, server: "OpenAIPolicy | OpenAIEmbedder", settings: "PolicySettings") -> None:
-        """Ask a server who it is, and see to it that its connections are closed in the end."""
-        self.stack.push_async_callback(server.close)
-        self.servers.append(server)
+    async def _meet(self, opened: "Policy | OpenAIEmbedder", settings: "PolicySettings") -> None:
+        """Ask a policy whether it can answer, and see to it that what it opens is closed in the end."""
+        from service.policy.embeddings import OpenAIEmbedder
+        from service.policy.openai import OpenAIPolicy
+
+        if isinstance(opened, _Closable):
+            self.stack.push_async_callback(opened.close)
+        if isinstance(opened, OpenAIPolicy | OpenAIEmbedder):
+            self.servers.append(opened)
+        if not isinstance(opened, _Checkable):
+            return
         try:
-            await server.check()
+            await opened.check()
         except (PolicyUnavailable, PolicyDenied) as error:
             author = settings.role == "author"
             self.absences[settings.name] = error if author else named(settings.name, error, settings.role)
 
 
+@runtime_checkable
+class _Checkable(Protocol):
+    async def check(self) -> object:
+        """Look whether it can answer."""
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def close(self) -> None:
+        """Close what it has opened."""
+
+
 def _currency(author: "PolicySettings", embedder: "PolicySettings | None") -> str | None:
     """The currency of what an author's proposals cost, their vectors among it."""
     return shared_currency([author.currency, *([embedder.currency] if embedder else [])])
-
-
-def _mutator(settings: "PolicySettings", plan: RunPlan) -> "SyntaxPolicy":
-    from service.policy.syntax.policy import SyntaxPolicy
-
-    return SyntaxPolicy(plan.problem, settings.name, settings.answers)
-
-
-async def _bundled(settings: "PolicySettings", plan: RunPlan, templates: Mapping[str, str]) -> "BundledPolicy":
-    from service.policy.bundled.policy import BundledPolicy
-
-    build = prompt_builder(settings, plan.problem, plan.config, templates)
-    policy = BundledPolicy(settings, build_prompt=build)
-    await policy.check()
-    return policy
 
 
 def read_templates(plan: RunPlan) -> dict[str, str]:
@@ -252,11 +270,7 @@ def _through(way: PolicyAccess, build: "PromptBuilder", *, single: bool = False)
 
 
 def _connect(way: PolicyAccess) -> "ServerConnection[Any]":
-    import numpy as np
-
-    from service.policy.connection import ServerConnection
-
-    return ServerConnection(way.policy, key=way.key, rng=np.random.default_rng(), transport=way.transport)
+    return connect(way.policy, None if way.key is None else way.key.get_secret_value(), way.transport)
 
 
 class ReplySettings(Protocol):
@@ -286,7 +300,7 @@ def prompt_builder(
         build_for: makes the prompt: that of an author, or `build_review_prompt`.
     """
 
-    def build(proposal: Proposal, *, count: Callable[[str], int], context_tokens: int) -> Prompt:
+    def build(proposal: Proposal, *, count: Callable[[str], int] = estimate_tokens, context_tokens: int) -> Prompt:
         asked = proposal.form or form
         request = PromptRequest(
             problem=problem,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evolve.ports import Evaluator
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import refuse_unpermitted
-from service.bootstrap.extensions import load_all, refuse_run
+from service.bootstrap.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
 from service.bootstrap.plan import RunOrder, RunPlan, plan_stored
 from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
@@ -167,7 +167,10 @@ class StoredJobs:
         plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
         if submitted(plan.source):
             refuse_run(plan.config, self._settings.extensions)
-        load_all(plan.config)
+            refuse_kinds(plan.policies, self._settings.extensions)
+            refuse_runtime(plan.problem, self._settings.extensions.allow)
+        named = named_beside(plan.policies, plan.problem)
+        load_all(plan.config, beside=named)
         async with (
             answering(plan, self._settings.policies) as asked,
             self._evaluating(plan) as evaluator,
@@ -183,6 +186,7 @@ class StoredJobs:
                 log=self._storage.log,
                 clock=self._clock,
                 owner=this_process(),
+                extensions=named,
                 elapsed_seconds=record.active_seconds,
             )
 

@@ -12,7 +12,7 @@ from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.environments import environment_warning, with_environment
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.extensions import load_all
+from service.bootstrap.extensions import load_all, named_beside
 from service.bootstrap.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
 from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
@@ -80,7 +80,8 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     """
     clock = storage.database.clock
     plan = _plan(order, storage, clock)
-    load_all(plan.config)
+    named = named_beside(plan.policies, plan.problem)
+    load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want_running(storage, plan.record, clock)
     private = private_places(settings, storage.url)
@@ -101,6 +102,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             log=storage.log,
             clock=clock,
             owner=this_process(),
+            extensions=named,
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
         )
@@ -214,6 +216,7 @@ async def open_scorer(
         others=submitted(plan.source),
         private=private,
         source=plan.source,
+        allow=settings.extensions.allow,
     )
     async with opening as sandbox:
         lack = await environment_warning(plan.problem, plan.bundle, others=False)

@@ -16,7 +16,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.environments import environment_warning
 from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermitted, scoring
-from service.bootstrap.extensions import refuse_request
+from service.bootstrap.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.bootstrap.labels import check_labels
 from service.bootstrap.plan import RunPlan, limits_of, new_run
 from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
@@ -269,6 +269,7 @@ class BundledSubmissions:
         layers = [*start.layers, (REQUEST, request.config)]
         config = read_config(layers)
         refuse_request(config, layers, self._settings.extensions)
+        refuse_kinds(start.policies, self._settings.extensions)
         plan = RunPlan(
             run_id=new_id("run", now),
             problem=start.loaded.problem,
@@ -293,6 +294,7 @@ class BundledSubmissions:
                 f"the problem names the interpreter {python[:80]!r}, which is not permitted: leave evaluator.python"
                 " out, or ask for it in sandbox.interpreters"
             )
+        refuse_runtime(problem, self._settings.extensions.allow)
         refuse_ungranted(problem.evaluator, self._settings.sandbox)
         if self._queue is None:
             refuse_unpermitted(problem, self._settings.sandbox)
@@ -349,7 +351,8 @@ class BundledSubmissions:
         if self._broker is not None:
             return queued_here(self._broker, loaded.problem, loaded.bundle)
         sandbox, private = self._settings.sandbox.for_others(), private_places(self._settings)
-        return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private)
+        allow = self._settings.extensions.allow
+        return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private, allow=allow)
 
 
 def created_at(began: datetime, place: int) -> datetime:

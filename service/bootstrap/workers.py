@@ -209,7 +209,9 @@ def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncC
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
         problem = load_bundle(bundle, "problem").problem
         sandbox, private = settings.sandbox.for_others(), private_places(settings)
-        async with scoring(problem, bundle, sandbox, slots=slots, others=True, private=private) as evaluator:
+        allow = settings.extensions.allow
+        opening = scoring(problem, bundle, sandbox, slots=slots, others=True, private=private, allow=allow)
+        async with opening as evaluator:
             yield evaluator
 
     return opened

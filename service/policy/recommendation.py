@@ -89,7 +89,11 @@ def recommended_settings(settings: PolicySettings, tried: Sequence[FormatYield],
     completions = [one.completed for one in tried if one.completed]
     if _share(completions, LENGTH) >= MIN_CUT_SHARE:
         found["max_tokens"] = min(settings.max_tokens * 2, max(settings.max_tokens, MAX_TOKENS_LIMIT))
-    return {key: value for key, value in found.items() if value not in (None, "") and not _default(key, value)}
+    return {
+        key: value
+        for key, value in found.items()
+        if key in settings.acting and value not in (None, "") and not _default(key, value)
+    }
 
 
 def _default(key: str, value: object) -> bool:

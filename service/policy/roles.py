@@ -8,12 +8,12 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.errors import UsageError
+from service.policy.kind_traits import traits_of
 from service.policy.parameters import parse_words
 from service.policy.settings import PolicySettings
 from service.policy.sources import load_policies, read_policy, refuse_repeats
 
 MAX_POLICIES = 16  # of one run
-READERS = ("openai", "litellm")  # kinds of author that read what a critic wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def refuse_unread(critic: str, cast: PolicyRoles) -> None:
     Raises:
         UsageError: none would.
     """
-    if not any(author.kind in READERS for author in cast.authors):
+    if not any(traits_of(author.kind).reads_reviews for author in cast.authors):
         raise UsageError(
             f"nobody reads what the critic {critic} writes: the syntax mutator and bundled policies take no advice;"
             " name an author behind a server, or leave the critic out"

@@ -14,20 +14,11 @@ from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
 from service.policy.key_sources import key_in_file, key_in_variable
+from service.policy.kind_traits import KindTraits, check_kind, traits_of
 from service.policy.parameters import read_parameters
 from service.policy.provider_catalog import PROVIDERS
 from service.schemas.policies import PolicyDescription
 
-# What acts for each kind besides a server; each key must act.
-_KEYS_OF_KIND = {
-    "syntax": ("name", "kind", "role", "answers", "weight"),
-    "bundled": (
-        "name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
-        "concurrency", "weight",
-    ),
-}  # fmt: skip
-# The model names its provider there.
-_UNKNOWN_TO_KIND = {"litellm": {"provider"}}
 # What acts for a server that writes no programs.
 _KEYS_OF_SERVER = (
     "name", "kind", "role", "provider", "base_url", "model", "api_key_env", "api_key_file", "concurrency",
@@ -40,10 +31,7 @@ _KEYS_OF_ROLE = {
     ),
     "embedder": _KEYS_OF_SERVER,
 }  # fmt: skip
-_SPOKEN = {
-    "syntax": "the syntax mutator", "bundled": "a bundled policy", "critic": "a critic", "embedder": "an embedder",
-    "litellm": "a policy behind LiteLLM",
-}  # fmt: skip
+_SPOKEN = {"critic": "a critic", "embedder": "an embedder"}
 # Left out of a description.
 _UNSAID = {
     "role": "author",
@@ -94,6 +82,11 @@ class PolicySettings(PolicyDescription):
         if isinstance(value, str) and not value.isprintable():
             raise ValueError("must not hold control characters")
         return value
+
+    @field_validator("kind")
+    @classmethod
+    def _is_kind(cls, value: str) -> str:
+        return check_kind(value)
 
     @field_validator("base_url")
     @classmethod
@@ -146,14 +139,14 @@ class PolicySettings(PolicyDescription):
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
             raise ValueError("base_url is missing: the address of the server, such as http://localhost:8000/v1")
-        if self.kind in _KEYS_OF_KIND and self.role != "author":
+        if self._traits.author_only and self.role != "author":
             raise ValueError(
-                f"{_SPOKEN[self.kind]} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
+                f"{self._traits.spoken} writes programs alone: {_SPOKEN[self.role]} is a model behind a server, of the"
                 " kind openai"
             )
         if self.kind == "litellm" and not self.model:
             raise ValueError("model is missing: the provider and its model, such as anthropic/claude-sonnet-4-5")
-        for key in sorted(self.model_fields_set - self._acting):
+        for key in sorted(self.model_fields_set - self.acting):
             raise ValueError(f"{key} has no meaning for {self._spoken}: leave it out")
         if self.kind == "bundled" and not self.model:
             raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
@@ -170,14 +163,14 @@ class PolicySettings(PolicyDescription):
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""
         unsaid = {key for key, plain in _UNSAID.items() if getattr(self, key) == plain}
-        described = self.model_dump(include=self._acting - unsaid)
+        described = self.model_dump(include=self.acting - unsaid)
         return described | ({"adapt": list(self.adaptable)} if "adapt" in described else {})
 
     @property
     def adaptable(self) -> tuple[str, ...]:
         """The keys that a run may vary. A format is named for a model that was trained for it: then nothing varies."""
-        if self.adapt is not None:
-            return self.adapt
+        if self.adapt is not None or "adapt" not in self.acting:
+            return self.adapt or ()
         named = self.model_fields_set
         return () if "format" in named else tuple(key for key in ("edits", "answers") if key not in named)
 
@@ -188,10 +181,11 @@ class PolicySettings(PolicyDescription):
         return {**effort, **self.params, **self.extra_body}
 
     @property
-    def _acting(self) -> set[str]:
+    def acting(self) -> set[str]:
         """The keys that act."""
         of_role = _KEYS_OF_ROLE.get(self.role, tuple(PolicySettings.model_fields))
-        return set(_KEYS_OF_KIND.get(self.kind, of_role)) - _UNKNOWN_TO_KIND.get(self.kind, set())
+        keys = self._traits.keys
+        return set(of_role if keys is None else keys) - self._traits.without
 
     @property
     def place(self) -> str:
@@ -200,18 +194,22 @@ class PolicySettings(PolicyDescription):
 
     @property
     def _spoken(self) -> str:
-        return _SPOKEN.get(self.kind) or _SPOKEN.get(self.role, "a policy")
+        return _SPOKEN.get(self.role, self._traits.spoken)
+
+    @property
+    def _traits(self) -> KindTraits:
+        return traits_of(self.kind)
 
     @property
     def currency(self) -> str | None:
         """The currency of its price; empty: it costs nothing; None: what it costs is not known."""
-        if self.kind in _KEYS_OF_KIND:
+        if self._traits.free:
             return ""
         return self.price.currency if self.price else None
 
     def cost(self, usage: Usage) -> Money | None:
         """What the tokens of a completion cost; None: that is not known."""
-        if self.kind in _KEYS_OF_KIND:
+        if self._traits.free:
             return FREE
         if self.price is None:
             return None

@@ -1,6 +1,7 @@
 """Policies as a user names them: a word, a provider and a model, an address, or a file of `[[policies]]`."""
 
 import difflib
+import importlib.util
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from evolve.extensions import ExtensionKind, installed, is_reference
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.shipped import PREFIX, choice, complete
 from service.policy.price_table import find_model
@@ -21,7 +23,7 @@ LIBRARY = "litellm:"
 def load_policies(
     source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
 ) -> list[PolicySettings]:
-    """Read what `--policy` names: `syntax`, a provider or `bundled:` and a model, an address, or a policy file.
+    """Read what `--policy` names: `syntax`, a provider or `bundled:` and a model, an address, a kind, or a file.
 
     Price and context length are those of the table of common models where the user names none.
 
@@ -52,6 +54,8 @@ def load_policies(
         return [_provider_policy(*found, changes)]
     if "://" in source:
         return [read_policy({"base_url": source, **changes}, f"--policy {_shown(source)}")]
+    if not Path(source).exists() and (kind := _kind_named(source)):
+        return [read_policy({"name": kind, "kind": kind, **changes}, f"--policy {source[:80]}")]
     tables = _tables(Path(source))
     policies = [
         _priced(read_policy(complete({**table, **changes}, paths=True), f"policy {number} of {source}"))
@@ -59,6 +63,14 @@ def load_policies(
     ]
     refuse_repeats(policies, source)
     return policies
+
+
+def _kind_named(source: str) -> str:
+    """The policy kind that a word names, of a package or of a module that Python finds; empty: it names none."""
+    if any(one.name == source for one in installed(ExtensionKind.POLICY)):
+        return source
+    top = source.partition(":")[0].partition(".")[0]
+    return source if is_reference(source) and importlib.util.find_spec(top) is not None else ""
 
 
 def _provider_policy(provider: str, model: str, changes: Mapping[str, Any]) -> PolicySettings:
@@ -104,7 +116,7 @@ def _tables(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError as error:
         raise NotFoundError(
             f"the policy {str(path)!r} is neither syntax, nor {PREFIX} and a model, nor a provider and a model such as"
-            " openai:gpt-5, nor an address such as http://localhost:8000/v1, nor a file"
+            " openai:gpt-5, nor an address such as http://localhost:8000/v1, nor an installed policy kind, nor a file"
         ) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the policy file {path} cannot be read: {error}") from error

@@ -34,6 +34,7 @@ class _Evaluator(_Table):
     command: list[str] = []
     build: list[str] = []
     text: bool = False
+    runtime: str = ""
     python: str = ""
     requirements: list[str] = []
     preload: list[str] = []
@@ -200,6 +201,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         command=tuple(table.command),
         build=tuple(table.build),
         text=table.text,
+        runtime=table.runtime,
         python=table.python,
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),
@@ -273,6 +275,16 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
         )
 
 
+def _unclear(seeds: Sequence[Program], main: str) -> list[str]:
+    """What is wrong with seeds of which a runtime would not know the file that it runs."""
+    files = {seed.files[0][0] if seed.single else main for seed in seeds}
+    if "" in files:
+        return [f"{FILE}: main is missing: name the file of the program that the runtime runs"]
+    if len(files) > 1:
+        return [f"{FILE}: the runtime runs one file, and the seeds have {', '.join(sorted(files))}: give them one name"]
+    return []
+
+
 def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) -> str:
     """The file of a program of several that is called; a separate Python evaluator cannot do without."""
     several = [seed for seed in seeds if not seed.single]
@@ -280,6 +292,8 @@ def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) 
     needed = document.evaluator.integrity == "separate" and bool(document.evaluator.entry)
     if not main and several and needed:
         main = "main.py"
+    if document.evaluator.runtime:
+        complaints += _unclear(seeds, main)
     complaints += [
         f"{FILE}: main = {main!r} is no file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
         " name the file that the evaluator calls"

@@ -5,8 +5,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from evolve.money import FREE, Money, shared_currency
-
-_COSTLESS = frozenset({"syntax", "bundled"})
+from evolve.policies import is_free
 
 
 def added(total: str | None, cost: Money | None) -> str | None:
@@ -35,5 +34,5 @@ def money_share(cost: str | None, whole: int) -> str | None:
 def currency_of(policies: Sequence[Mapping[str, Any]]) -> str | None:
     """The currency of a run by the descriptions of its policies; empty: they cost nothing; None: nobody knows."""
     return shared_currency(
-        "" if policy.get("kind") in _COSTLESS else (policy.get("price") or {}).get("currency") for policy in policies
+        "" if is_free(str(policy.get("kind"))) else (policy.get("price") or {}).get("currency") for policy in policies
     )

@@ -22,7 +22,7 @@ from evolve.event_types import (
     RunWaiting,
 )
 from evolve.events import Event
-from evolve.extensions import Extensions
+from evolve.extensions import ExtensionKind, Extensions
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.deterministic_schedule import open_search
@@ -60,6 +60,7 @@ class RunJob:
         patience_seconds: how long a database that is away is waited for.
         health: how the servers of the policies fare.
         embedder: embeds programs, where they are compared by their embeddings.
+        extensions: kind and name of those that policies and the evaluator name.
     """
 
     run_id: str
@@ -74,6 +75,7 @@ class RunJob:
     patience_seconds: float = math.inf
     health: Health = unknown
     embedder: Embedder | None = None
+    extensions: Sequence[tuple[ExtensionKind, str]] = ()
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> RunStatus:
@@ -211,7 +213,7 @@ class RunLoop:
     def _begin(self) -> None:
         self._begun = True
         started = self._search.state.started or self._fold.status.state != "queued"
-        used = tuple(Extensions().describe(self._job.config.extensions))
+        used = tuple(Extensions().describe([*self._job.config.extensions, *self._job.extensions]))
         begun = RunResumed if started else RunStarted
         self._event_buffer.note(begun(by=self._job.owner, extensions=used))
         self._dispatcher.take(self._owed if self._search.state.started else self._search.start())

@@ -174,7 +174,7 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "kind": (
         "`openai`: an OpenAI-compatible server. `litellm`: a provider with a protocol of its own, through LiteLLM,"
         " where `model` names both, such as `anthropic/claude-sonnet-4-5`, and `base_url` is not needed. `syntax`:"
-        " the built-in mutator. `bundled`: a model run in this process"
+        " the built-in mutator. `bundled`: a model run in this process. Any other name: a kind of your own"
     ),
     "role": (
         "what it writes: `author`: programs. `critic`: reviews of parents for the authors. `embedder`: embeddings"

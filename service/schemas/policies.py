@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from evolve.errors import ConfigurationError
+from evolve.extensions import ExtensionKind, built_in_names
 from evolve.money import plain, read_amount, read_currency
 from service.schemas.derived_models import without_defaults
 from service.schemas.key_descriptions import POLICY_KEYS as SAID
@@ -50,7 +51,13 @@ class PolicyDescription(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=without_defaults)
 
     name: str = Field(default="policy", min_length=1, max_length=64, pattern=r"^[\w.:/@+-]+$", description=SAID["name"])
-    kind: Literal["openai", "litellm", "syntax", "bundled"] = Field(default="openai", description=SAID["kind"])
+    kind: str = Field(
+        default="openai",
+        min_length=1,
+        max_length=128,
+        description=SAID["kind"],
+        json_schema_extra={"examples": list(built_in_names(ExtensionKind.POLICY))},
+    )
     role: Literal["author", "critic", "embedder"] = Field(default="author", description=SAID["role"])
     provider: str = Field(default="", description=SAID["provider"])
     base_url: str | None = Field(default=None, description=SAID["base_url"])

@@ -13,6 +13,8 @@ ENTRY_POINTS = {
     "evolve.strategies": {"hill_climber": f"{MODULE}:HillClimber"},
     "evolve.operators": {"speed_up": f"{MODULE}:SPEED_UP"},
     "evolve.stopping_rules": {"soon": f"{MODULE}:soon"},
+    "evolve.policies": {"doubler": f"{MODULE}:Doubler"},
+    "evolve.runtimes": {"awk": f"{MODULE}:run_awk"},
 }
 SOURCE = """\
 from collections import deque
@@ -20,6 +22,8 @@ from collections import deque
 from evolve.archives import Insertion, Status
 from evolve.credit.operators import Operator
 from evolve.archives.population import Population
+from evolve.proposal import Answer, CompletedReply, Usage
+from evolve.runtimes import RuntimeCommand
 from evolve.selection import Selected
 from evolve.search.strategies import ProposalPlan
 
@@ -64,6 +68,29 @@ class HillClimber:
 
 def soon(progress):
     return progress.evaluations >= 10
+
+
+class Doubler:
+    def __init__(self, context):
+        self.name, self.answers, self.samples, self.concurrency = context.name, 1, 1, 1
+        self.factor = context.settings.get("params", {}).get("factor", 2)
+        self.closed = False
+
+    async def propose(self, proposal):
+        [(path, text)] = proposal.parent.program.files
+        text = text.replace("a = ", f"a = {self.factor} * ", 1)
+        yield Answer(chain=0, index=0, text=text)
+        yield CompletedReply(completions=(text,), usage=Usage(input=1000, output=500))
+
+
+class Mute(Doubler):
+    async def propose(self, proposal):
+        raise ValueError("no luck today")
+        yield
+
+
+def run_awk(context):
+    return RuntimeCommand(command=("awk", "-f", context.main))
 
 
 class Failing:

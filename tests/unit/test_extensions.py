@@ -43,7 +43,7 @@ def test_a_package_offers_its_extensions_by_entry_points(tmp_path: Path, monkeyp
     (found,) = installed(SELECTION)
     assert (found.name, found.package, found.version) == ("greedy", NAME, VERSION)
     assert [one.name for kind in ExtensionKind for one in installed(kind)] == [
-        "greedy", "newest", "hill_climber", "speed_up", "soon",
+        "greedy", "newest", "hill_climber", "speed_up", "soon", "doubler", "awk",
     ]  # fmt: skip
     assert str(found) == f"the selection greedy of {NAME} {VERSION}"
     assert load_extension(found).__name__ == "Greedy"

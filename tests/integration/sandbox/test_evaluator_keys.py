@@ -10,9 +10,11 @@ import pytest
 
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from evolve.events import EventKind
+from evolve.extensions import Extensions
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply
+from evolve.runtimes import with_runtime
 from evolve.search.assessment import SearchScore, assess
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
@@ -69,6 +71,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "entry": ("negated", {}),
     "command": (("{python}", "main.py"), {"entry": ""}),
     "build": (("sh", "-c", "echo 'print(9.0)' > main.py"), {"entry": "", "command": ("{python}", "main.py")}),
+    "runtime": ("python", {"entry": ""}),
     "text": (True, {"entry": ""}),
     "preload": (("colorsys",), {}),
     "read": (("/etc/passwd",), {}),
@@ -116,7 +119,7 @@ def project(folder: Path, spec: Mapping[str, Any]) -> Problem:
 
 async def story(folder: Path, **spec: Any) -> list[object]:
     """What a short run tells of its evaluations, and what is found when it ends."""
-    problem = project(folder, spec)
+    problem = with_runtime(project(folder, spec), Extensions())
     config = RunConfig(
         budget=BudgetConfig(evaluations=5), islands=1, concurrency=ConcurrencyConfig(policy=1, evaluations=1)
     )

@@ -1,0 +1,95 @@
+"""The policy kinds that come with the product, and how their policies are opened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evolve.policies import PolicyContext
+from evolve.ports import Policy
+from service.policy.kind_traits import SAMPLED, KindTraits
+from service.policy.settings import PolicySettings
+
+if TYPE_CHECKING:
+    from service.policy.connection import ServerConnection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltInKind:
+    """A kind that comes with the product; see `evolve.policies.PolicyKind`."""
+
+    traits: KindTraits
+    opens: Callable[[PolicyContext], Policy]
+
+    @property
+    def free(self) -> bool:
+        """Whether its answers cost nothing."""
+        return self.traits.free
+
+    def __call__(self, context: PolicyContext, /) -> Policy:
+        """Open a policy."""
+        return self.opens(context)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePolicyContext(PolicyContext):
+    """A context that holds the settings as they were read, with what they leave open."""
+
+    policy: PolicySettings
+
+
+def _settings(context: PolicyContext) -> PolicySettings:
+    if isinstance(context, ServicePolicyContext):
+        return context.policy
+    return PolicySettings.model_validate({**context.settings, "name": context.name})
+
+
+def _open_server(context: PolicyContext) -> Policy:
+    from service.policy.openai import OpenAIPolicy
+
+    return OpenAIPolicy(connect(_settings(context), context.key, context.transport), build_prompt=context.build_prompt)
+
+
+def connect(settings: PolicySettings, key: str | None, transport: Any) -> "ServerConnection[Any]":
+    """A connection to the server of a policy; nothing is asked of the server yet."""
+    import numpy as np
+    from pydantic import SecretStr
+
+    from service.policy.connection import ServerConnection
+
+    secret = None if key is None else SecretStr(key)
+    return ServerConnection(settings, key=secret, rng=np.random.default_rng(), transport=transport)
+
+
+def _open_mutator(context: PolicyContext) -> Policy:
+    from service.policy.syntax.policy import SyntaxPolicy
+
+    return SyntaxPolicy(context.problem, context.name, _settings(context).answers)
+
+
+def _open_bundled(context: PolicyContext) -> Policy:
+    from service.policy.bundled.policy import BundledPolicy
+
+    return BundledPolicy(_settings(context), build_prompt=context.build_prompt)
+
+
+OPENAI = BuiltInKind(traits=KindTraits(spoken="a policy"), opens=_open_server)
+LITELLM = BuiltInKind(
+    traits=KindTraits(spoken="a policy behind LiteLLM", without=frozenset({"provider"})), opens=_open_server
+)
+SYNTAX = BuiltInKind(
+    traits=KindTraits(
+        spoken="the syntax mutator",
+        keys=("name", "kind", "role", "answers", "weight"),
+        author_only=True,
+        free=True,
+        reads_reviews=False,
+        reached=False,
+    ),
+    opens=_open_mutator,
+)
+BUNDLED = BuiltInKind(
+    traits=KindTraits(
+        spoken="a bundled policy", keys=SAMPLED, author_only=True, free=True, reads_reviews=False, reached=False
+    ),
+    opens=_open_bundled,
+)
