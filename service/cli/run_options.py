@@ -113,11 +113,12 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
     if named.problem.name != run.problem_name:
         raise UsageError(
             f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}:"
-            " leave PROBLEM out, or leave --resume out for a new run"
+            " leave out PROBLEM, or leave out --resume for a new run"
         )
     if named.bundle.hash != run.bundle_hash:
         terminal.note(
-            f"warning: {options.problem.folder} has changed since the run began; the run keeps the problem as it was",
+            f"warning: {options.problem.folder} has changed since the run began, but the run keeps the problem"
+            f" as it was",
             style="yellow",
         )
 
@@ -185,7 +186,7 @@ def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) 
 
         return run_there(terminal, options, service)
     if options.detach:
-        raise UsageError("--detach is for a service: name it with --server; here the run ends with this process")
+        raise UsageError("--detach needs a service, since a run of this process ends with it: name one with --server")
     from service.cli.run import run_search
 
     return run_search(terminal, options)
@@ -201,5 +202,5 @@ def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool
         run = find_run(RemoteRunReader(client), run_id)
     if submitted(run.source):
         return False
-    terminal.note("this run was begun without the service, and goes on without it", style="dim")
+    terminal.note("this run was started without the service, so it continues without it", style="dim")
     return True

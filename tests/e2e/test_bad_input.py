@@ -58,7 +58,7 @@ class Clumsy(EvolveHere):
     def _sentence(self, said: Said, code: int) -> str:
         assert said.code == code, f"exit {said.code}: {said.err}"
         assert "Traceback" not in said.err
-        assert "fault of evolve" not in said.err
+        assert "bug in evolve" not in said.err
         sentences = [line for line in said.err.splitlines() if line.startswith("evolve: ")]
         assert len(sentences) == 1, said.err
         self.assert_nothing_left()
@@ -464,7 +464,7 @@ def test_the_second_interrupt_leaves_at_once_and_nothing_behind(clumsy: Clumsy, 
     os.killpg(process.pid, signal.SIGCONT)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, err
-    assert re.search(r"left at once; \S*evolve run --resume run_", err)
+    assert re.search(r"quit\. Continue with: \S*evolve run --resume run_", err)
     clumsy.assert_nothing_left()
     assert clumsy.json("runs")["state"] == "running"
     run = clumsy.json("runs")["run_id"]
@@ -494,7 +494,7 @@ def test_ctrl_c_on_a_terminal_stops_the_run_and_loses_nothing(clumsy: Clumsy, tm
             pressed = True
     os.close(ours)
     assert process.wait(PATIENCE_SECONDS) == 130, written
-    assert re.search(rb"go on with: \S*evolve run --resume run_", written)
+    assert re.search(rb"Continue with: \S*evolve run --resume run_", written)
     assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is hidden"
     clumsy.assert_nothing_left()
     shown = clumsy.json("runs")

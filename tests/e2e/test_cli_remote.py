@@ -240,7 +240,7 @@ def test_ctrl_c_stops_watching_and_the_run_goes_on(service: Service, remote: Rem
     watching.send_signal(signal.SIGINT)
     _, err = watching.communicate(timeout=PATIENCE_SECONDS)
     assert watching.returncode == 130
-    assert "the run goes on" in err
+    assert "The run continues" in err
     assert remote.json("show", run)["state"] == "running"
     remote.call("cancel", run)
 

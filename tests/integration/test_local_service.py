@@ -83,7 +83,7 @@ def test_commands_use_the_service_and_there_is_one_list(evolve: Evolve, tmp_path
         file = tmp_path / "sweep.toml"
         file.write_text('name = "two"\n[sweep]\nproblem = "toy"\nseeds = [1, 2]\n')
         said = evolve.said("batch", str(file))
-        assert (said.code, USING in said.err, "Ctrl-C stops waiting" in said.err) == (0, True, True)
+        assert (said.code, USING in said.err, "Press Ctrl-C to stop waiting" in said.err) == (0, True, True)
         runs = evolve.lines("runs", "--json")
         assert ([run["run_id"] for run in runs][-1], len(runs)) == (local, 5)
         assert [run["source"].startswith("api:") for run in runs] == [True] * 4 + [False]
@@ -133,7 +133,9 @@ def test_what_was_begun_without_the_service_goes_on_without_it(evolve: Evolve, t
     with serving(evolve):
         run = evolve.lines("runs", "--json")[-1]["run_id"]
         for words in (["run", "--resume", run], ["batch", "last"]):
-            said = interrupted(evolve.start(*words), "begun without the service, and goes on without it", "Ctrl-C")
+            said = interrupted(
+                evolve.start(*words), "started without the service, so it continues without it", "Ctrl-C"
+            )
             assert USING in said
         assert {state["state"] for state in evolve.lines("runs", "--json")} == {"paused"}
 
@@ -156,7 +158,7 @@ def interrupted(process: "subprocess.Popen[str]", *words: str) -> str:
 def test_a_service_of_another_database_is_not_used(evolve: Evolve, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
     with serving(evolve, "--db", other):
-        assert evolve.said("runs").err == "there is no run yet: evolve run PROBLEM starts one\n"
+        assert evolve.said("runs").err == "there is no run yet: start one with evolve run PROBLEM\n"
         evolve.environment["EVOLVE_DATABASE__URL"] = f"{tmp_path}/other.db"  # the same, in other words
         assert USING in evolve.said("batches").err
 

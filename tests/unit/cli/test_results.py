@@ -321,7 +321,7 @@ def test_votes_are_counted_by_a_rule(evolve: Evolve, answering: str) -> None:
     assert heading.split() == ["votes", "share", "weight", "best", "score", "candidate", "answer"]
     assert (first.split()[:2], first.split()[-1]) == (["2", "66.7"], "42")
     assert "by majority of 3 votes: 42" in shown.out
-    assert "68.8 %; more candidates may change it" in shown.out
+    assert "68.8 %: more candidates may change it" in shown.out
     assert "\x1b" not in shown.out
     assert second.rstrip().endswith("…")
     none = evolve("vote", "last", "--rule", "best_of_majority", "--min-share", "0.9", "--db", answering)

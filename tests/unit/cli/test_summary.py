@@ -39,7 +39,7 @@ def test_the_summary_tells_scores_gap_place_and_what_is_next(
     rows = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
     assert (rows["seed"], rows["best known"]) == ("1", "4")
     assert "the budget of evaluations is used up" in out
-    assert "1 short of the best known radii; 66.7 % of the way from the seed to it is done." in out
+    assert "1 short of the best known radii, after 66.7 % of the way from the seed." in out
     assert "No model was used" in out
     assert "--policy http://localhost:8000/v1 --model NAME" in out
     assert packing in out
