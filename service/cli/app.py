@@ -94,11 +94,11 @@ Workers = Annotated[
 ]
 Answers = Annotated[
     int | None,
-    typer.Option(min=1, metavar="M", help="Answers in one chain.", show_default="the problem's, else the policy's"),
+    typer.Option(min=1, metavar="M", help="Answers per chain.", show_default="the problem's, else the policy's"),
 ]
 Samples = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Chains in one proposal.", show_default="the problem's, else the policy's"),
+    typer.Option(min=1, metavar="N", help="Chains per proposal.", show_default="the problem's, else the policy's"),
 ]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: print the run's id and return at once.")]
 

@@ -55,7 +55,7 @@ def test_rows_say_what_the_api_says(open_page: OpenPage, service: Service, finis
 def test_runs_are_found_by_their_owner(page: Page, service: Service, finished_run: str) -> None:
     owner = service.get(f"/v1/runs/{finished_run}")["created_by"]
     page.goto("/runs?created_by=nobody%20of%20this%20name")
-    expect(page.get_by_text("No run is like that")).to_be_visible()
+    expect(page.get_by_text("No matching run")).to_be_visible()
     expect(page.get_by_label("Owner")).to_have_value("nobody of this name")
     page.goto("/runs?group=owner")
     expect(page.locator("tr.group").filter(has_text=owner or "nobody named")).to_have_count(1)

@@ -111,7 +111,7 @@ def test_the_form_is_checked_while_it_is_typed(page: Page, service: Service, fin
     expect(field(page, "islands")).to_have_attribute("aria-invalid", "true")
     field(page, "islands").fill("5")
     expect(complaint(page, "islands")).to_be_hidden()
-    expect(page.get_by_text(f"The service would take this run of {FINISHED}")).to_be_visible()
+    expect(page.get_by_text(f"The service accepts this run of {FINISHED}")).to_be_visible()
     page.get_by_text("The same with curl").click()
     expect(page.locator("#verdict pre").first).to_contain_text('"islands": 5')
     expect(page.locator("#verdict pre").last).to_contain_text("evolve run problem --islands 5 --server http")

@@ -327,7 +327,7 @@ def test_a_report_of_a_service_is_that_of_its_database(
     remote.call("report", ended, "-o", str(tmp_path / "there.html"))
     service.evolve.call("report", ended, "-o", str(tmp_path / "here.html"))
     there, here = (
-        [line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "As it was" not in line]
+        [line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "State of" not in line]
         for name in ("there.html", "here.html")
     )
     assert there == here

@@ -121,7 +121,7 @@ def test_what_a_service_does_not_take_is_refused_with_the_way_without_it(evolve:
             assert said.err.splitlines()[-1].endswith("; or leave your service out: --local")
         assert evolve.said("run", str(toy), "--local", "--queue", "").code == 0
         said = evolve.said("run", str(toy), "--local", "--server", "http://127.0.0.1:9")
-        assert (said.code, "name --local or --server" in said.err) == (2, True)
+        assert (said.code, "--local and --server exclude each other" in said.err) == (2, True)
 
 
 def test_what_was_begun_without_the_service_goes_on_without_it(evolve: Evolve, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_an_interrupted_run_tells_the_score_of_its_best(home: Path, capsys: pyte
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
     _code(Terminal(), options(), outcome, interrupted=True)
-    assert "best 6.25;" in capsys.readouterr().err
+    assert "best 6.25." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

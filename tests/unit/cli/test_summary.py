@@ -67,7 +67,7 @@ def test_the_best_known_of_several_objectives_is_one_of_the_fitness(
     (row,) = [line for line in out.splitlines() if line.startswith("best known")]
     assert row.split() == ["best", "known", "0.95"]
     # Fitness: means of 0.4 and 0.5, and of 0.9 and 0.9.
-    assert "short of the best known fitness; 90" in out
+    assert "short of the best known fitness, after 90" in out
 
 
 def test_several_objectives_have_a_column_each_and_the_fitness(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
