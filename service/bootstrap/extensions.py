@@ -121,4 +121,4 @@ def _not_allowed(config: RunConfig, settings: ExtensionsSettings) -> list[tuple[
 
 
 def _unallowed(kind: ExtensionKind, name: str) -> str:
-    return f"the {kind} {name[:80]!r} is not allowed here: the operator allows it with the setting extensions.allow"
+    return f"the {kind} {name[:80]!r} is not allowed: ask the operator to add it to the setting extensions.allow"

@@ -35,7 +35,7 @@ def refuse_weak_isolation(require_isolation: str | None) -> None:
 
     Raises:
         RefusedError: this machine offers less isolation than is required.
-        UsageError: that is no level.
+        UsageError: that is not a level.
     """
     settings = load_settings()
     if queue_url(settings, None) is not None:

@@ -72,7 +72,7 @@ def writing(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A file to write that takes its place once it is whole; what is no plain file (a device) is written through.
+    """A file to write that takes its place once it is whole; what is not a regular file (a device) is written through.
 
     Raises:
         NotFoundError: its folder is not there.

@@ -281,7 +281,7 @@ def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) 
     if not main and several and needed:
         main = "main.py"
     complaints += [
-        f"{FILE}: main = {main!r} is no file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
+        f"{FILE}: main = {main!r} is not a file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
         " name the file that the evaluator calls"
         for seed in several
         if main and main not in dict(seed.files)

@@ -138,7 +138,7 @@ def test_a_budget_that_is_none_is_refused_with_a_sentence(page: Page, complaints
     page.get_by_text("Extend budget", exact=True).click()
     page.locator("#extend-evaluations").fill("many")
     page.get_by_role("button", name="Extend").click()
-    expect(page.get_by_role("alert")).to_contain_text("evaluations: 'many' is no number")
+    expect(page.get_by_role("alert")).to_contain_text("evaluations: 'many' is not a number")
 
 
 def test_a_run_is_deleted_only_by_its_name(

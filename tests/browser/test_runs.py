@@ -78,7 +78,7 @@ def test_a_label_that_is_none_is_said_beside_its_field(page: Page, complaints: C
     complaints.expect("console: .*422")
     page.goto("/runs?labels=alone")
     expect(page.get_by_label("Labels")).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("alert")).to_contain_text("alone is no label")
+    expect(page.get_by_role("alert")).to_contain_text("alone is not a label")
 
 
 def test_runs_are_put_together_by_what_they_share(page: Page, finished_run: str, live_run: str) -> None:

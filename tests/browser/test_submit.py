@@ -91,7 +91,7 @@ def test_what_is_wrong_stands_beside_its_field_and_the_rest_stays(
     field(page, "labels").fill("a=b")
     field(page, "islands").fill("many")
     page.get_by_role("button", name=START).click()
-    expect(complaint(page, "islands")).to_have_text("many is no number: write one such as 500")
+    expect(complaint(page, "islands")).to_have_text("many is not a number: write one such as 500")
     expect(field(page, "islands")).to_have_attribute("aria-invalid", "true")
     for name, value in (("name", "kept"), ("labels", "a=b"), ("islands", "many")):
         expect(field(page, name)).to_have_value(value)
@@ -177,7 +177,7 @@ def test_files_are_taken_from_the_machine(page: Page, service: Service, submitte
         {"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\xff\xfe"},
     ]
     page.get_by_label("Take files").set_input_files(files)  # type: ignore[arg-type] # it asks for a dict of its own kind
-    expect(page.get_by_text("picture.png is no text")).to_be_visible()
+    expect(page.get_by_text("picture.png is not text")).to_be_visible()
     expect(page.get_by_label("Text of p.py")).to_have_value("def f():\n    return 2\n")
     page.get_by_role("button", name=START).click()
     run = led_to(page, service, submitted)

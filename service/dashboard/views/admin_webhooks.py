@@ -107,7 +107,7 @@ async def redeliver(webhook_id: Id, delivery_id: Id, api: Api) -> Response:
 def _said(form: FormData, types: list[str], complaints: FormErrors) -> dict[str, Any]:
     url = form.get("url", "").strip()
     if not url.startswith(("https://", "http://")):
-        complaints["url"] = "this is no address: write one such as https://example.org/hook"
+        complaints["url"] = "this is not an address: write one such as https://example.org/hook"
     if not types:
         complaints["types"] = "a webhook that hears nothing is of no use: choose at least one event"
     return {"url": url, "types": types}

@@ -166,9 +166,9 @@ def _value(key: ConfigField, text: str) -> Any:
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or abs(number) > 2**53:
-        raise UsageError(f"{plain(text, 40)} is no number: write one such as 500")
+        raise UsageError(f"{plain(text, 40)} is not a number: write one such as 500")
     if key.whole and not number.is_integer():
-        raise UsageError(f"{plain(text, 40)} is no whole number")
+        raise UsageError(f"{plain(text, 40)} is not a whole number")
     return int(number) if number.is_integer() else number
 
 
