@@ -29,11 +29,11 @@ from benchmarks.harness import (
     toy_problem,
 )
 from benchmarks.processes import EVOLVE, Service, open_service, problem_files
-from evolve import __version__
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
+from evolve.version import __version__
 from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog

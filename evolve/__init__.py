@@ -16,11 +16,12 @@ that asks for proposals and is told evaluations.
 """
 
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+from evolve.errors import shadowed
+from evolve.version import __version__
+
 __all__ = ["__version__", "run"]
-__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from service.bootstrap.notebook import run as run
@@ -41,14 +42,3 @@ else:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def shadowed(module: ModuleType | None) -> ImportError:
-    """The error that a module of the user's, which Python takes for a package of ours, is told by."""
-    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", "")
-    return ImportError(
-        f"{file} has the name of a package of evolve, {name!r}, and Python finds it first: rename it,"
-        " and start Python again",
-        name=name,
-        path=file,
-    )

@@ -15,6 +15,8 @@ EvolveError
     └── PolicyRefused       it will not answer this proposal, however often it is asked
 """
 
+from types import ModuleType
+
 
 class EvolveError(Exception):
     """Base of every error the library raises on purpose; its text is one sentence for the user."""
@@ -74,3 +76,14 @@ class PolicyDenied(PolicyError):
 
 class PolicyRefused(PolicyError):
     """The policy refuses this one proposal; others may be answered."""
+
+
+def shadowed(module: ModuleType | None) -> ImportError:
+    """The error that a module of the user's, which Python takes for a package of ours, is told by."""
+    name, file = getattr(module, "__name__", ""), getattr(module, "__file__", "")
+    return ImportError(
+        f"{file} has the name of a package of evolve, {name!r}, and Python finds it first: rename it,"
+        " and start Python again",
+        name=name,
+        path=file,
+    )

@@ -16,7 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
-from evolve import __version__
+from evolve.version import __version__
 from service.api import problem_errors
 from service.api.auth import requires
 from service.api.change_poller import ChangePoller

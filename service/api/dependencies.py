@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from service.api.local_key import LocalKey
+from service.api.one_time_login import OneTimeLogin
 from service.config import ApiSettings, RetentionSettings
 from service.ports import (
     Annotations,
@@ -30,10 +31,6 @@ from service.ports import (
     Workers,
 )
 from service.signer import Signer
-
-if TYPE_CHECKING:
-    from service.api.local_key import LocalKey
-    from service.api.sessions import OneTimeLogin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +81,8 @@ class ApiDependencies:
     workers: Workers
     evaluated: EvaluationRecords
     leases: Callable[[str, str], EvaluationLeases]
-    login: "OneTimeLogin | None" = None
-    local_key: "LocalKey | None" = None
+    login: OneTimeLogin | None = None
+    local_key: LocalKey | None = None
     checks: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
     needed: frozenset[str] = frozenset({"database"})
     events_poll_seconds: float = 0.25

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from evolve import __version__
+from evolve.version import __version__
 from service.api.problem_errors import RETRY_SECONDS, ApiFault, answer
 from service.schemas.problem_details import Code
 from service.schemas.system import Health, Readiness

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 from fastapi import Depends, Request
 
-from evolve import __version__
+from evolve.version import __version__
 from service.errors import ServiceError
 from service.ports import ColumnStore, RunReader, RunRecord
 from service.projections.array_codec import BYTE_ORDER, UnreadableError, decode, encode

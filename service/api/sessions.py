@@ -1,9 +1,7 @@
 """Sessions of people at a browser: a signed cookie, and a token that other sites' pages cannot know."""
 
-import hmac
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from fastapi import Request
@@ -17,20 +15,6 @@ SESSION_HOURS = 12
 CSRF_COOKIE = "evolve_csrf"
 # What pages offer. It decides nothing: every request is asked for its key or session.
 SCOPES_COOKIE = "evolve_scopes"
-
-
-@dataclass(slots=True)
-class OneTimeLogin:
-    """An address that opens a session once: whoever reads it on the terminal of `evolve serve` may use it."""
-
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-    used: bool = False
-
-    def use(self, token: str) -> bool:
-        """Whether this token opens a session; it does so once."""
-        right = not self.used and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
-        self.used = self.used or right
-        return right
 
 
 def open_session(

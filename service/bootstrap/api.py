@@ -47,7 +47,7 @@ from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
     from service.api.local_key import LocalKey
-    from service.api.sessions import OneTimeLogin
+    from service.api.one_time_login import OneTimeLogin
 
 # Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
 BESIDE_REQUESTS = 12
@@ -145,7 +145,7 @@ def _database_check(database: Database) -> Check:
 
     async def check() -> None:
         revision = await run_in_threadpool(read)
-        if revision.newer or revision.behind:
+        if revision.foreign or revision.behind:
             raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
 
     return check

@@ -9,7 +9,7 @@ import httpx
 from pydantic import SecretStr
 
 from service.api.app import create_api
-from service.api.sessions import OneTimeLogin
+from service.api.one_time_login import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.run_source import SourceOptions, choose_service

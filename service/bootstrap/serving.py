@@ -18,7 +18,7 @@ from prometheus_client import Gauge
 
 from service.api.local_key import LocalKey
 from service.api.migration_wait import create_waiting_api
-from service.api.sessions import OneTimeLogin
+from service.api.one_time_login import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.local_service import announced

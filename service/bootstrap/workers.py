@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evolve import __version__
 from evolve.ports import Evaluator
 from evolve.problem import Problem
+from evolve.version import __version__
 from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.key_file import key_in

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evolve import __version__
+from evolve.version import __version__
 from service.cli.completion_app import completion_app
 from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
@@ -174,26 +174,26 @@ def run(
     """Search for better programs until the budget ends."""
     terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
-        from service.cli import run_options as words
-    project, config = words.named_for_run(problem, evaluator, config, python)
-    options = words.RunOptions(
+        from service.cli import run_dispatch, run_options
+    project, config = run_options.named_for_run(problem, evaluator, config, python)
+    options = run_options.RunOptions(
         problem=project,
-        asked=words.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
+        asked=run_options.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
         resume=resume,
         config=config,
         settings=tuple(set_ or ()),
-        flags=words.budget_flags(evaluations, tokens, money, wall_seconds, target, patience)
-        | words.search_flags(answers, samples, islands, seed, workers),
+        flags=run_options.budget_flags(evaluations, tokens, money, wall_seconds, target, patience)
+        | run_options.search_flags(answers, samples, islands, seed, workers),
         deterministic=deterministic,
         db=db,
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
         queue=queue,
         detach=detach,
-        labels=words.run_labels(name, label),
+        labels=run_options.run_labels(name, label),
         yes=yes,
     )
-    raise typer.Exit(words.run_anywhere(terminal, options, where))
+    raise typer.Exit(run_dispatch.run_anywhere(terminal, options, where))
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")

@@ -13,8 +13,8 @@ from service.bootstrap.run_source import SourceOptions, advising_local
 from service.cli import formatting
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
+from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.listing import plain_table
-from service.cli.main import INTERRUPTED, OK
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings

@@ -16,7 +16,7 @@ from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url
 from service.cli import formatting
 from service.cli.batch_progress import BatchProgress, opening, rests
-from service.cli.main import INTERRUPTED
+from service.cli.exit_codes import INTERRUPTED
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal
 from service.config import load_settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.bootstrap.batches import Batches
 from service.cli import formatting
-from service.cli.main import FAILED, INTERRUPTED, INVALID, OK
+from service.cli.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from service.cli.records import as_score
 from service.cli.terminal import Terminal, plain
 from service.ports import ENDED, PAUSED, RunRecord

@@ -10,8 +10,8 @@ from evolve.evaluation import Trace
 from service.bootstrap.run_source import ServiceChoice, SourceOptions, advising_local, choose_service
 from service.cli import formatting
 from service.cli.environment import offer_environment
+from service.cli.exit_codes import INVALID, OK
 from service.cli.listing import MAX_ANSWER, plain_table
-from service.cli.main import INVALID, OK
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings

@@ -12,8 +12,8 @@ from service.bootstrap.maintenance import (
     retention,
 )
 from service.bootstrap.storage import check_database, database_url, upgrade_database
+from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
-from service.cli.main import FAILED, OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings, redacted
 from service.errors import RefusedError
@@ -52,14 +52,15 @@ def standing(url: str) -> dict[str, Any]:
         StorageError: the database is away, locked or none.
     """
     found = check_database(url)
-    state = "newer" if found.newer else "absent" if found.current is None else "behind" if found.behind else "current"
     made = "your first run makes it" if url.startswith("sqlite:") else "make its tables with evolve db upgrade"
-    advice = {
-        "newer": "a newer version of evolve wrote it: install that version, or name another database with --db",
-        "absent": f"does not exist yet: {made}",
-        "behind": "older than this version: run evolve db upgrade",
-        "current": f"up to date (revision {found.current})",
-    }[state]
+    if found.foreign:
+        state, advice = "newer" if found.newer else "unreleased", found.refusal("it")
+    elif found.current is None:
+        state, advice = "absent", f"does not exist yet: {made}"
+    elif found.behind:
+        state, advice = "behind", "older than this version: run evolve db upgrade"
+    else:
+        state, advice = "current", f"up to date (revision {found.current})"
     revisions = {"revision": found.current, "needed": found.head}
     return {"database": redacted(url), **revisions, "state": state, "advice": advice}
 

@@ -5,11 +5,11 @@ import platform
 import sys
 from typing import Any
 
-from evolve import __version__
+from evolve.version import __version__
 from service.bootstrap.machine import SandboxReport, examine_queue, examine_sandbox
 from service.bootstrap.storage import database_url
 from service.cli.database import standing
-from service.cli.main import FAILED, OK
+from service.cli.exit_codes import FAILED, OK
 from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import Settings, config_file, known_keys, load_settings, redacted

@@ -1,9 +1,4 @@
-"""The entry of the command line, and the one place where errors become exit codes.
-
-0 ok            3 not found    6 service or policy unreachable
-1 failed        4 refused      7 target not reached
-2 usage         5 conflict     8 problem invalid              130 interrupted
-"""
+"""The entry of the command line, and the one place where errors become sentences and exit codes."""
 
 import gc
 import os
@@ -12,50 +7,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from evolve.errors import (
-    ConfigurationError,
-    EvolveError,
-    PolicyDenied,
-    PolicyRefused,
-    PolicyUnavailable,
-    ProblemError,
-)
-from service.errors import (
-    ConflictError,
-    InvalidProblemError,
-    NotFoundError,
-    RefusedError,
-    ServiceError,
-    StorageError,
-    UnreachableError,
-    UsageError,
-)
+from evolve.errors import EvolveError
+from service.cli.exit_codes import OK, USAGE, outcome
+from service.errors import ServiceError, UsageError
 
-OK, FAILED, USAGE, NOT_FOUND, REFUSED, CONFLICT, UNREACHABLE, TARGET_MISSED, INVALID = range(9)
-INTERRUPTED = 130
-
-# The first class that an error belongs to decides.
-OUTCOMES: tuple[tuple[type[BaseException], int, str], ...] = (
-    (UsageError, USAGE, "usage"),
-    (ConfigurationError, USAGE, "usage"),
-    (NotFoundError, NOT_FOUND, "not_found"),
-    (ConflictError, CONFLICT, "conflict"),
-    (RefusedError, REFUSED, "refused"),
-    (InvalidProblemError, INVALID, "problem_invalid"),
-    (ProblemError, INVALID, "problem_invalid"),
-    (UnreachableError, UNREACHABLE, "unreachable"),
-    (PolicyUnavailable, UNREACHABLE, "unreachable"),
-    (PolicyDenied, REFUSED, "refused"),
-    (PolicyRefused, REFUSED, "refused"),
-    (StorageError, FAILED, "storage"),
-    (ServiceError, FAILED, "failed"),
-    (EvolveError, FAILED, "failed"),
-    (FileNotFoundError, NOT_FOUND, "not_found"),
-    (PermissionError, REFUSED, "refused"),
-    (OSError, FAILED, "failed"),
-    (MemoryError, FAILED, "failed"),
-    (KeyboardInterrupt, INTERRUPTED, "interrupted"),
-)
 # Imports make many objects that stay: looking for garbage among them is a sixth of a command's start and end.
 GARBAGE_THRESHOLD = 200_000
 ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color", "--local"})
@@ -142,11 +97,6 @@ def _explain(error: BaseException, *, as_json: bool) -> int:
     except OSError:
         return code
     return code
-
-
-def outcome(error: BaseException) -> tuple[int, str]:
-    """Exit code and name of an error."""
-    return next(((code, name) for kind, code, name in OUTCOMES if isinstance(error, kind)), (FAILED, "internal"))
 
 
 def describe(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from service.bootstrap.storage import Storage, open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
-from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.problem import show_warnings
 from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run

@@ -9,7 +9,7 @@ from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import Storage, open_storage, wait_for_schema
 from service.cli import formatting
-from service.cli.main import INTERRUPTED, OK
+from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, load_settings
 

@@ -12,7 +12,7 @@ from service.bootstrap.liveness import leave_within, watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.serving import Address, Service, answering_probes, open_all, open_api
 from service.bootstrap.storage import wait_for_schema
-from service.cli.main import INTERRUPTED, OK
+from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from service.bootstrap.run_source import ServiceChoice, advising_local, remote_site
 from service.bootstrap.upload import upload_of
 from service.cli import formatting
-from service.cli.main import INTERRUPTED, OK
+from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.records import find_run, run_json
 from service.cli.run_options import BUDGET, RunOptions, require_own_problem
 from service.cli.terminal import Terminal

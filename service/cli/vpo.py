@@ -7,8 +7,8 @@ import numpy as np
 
 from evolve.vpo import Check, check_vectors
 from service.cli import formatting
+from service.cli.exit_codes import FAILED, OK
 from service.cli.listing import plain_table
-from service.cli.main import FAILED, OK
 from service.cli.terminal import Terminal, plain
 
 

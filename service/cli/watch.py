@@ -10,7 +10,7 @@ from evolve.events import Event, EventKind
 from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
-from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
 from service.cli.summary import read_outcome, show_summary, summary_json, used_model

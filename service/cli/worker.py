@@ -8,7 +8,7 @@ from service.bootstrap.liveness import watched
 from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.workers import TaskSource, open_worker
 from service.cli import formatting
-from service.cli.main import INTERRUPTED, OK
+from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
 

@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from evolve import __version__
 from evolve.errors import ConfigurationError, EvolveError
+from evolve.version import __version__
 from service.dashboard import assets
 from service.dashboard.formatting import FILTERS
 from service.dashboard.session import (

@@ -45,7 +45,7 @@ def backup(database: Database, target: Path, clock: Clock) -> str:
     write = _copy_sqlite
     if database.engine.dialect.name != "sqlite":
         write = _write_archive
-        if found.newer or found.behind:
+        if found.foreign or found.behind:
             raise RefusedError(
                 f"{database.name} has revision {found.current} and this version knows {found.head}: back it up with"
                 " the version that wrote it"
@@ -193,7 +193,7 @@ def _sqlite_source(path: Path) -> Iterator[BackupFile]:
                 raise DamagedError(f"{path} is damaged: {problem}")
             found = schema.revision(connection)
             missing = {table.name for table in all_tables()} - set(inspect(connection).get_table_names())
-        if found.current is None or (missing and not found.behind):
+        if found.current is None or (missing and not (found.behind or found.unreleased)):
             raise DamagedError(f"{path} is not a backup of evolve: it lacks its tables")
         with engine.connect() as connection:
             yield BackupFile(revision=found.current, batches=_sqlite_batches(path, connection))
@@ -231,8 +231,11 @@ def _readable(path: Path) -> Iterator[None]:
 
 def _check_revision(connection: Connection, name: str, path: Path, revision: str) -> None:
     found = schema.revision(connection)
-    if found.current is None or found.behind or found.newer:
+    if found.current is None or found.behind or found.foreign:
         raise ConflictError(f"{name} is not of this version: run 'evolve db upgrade', then restore")
+    if schema.Revision(current=revision).unreleased:
+        made_by = f"revision {revision} of a development version before the first release"
+        raise ConflictError(f"{path} is of {made_by}, and cannot be restored")
     if revision != found.current:
         raise ConflictError(
             f"{path} is of revision {revision} and {name} of {found.current}: restore it with the version that made it,"

@@ -159,7 +159,7 @@ def open_database(
 
     Raises:
         UsageError: the URL is none that can be opened.
-        StorageError: the database is away, locked, full, damaged, older or newer than this version.
+        StorageError: the database is away, locked, full, damaged, or its schema is not this version's.
     """
     database = connect(url, lock_seconds, call_seconds=call_seconds, connections=connections)
     try:
@@ -175,7 +175,7 @@ def upgrade(url: str) -> None:
 
     Raises:
         UsageError: the URL is none that can be opened.
-        StorageError: the database is away, locked, or newer than this version.
+        StorageError: the database is away, locked, newer, or of a version before the first release.
     """
     database = connect(url)
     try:
@@ -231,8 +231,7 @@ def take_time(connection: Connection) -> None:
 def _prepare(database: Database) -> None:
     with database.read() as connection:
         found = schema.revision(connection)
-    if found.newer:
-        raise StorageError(schema.newer(database.name))
+    schema.refuse_foreign(found, database.name)
     if not found.behind:
         return
     if database.engine.dialect.name != "sqlite":

@@ -1,13 +1,13 @@
 """The schema's revision: what a database has, what this version needs, and the way from one to the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, inspect, select, text
 
 import migrations
-from evolve import shadowed
+from evolve.errors import shadowed
 from service.errors import StorageError
 
 if TYPE_CHECKING:
@@ -30,17 +30,36 @@ class Revision:
     """
 
     current: str | None
-    head: str = migrations.HEAD
+    head: str = field(default_factory=lambda: migrations.HEAD)
+
+    @property
+    def unreleased(self) -> bool:
+        """Whether a version before the first release wrote it, from which no upgrade leads on."""
+        return self.current in migrations.UNRELEASED
 
     @property
     def newer(self) -> bool:
         """Whether a newer version wrote it."""
-        return self.current is not None and self.current not in migrations.REVISIONS
+        return not (self.current is None or self.current in migrations.REVISIONS or self.unreleased)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this version can neither work on it nor upgrade it."""
+        return self.newer or self.unreleased
 
     @property
     def behind(self) -> bool:
         """Whether an upgrade is needed."""
-        return not self.newer and self.current != self.head
+        return not self.foreign and self.current != self.head
+
+    def refusal(self, name: str) -> str:
+        """The sentence about a foreign database."""
+        if self.unreleased:
+            return (
+                f"{name} has revision {self.current} of a development version before the first release, and cannot be"
+                " upgraded: name a new database with --db"
+            )
+        return f"{name} was written by a newer version of evolve: install that version, or name another with --db"
 
 
 def revision(connection: Connection) -> Revision:
@@ -54,14 +73,13 @@ def upgrade(connection: Connection, name: str) -> None:
     """Bring the database to this version's revision, in the transaction of the connection.
 
     Raises:
-        StorageError: it is newer.
+        StorageError: it is newer, or of a version before the first release.
     """
     from alembic import command
 
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
-    if revision(connection).newer:
-        raise StorageError(newer(name))
+    refuse_foreign(revision(connection), name)
     command.upgrade(configuration(connection), "head")
 
 
@@ -76,6 +94,11 @@ def configuration(connection: Connection) -> "Config":
     return config
 
 
-def newer(name: str) -> str:
-    """The sentence about a database of a newer version."""
-    return f"{name} was written by a newer version of evolve: install that version, or name another with --db"
+def refuse_foreign(found: Revision, name: str) -> None:
+    """Refuse a database that this version can neither work on nor upgrade.
+
+    Raises:
+        StorageError: it is newer, or of a version before the first release.
+    """
+    if found.foreign:
+        raise StorageError(found.refusal(name))

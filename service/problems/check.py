@@ -164,7 +164,10 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
                 f" {_bounds(objective)}: widen them"
             )
         if objective.reached(score):
-            yield f"objective {objective.name}: the seed {seed.name} reaches the target already: a run would end"
+            yield (
+                f"objective {objective.name}: the seed {seed.name} reaches the target already, so a run would end"
+                " at once"
+            )
     measured = {**evaluation.measures, "complexity": float(seed.program.size)}
     for measure in problem.measures:
         value = measured.get(measure.name)

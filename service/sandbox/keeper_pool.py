@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-import evolve
+from evolve import version
 from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import sandbox_users
 from service.sandbox.folder import SandboxFolders, size_kb
@@ -13,7 +13,7 @@ from service.sandbox.inside.sandbox_spec import SandboxSpec
 from service.sandbox.layers import IsolationLevel
 
 # Where the library was imported from, which need not be among the packages of the interpreter.
-LIBRARY = str(Path(evolve.__file__).parents[1])
+LIBRARY = str(Path(version.__file__).parents[1])
 # The paths of `evaluator.read`, as they are on this machine.
 READ_VARIABLE = "EVOLVE_READ"
 
@@ -139,4 +139,4 @@ def _environment(evaluator: EvaluatorSpec) -> dict[str, str]:
 
 
 def _wants_library(evaluator: EvaluatorSpec) -> bool:
-    return not evaluator.python and any(name.partition(".")[0] == evolve.__name__ for name in evaluator.preload)
+    return not evaluator.python and any(name.partition(".")[0] == version.__package__ for name in evaluator.preload)

@@ -11,7 +11,7 @@ import pytest
 
 from evolve.events import EventKind
 from service import keys
-from service.api.sessions import OneTimeLogin
+from service.api.one_time_login import OneTimeLogin
 from service.ports import KeyRecord, Quotas, Scope
 from service.signer import Signer
 from tests.api.conftest import FILES

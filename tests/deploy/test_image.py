@@ -2,7 +2,7 @@
 
 import re
 
-from evolve import __version__
+from evolve.version import __version__
 from tests.deploy.compose import OURS, SERVICES, TOP, filled
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.main import USAGE
+from service.cli.exit_codes import USAGE
 
 # As if a package were not installed.
 WITHOUT = """

@@ -68,6 +68,11 @@ class RunnerProcess:
             if words in line:
                 return line
 
+    def stop(self) -> None:
+        """Let it stand still: on a busy machine its threads may write on for a while after the signal was sent."""
+        self.process.send_signal(signal.SIGSTOP)
+        assert os.waitid(os.P_PID, self.pid, os.WSTOPPED) is not None
+
     def end(self, number: int) -> int:
         self.process.send_signal(number)
         code = self.process.wait(PATIENCE_SECONDS)
@@ -94,13 +99,13 @@ class Installation:
     def standby(self, *words: str) -> RunnerProcess:
         """One that stands still until it is continued, so that another finds the runs first."""
         runner = self.runner(*words)
-        runner.process.send_signal(signal.SIGSTOP)
+        runner.stop()
         return runner
 
     def stop_between_writes(self, runner: RunnerProcess) -> None:
         """Let a runner stand still, but not in the middle of a write, which would lock all others out of SQLite."""
         while True:
-            runner.process.send_signal(signal.SIGSTOP)
+            runner.stop()
             try:
                 with self.storage.database.write():
                     return

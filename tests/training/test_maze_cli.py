@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from evolve.vpo import ESTIMATORS
-from service.cli.main import CONFLICT, FAILED, USAGE, main
+from service.cli.exit_codes import CONFLICT, FAILED, USAGE
+from service.cli.main import main
 from tests.e2e.evolving import Evolve
 from training.card import SHOWN
 

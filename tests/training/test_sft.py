@@ -11,7 +11,7 @@ import pytest
 
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
-from service.cli.main import FAILED, NOT_FOUND, USAGE
+from service.cli.exit_codes import FAILED, NOT_FOUND, USAGE
 from tests.e2e.evolving import Evolve, EvolveHere
 from tests.training.problem import make_point
 from training.candidate_sources import CandidateSource, read_candidates

@@ -19,7 +19,7 @@ from evolve.evaluation import Outcome
 from evolve.events import EventKind
 from evolve.prompt.templates import TEMPLATES
 from service import config
-from service.cli import main as command
+from service.cli import exit_codes as command
 from service.cli.app import app
 from service.db.columns import Base
 from service.policy.settings import PolicySettings
@@ -237,4 +237,4 @@ def test_every_honoured_key_of_an_openevolve_project_is_documented() -> None:
 
 def test_every_revision_of_the_database_is_told_of() -> None:
     text = (TOP / "docs" / "how-to" / "upgrade.md").read_text()
-    assert tuple(re.findall(r"^\| (\d{4}) \|", text, re.MULTILINE)) == migrations.REVISIONS
+    assert tuple(re.findall(r"^\| `(\d{4}_\w+)` \|", text, re.MULTILINE)) == migrations.REVISIONS

@@ -7,7 +7,7 @@ import structlog
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from evolve import __version__
+from evolve.version import __version__
 from service.api.auth import PartsDep, limit_stranger
 from service.api.error_responses import raises
 from service.api.problem_errors import ApiFault

@@ -202,9 +202,14 @@ def test_the_list_of_batches_goes_over_pages(
 def test_options_of_runs_in_this_process_are_not_for_a_service(say: Say, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(f'name = "here"\n[sweep]\nproblem = "{service.folder}"\nseeds = [1]\n')
+    own = {
+        "--parallel": "runner.runs",
+        "--require-isolation": "sandbox.require",
+        "--allow-unsandboxed": "sandbox.require",
+    }
     for words in (["--parallel", "2"], ["--require-isolation", "weak"], ["--allow-unsandboxed"]):
         code, out, err = say(str(file), *words)
-        assert (code, out, "setting" in err) == (2, "", True)
+        assert (code, out, own[words[0]] in err) == (2, "", True)
 
 
 def test_steering_a_batch_that_is_not_there_is_one_sentence(evolve: Say) -> None:

@@ -188,12 +188,12 @@ def test_a_backup_of_another_revision_is_refused(database: Database, target: Dat
     backup(database, file, FixedClock())
     if database.engine.dialect.name == "sqlite":
         with sqlite3.connect(file) as connection:
-            connection.execute("UPDATE alembic_version SET version_num = '0001'")
+            connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.close()
     else:
         lines = gzip.decompress(file.read_bytes()).splitlines()
-        file.write_bytes(gzip.compress(b"\n".join([json_with(lines[0], revision="0001"), *lines[1:]])))
-    with pytest.raises(ConflictError, match=r"is of revision 0001 and .* of 0\d\d\d: restore it with the version"):
+        file.write_bytes(gzip.compress(b"\n".join([json_with(lines[0], revision="9999"), *lines[1:]])))
+    with pytest.raises(ConflictError, match=r"is of revision 9999 and .* of 0\d\d\d_\w+: restore it with the version"):
         restore(target, file)
 
 

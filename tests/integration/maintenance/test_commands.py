@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from service.cli.main import CONFLICT, FAILED, NOT_FOUND, OK, REFUSED, USAGE, main
+from service.cli.exit_codes import CONFLICT, FAILED, NOT_FOUND, OK, REFUSED, USAGE
+from service.cli.main import main
 from service.db.engine import open_database
 from service.db.models import RunRow
 from tests.contract.story import RUN

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyUnavailable, ProblemError, ReplayError
-from service.cli.main import describe, hoisted, outcome
+from service.cli.exit_codes import outcome
+from service.cli.main import describe, hoisted
 from service.errors import (
     ConflictError,
     InvalidProblemError,

@@ -1,0 +1,19 @@
+"""The one-time address of a service on a laptop, with which its own user opens a session."""
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class OneTimeLogin:
+    """An address that opens a session once: whoever reads it on the terminal of `evolve serve` may use it."""
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    used: bool = False
+
+    def use(self, token: str) -> bool:
+        """Whether this token opens a session; it does so once."""
+        right = not self.used and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+        self.used = self.used or right
+        return right

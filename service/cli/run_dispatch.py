@@ -1,0 +1,37 @@
+"""Who follows the words of `evolve run`: this process, or a service."""
+
+from service.bootstrap.run_source import ServiceChoice, SourceOptions, choose_service
+from service.cli.run_options import RunOptions
+from service.cli.terminal import Terminal
+from service.config import load_settings
+from service.errors import UsageError
+
+
+def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) -> int:
+    """Run the search here, or have a service run it, and return the exit code."""
+    service = choose_service(load_settings(), where)
+    if service is not None and not (
+        service.found and options.resume and _begun_here(terminal, service, options.resume)
+    ):
+        from service.cli.submit import run_there
+
+        return run_there(terminal, options, service)
+    if options.detach:
+        raise UsageError("--detach needs a service, since a run of this process ends with it: name one with --server")
+    from service.cli.run import run_search
+
+    return run_search(terminal, options)
+
+
+def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool:
+    """Whether a run was begun by a command, whose rights a service lacks: a command goes on with it, and says so."""
+    from service.bootstrap.policies import submitted
+    from service.cli.records import find_run
+    from service.client.reader import RemoteRunReader
+
+    with service.client() as client:
+        run = find_run(RemoteRunReader(client), run_id)
+    if submitted(run.source):
+        return False
+    terminal.note("this run was started without the service, so it continues without it", style="dim")
+    return True
