@@ -43,7 +43,7 @@ def test_what_is_wrong_with_a_key_stands_beside_its_fields(open_page: OpenPage, 
         scope.uncheck()
     page.get_by_label("Tenant", exact=True).fill("No Name")
     page.get_by_role("button", name="Make key").click()
-    expect(page.locator("#scopes-complaint")).to_contain_text("at least one scope")
+    expect(page.locator("#scopes-complaint")).to_contain_text("choose at least one")
     expect(page.locator("#tenant-complaint")).to_be_visible()
     expect(page.get_by_label("Tenant", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Name")).to_have_value("kept")

@@ -85,7 +85,7 @@ def test_a_stream_that_is_lost_says_so_and_heals(page: Page, complaints: Complai
     page.context.set_offline(True)
     # An open connection outlives it: the page is hidden and shown, as when somebody looks elsewhere for a while.
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
-    banner = page.get_by_role("status").filter(has_text="The stream from the service is lost")
+    banner = page.get_by_role("status").filter(has_text="The connection to the service is lost")
     expect(banner).to_be_visible()
     seen = int(curve.get_attribute("data-shown") or 0)
     page.context.set_offline(False)

@@ -203,7 +203,7 @@ def test_a_session_that_ends_loses_nothing(
     expect(page.get_by_text("This is what you typed")).to_be_visible()
     expect(field(page, "run_name")).to_have_value("kept in this tab")
     expect(page.locator(".file").last.locator("[name=file_name]")).to_have_value("notes.txt")
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start over").click()
     expect(field(page, "run_name")).to_have_value("")
 
 

@@ -115,7 +115,7 @@ def _budget(form: FormData) -> Budget:
         if text:
             named[name] = None if text == "none" else text if name == "money" else _number(name, text)
     if not named:
-        raise UsageError("no new limit was given: fill in at least one field")
+        raise UsageError("no new limit: fill in at least one field")
     return checked(Budget, **named)
 
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_meant_is_said_beside_its_field(field: str, text: str, wo
 def test_a_key_that_is_said_twice_is_refused_whichever_way_it_is_written() -> None:
     for further in ("[budget]\nevaluations = 3", "budget.evaluations = 3", json.dumps(nested("budget.evaluations", 3))):
         typed = read_typed(form_with({"budget.evaluations": "2", "further": further}))
-        assert typed.complaints == {"further": "budget.evaluations is said above too: leave it in one place"}
+        assert typed.complaints == {"further": "budget.evaluations is also set above: remove one of them"}
 
 
 def test_a_policy_is_described_as_toml_or_json() -> None:
