@@ -5,7 +5,7 @@ EvolveError
 ├── ConfigurationError  a run configuration that cannot be honoured
 │   └── MissingExtensionError  it names an extension that is not installed
 ├── ExtensionError      an extension that raised, or returned what it may not
-├── ProgramError        text that is no program (paths, characters)
+├── ProgramError        text that is not a program (paths, characters)
 ├── AnswerError         an answer that makes no child of its parent
 ├── ReplayError         an event log that does not fit the search
 ├── RewardError         rewards of answers, or a use of them, that make no sense

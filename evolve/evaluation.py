@@ -115,7 +115,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     entries become feedback. A missing objective, NaN, infinity or a number beyond `MAX_MAGNITUDE` makes the outcome
     `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
     so; in one that names none it stays what it is for OpenEvolve, a metric or feedback, and is the answer as well
-    where it is no number.
+    where it is not a number.
 
     A lenient evaluator's result is read as OpenEvolve reads it (its `get_fitness_score`): `combined_score` counts
     whatever stands beside it, an `error` included; booleans, and numbers that are not finite, are no metrics; where all
@@ -154,7 +154,7 @@ def canonical_answer(value: object) -> str | None:
     its texts folded likewise and its whole numbers written without a point, so that 1 and 1.0 are the same.
 
     Raises:
-        ValueError: it is no JSON value.
+        ValueError: it is not JSON value.
     """
     try:
         plain = _folded(value)
@@ -164,7 +164,7 @@ def canonical_answer(value: object) -> str | None:
             else json.dumps(plain, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         )
     except (TypeError, RecursionError) as error:
-        raise ValueError("it is no JSON value") from error
+        raise ValueError("it is not JSON value") from error
     return None if plain is None or not text else text
 
 
@@ -219,7 +219,7 @@ def _answer(raw: Mapping[Any, Any], problem: Problem) -> tuple[str | None, str]:
     try:
         answer = canonical_answer(value)
     except ValueError:
-        return None, "The answer is no JSON value, so it is not compared with others."
+        return None, "The answer is not JSON value, so it is not compared with others."
     if answer is not None and len(answer) > ANSWER_CHARACTERS:
         return (
             None,

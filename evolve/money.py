@@ -32,11 +32,13 @@ class Money:
         """Read what `str` of one gave, as `0.0125 USD`, or an amount alone.
 
         Raises:
-            ConfigurationError: the text is no money.
+            ConfigurationError: the text is not an amount of money.
         """
         found = _WRITTEN.fullmatch(text)
         if found is None:
-            raise ConfigurationError(f"{text[:40]!r} is no money: write an amount such as 2.50, or 2.50 USD")
+            raise ConfigurationError(
+                f"{text[:40]!r} is not an amount of money: write an amount such as 2.50, or 2.50 USD"
+            )
         return cls(amount=Decimal(found[1]), currency=found[2] or "")
 
     def __add__(self, other: "Money") -> "Money":
@@ -90,8 +92,8 @@ def read_amount(value: object) -> Decimal:
     text = format(Decimal(repr(value)), "f") if isinstance(value, float) else str(value).strip()
     if isinstance(value, bool) or _AMOUNT.fullmatch(text) is None:
         raise ConfigurationError(
-            f"{str(value)[:40]!r} is no amount: write a plain decimal of at most 12 digits before and after the point,"
-            " such as 0.15"
+            f"{str(value)[:40]!r} is not an amount: write a plain decimal of at most 12 digits before and after the"
+            " point, such as 0.15"
         )
     return Decimal(text)
 
@@ -115,7 +117,7 @@ def read_currency(text: str) -> str:
         ConfigurationError: it is none.
     """
     if _CURRENCY.fullmatch(text) is None:
-        raise ConfigurationError(f"{text[:40]!r} is no currency: write three capitals, such as USD")
+        raise ConfigurationError(f"{text[:40]!r} is not a currency: write three capitals, such as USD")
     return text
 
 

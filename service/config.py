@@ -106,7 +106,7 @@ def _origin(text: str) -> str:
     """What browsers send as the origin of a page."""
     place = urlsplit(text)
     if place.scheme not in ("http", "https") or not place.hostname or text != f"{place.scheme}://{place.netloc}":
-        raise ValueError("is no origin: give scheme and host alone, such as https://lab.example")
+        raise ValueError("is not an origin: give scheme and host alone, such as https://lab.example")
     return text
 
 

@@ -168,7 +168,7 @@ def refuse_unaudited(names: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise UsageError(
-                f"the setting api.unaudited has {name!r}, which is no operation: the nearest known one is {near}"
+                f"the setting api.unaudited has {name!r}, which is not an operation: the nearest known one is {near}"
             )
 
 

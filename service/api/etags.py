@@ -59,5 +59,5 @@ def revision_of(if_match: str) -> int | None:
         return None
     revision, dash, _ = if_match.strip('"').partition("-")
     if not dash or not revision.isdecimal():
-        raise ApiFault(412, Code.STALE, "the If-Match is no tag of this resource: read it again")
+        raise ApiFault(412, Code.STALE, "the If-Match is not a tag of this resource: read it again")
     return int(revision)

@@ -67,7 +67,7 @@ def parse(content: bytes) -> Any:
             object_pairs_hook=_once,
         )
     except UnicodeDecodeError:
-        raise _broken("it is no UTF-8") from None
+        raise _broken("it is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise _broken(f"{error.msg} in line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -90,7 +90,7 @@ def _check_kind(content_type: str) -> None:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise _broken(f"{text} is no number of JSON")
+    raise _broken(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -52,7 +52,7 @@ def position_of(text: str) -> StreamCursor:
         ApiFault: it is none.
     """
     if not is_position(text):
-        raise ApiFault(400, Code.INVALID_CURSOR, "this is no position of these events: begin again without one")
+        raise ApiFault(400, Code.INVALID_CURSOR, "this is not a position of these events: begin again without one")
     moment, *parts = text.split("~")
     seen = {f"{_RUN}{run}": int(sequence) for run, _, sequence in (part.partition(".") for part in parts)}
     return StreamCursor(since=_BEGINNING + timedelta(microseconds=int(moment)), seen=seen)

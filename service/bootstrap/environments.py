@@ -43,5 +43,5 @@ async def environment_warning(problem: Problem, bundle: Bundle, *, others: bool)
     if environment is None:
         return ""
     names = ", ".join(await lacking(environment))[:200]
-    cure = "ask the operator" if others else "evolve problem check PROBLEM --yes installs them, in an environment"
+    cure = "ask the operator" if others else "install them with evolve problem check PROBLEM --yes"
     return f"{FILE}: not installed here: {names}: {cure}"

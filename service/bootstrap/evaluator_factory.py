@@ -68,7 +68,7 @@ async def scoring(
             try:
                 evaluator = await stack.enter_async_context(opening)
             except RefusedError as error:
-                advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
+                advice = "allow a lower level with --require-isolation or --allow-unsandboxed"
                 raise RefusedError(f"{error}; {advice}") from error
         yield evaluator
 
@@ -92,8 +92,8 @@ def refuse_unpermitted(problem: Problem, settings: SandboxSettings) -> None:
     for name, permitted in (("network", settings.network), ("gpu", settings.gpu)):
         if getattr(problem.limits, name) and not permitted:
             raise RefusedError(
-                f"the problem asks for limits.{name}, which is not permitted here: EVOLVE_SANDBOX__{name.upper()}=true"
-                " permits it"
+                f"the problem asks for limits.{name}, which is not permitted: set"
+                f" EVOLVE_SANDBOX__{name.upper()}=true to permit it"
             )
     refuse_too_much(problem, settings)
 
@@ -120,10 +120,10 @@ def level_of(name: str) -> IsolationLevel:
     """A level of isolation by its name.
 
     Raises:
-        UsageError: that is no level.
+        UsageError: that is not a level.
     """
     try:
         return IsolationLevel(name)
     except ValueError:
         levels = ", ".join(level for level in IsolationLevel if level is not IsolationLevel.NONE)
-        raise UsageError(f"--require-isolation {name[:40]!r} is no level: choose one of {levels}") from None
+        raise UsageError(f"--require-isolation {name[:40]!r} is not a level: choose one of {levels}") from None

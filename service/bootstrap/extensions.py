@@ -159,4 +159,4 @@ def _foreign(named: Iterable[Named], allow: Sequence[str]) -> list[Named]:
 
 
 def _unallowed(kind: ExtensionKind, name: str) -> str:
-    return f"the {kind} {name[:80]!r} is not allowed here: the operator allows it with the setting extensions.allow"
+    return f"the {kind} {name[:80]!r} is not allowed: ask the operator to add it to the setting extensions.allow"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "services"
 MAX_BYTES = 4096
 ANSWER_SECONDS = 5.0
-CURE = "remove it, or say --local or --server URL"
+CURE = "remove it, or add --local or --server URL"
 _KEYS = ("url", "key", "process")
 
 
@@ -52,7 +52,7 @@ def announced(database: str, key: "LocalKey") -> Iterator[str]:
     """
     entry = json.dumps({"url": key.url, "key": key.text, "process": this_process()}, sort_keys=True)
     try:
-        reason = "" if _write(database, entry) else "another service of yours on this database is found in its place"
+        reason = "" if _write(database, entry) else "commands use your other service on this database"
     except (OSError, RuntimeError, RefusedError) as error:  # it serves all the same
         reason = str(error)
     try:
@@ -80,9 +80,11 @@ def find_local_service(database: str) -> LocalService | None:
     entry = _parsed(text, database)
     found = LocalService(url=entry["url"], key=entry["key"])
     if is_gone(entry["process"]):
-        return LocalService(url=found.url, key="", outage=f"your service at {found.url} has ended without a word")
+        return LocalService(url=found.url, key="", outage=f"your service at {found.url} was killed")
     if not _proves_itself(found):
-        return LocalService(url=found.url, key="", outage=f"your service at {found.url} does not answer as the one")
+        return LocalService(
+            url=found.url, key="", outage=f"your service at {found.url} does not answer with the right identity"
+        )
     return found
 
 

@@ -25,7 +25,7 @@ def retention(settings: "Settings", older_than: int | None, keep_labels: Sequenc
 
     days = settings.retention.days if older_than is None else older_than
     if days is None:
-        raise UsageError("say how long runs are kept: --older-than DAYS, or the setting retention.days")
+        raise UsageError("no retention time is set: add --older-than DAYS, or set retention.days")
     audit = settings.retention.audit_days
     return RetentionPolicy(
         runs=timedelta(days=days),

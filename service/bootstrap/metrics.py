@@ -23,7 +23,7 @@ def metrics_shown(port: int | None, host: str = LOOPBACK) -> Iterator[None]:
     try:
         server, thread = start_http_server(port, host)
     except OSError as error:
-        reason = error.strerror or "no such address"
+        reason = error.strerror or "unknown address"
         raise UsageError(f"metrics cannot be served at {host}:{port} ({reason}): name another port") from error
     try:
         yield

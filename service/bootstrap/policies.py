@@ -59,7 +59,7 @@ def operator_policies(settings: PoliciesSettings) -> Operators:
     try:
         listed = load_policies(str(settings.file.expanduser().absolute()))
     except NotFoundError as error:
-        raise UsageError(f"the setting policies.file names {settings.file}, which is no file") from error
+        raise UsageError(f"the setting policies.file names {settings.file}, which is not a file") from error
     return found | {policy.name: policy for policy in listed}
 
 

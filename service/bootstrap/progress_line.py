@@ -53,7 +53,7 @@ class ProgressLine:
         of = f"/{self._maximum}" if self._maximum else ""
         best = "none" if self._best is None else f"{self._best:.6g}"
         waiting = f" · waiting: {self._waiting}" if self._waiting else ""
-        waiting = waiting or (f" · away: {', '.join(sorted(self._away))}" if self._away else "")
+        waiting = waiting or (f" · unavailable: {', '.join(sorted(self._away))}" if self._away else "")
         text = f"best {best} · {self._evaluated}{of} evaluated · {self._failed} failed{waiting}"
         sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
         sys.stderr.flush()

@@ -149,7 +149,7 @@ def _unusable(path: Path, *, folder: bool) -> str:
     except OSError:
         return "does not exist or cannot be reached: name a file or a folder of this machine"
     if not (stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and not folder)):
-        return "is no folder of programs" if folder else "is neither a file nor a folder"
+        return "is not a folder of programs" if folder else "is neither a file nor a folder"
     return "" if os.access(path, os.R_OK) else "cannot be read by the user that runs Evolve: allow it"
 
 

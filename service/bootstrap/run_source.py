@@ -107,7 +107,7 @@ def server_of(settings: "Settings", where: SourceOptions) -> str:
     """
     if where.db is not None:
         if where.server:
-            raise UsageError("runs are in one place: name --db or --server")
+            raise UsageError("--db and --server exclude each other: leave out one of them")
         return ""
     if where.server is not None:
         return where.server
@@ -138,11 +138,11 @@ def choose_service(settings: "Settings", where: SourceOptions, *, said: bool = T
         return None
     if found.outage:
         if where.notice is not None:
-            where.notice(f"{found.outage}: going on without it")
+            where.notice(f"{found.outage}: continuing without it")
             forget_ended_service(database)  # so that it is said once
         return None
     if said and where.notice is not None:
-        where.notice(f"using your service at {found.url}; without it: --local")
+        where.notice(f"using your service at {found.url} (leave it out with --local)")
     return ServiceChoice(url=found.url, key=found.key, found=True)
 
 
@@ -154,7 +154,7 @@ def advising_local(service: ServiceChoice | None) -> Iterator[None]:
     except (UsageError, RefusedError) as error:
         if service is None or not service.found:
             raise
-        raise type(error)(f"{error}; or leave your service out: --local") from error
+        raise type(error)(f"{error}. Or add --local to leave out your service") from error
 
 
 def server_key(settings: "Settings", where: SourceOptions) -> str:
@@ -169,8 +169,8 @@ def server_key(settings: "Settings", where: SourceOptions) -> str:
     path = where.key_file or (Path(named) if named else settings.server.key_file)
     if path is None:
         raise UsageError(
-            f"name the file that holds a key of the service: --api-key-file FILE, {KEY_VARIABLE}, or the setting"
-            " server.key_file"
+            f"the service needs a key: name its file with --api-key-file FILE, {KEY_VARIABLE} or the setting"
+            f" server.key_file"
         )
     return key_in(path)
 

@@ -89,7 +89,7 @@ async def open_runner(
     if url is not None:
         from service.queue.connection import connect
 
-        async with connect(url):  # that it is no address is the operator's mistake, not that of the runs
+        async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
             evaluates = "the workers of the queue"
         yield _opened(storage, settings, _through(url), maximum, evaluates)
         return

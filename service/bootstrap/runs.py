@@ -202,7 +202,7 @@ async def open_scorer(
     url = queue_url(settings, order.queue)
     if url is not None:
         if order.require_isolation is not None:
-            raise UsageError("the isolation of workers is their own setting: name it where they are started")
+            raise UsageError("workers set their own isolation: set sandbox.require where you start them")
         async with queued(url, plan.problem, plan.bundle) as evaluator:
             yield Scorer(evaluator=evaluator, isolation=WORKERS)
         return
@@ -228,7 +228,7 @@ def _plan(order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
     if order.resume is not None:
         return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:
-        raise UsageError("name a problem folder, or a run to go on with")
+        raise UsageError("name a problem folder, or a run to continue")
     return plan_new(order, order.problem, clock.now())
 
 
@@ -236,7 +236,7 @@ def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
     """What programs can do under less than the sandbox's best, and what they cannot; empty: nothing."""
     why = shortcomings(evaluator.report)
     if evaluator.level == "none":
-        return [f"programs run without isolation and can do whatever you can ({why})"]
+        return [f"programs run without isolation and with all your rights ({why})"]
     if evaluator.level == "weak":
-        return [f"isolation is weak: programs can look around and reach out ({why})"]
+        return [f"isolation is weak: programs can read files and use the network ({why})"]
     return [layer.reason for layer in evaluator.layers if layer.name == REACHABLE and not layer.on]

@@ -48,8 +48,8 @@ def _check_no_keys(file: Path, secret: Path) -> None:
     if count:
         raise RefusedError(
             f"{file} holds API keys, and {secret}, the secret that they were made with, is missing: copy it from the"
-            f" installation that this database is from, with mode 600, or {_HOW}; if it is lost, name a new one, which"
-            " makes these keys void"
+            f" installation that this database is from, with mode 600, or {_HOW}; if it is lost, set a new"
+            f" secret, which revokes these keys"
         )
 
 

@@ -300,9 +300,11 @@ def _listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
     except (OSError, OverflowError) as error:
         # Python adds the address to the words of the system.
         number = getattr(error, "errno", None)
-        reason = os.strerror(number) if number and number > 0 else "no such address"
+        reason = os.strerror(number) if number and number > 0 else "unknown address"
         other = "--port" if number in (errno.EADDRINUSE, errno.EACCES) else "--host"
-        raise UsageError(f"{address.host}:{address.port} cannot be had ({reason}): name another {other}") from error
+        raise UsageError(
+            f"cannot listen on {address.host}:{address.port} ({reason}): choose another {other}"
+        ) from error
     # Connections take it over. Else the second piece of an answer waits for the reader to confirm the first, which on a
     # connection that is kept takes it 40 ms; asyncio sees to that only for sockets that name their protocol.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

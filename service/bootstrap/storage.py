@@ -94,7 +94,9 @@ def refuse_missing(url: str) -> None:
     """
     scheme, _, path = url.partition(":///")
     if scheme == "sqlite" and not Path(path).expanduser().exists():
-        raise NotFoundError(f"there is no database {path} yet: evolve run PROBLEM makes it, or name another with --db")
+        raise NotFoundError(
+            f"there is no database {path} yet: make it with evolve run PROBLEM, or name another with --db"
+        )
 
 
 def check_database(url: str) -> "Revision":

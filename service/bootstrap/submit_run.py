@@ -246,7 +246,7 @@ class BundledSubmissions:
 
     def _forked(self, tenant: str, request: RunRequest) -> _Start:
         if request.problem:
-            raise UsageError("a fork has the problem of the run that it is of: leave problem out")
+            raise UsageError("a fork uses the problem of its run: leave out problem")
         reader = self._readers.of(tenant)
         candidate = reader.candidate(request.fork_of)
         run = reader.run(candidate.run_id)

@@ -42,5 +42,5 @@ async def together(parts: Sequence[Part], worker: "Worker | None", leave: Callab
 
 async def _work(worker: "Worker") -> None:
     await worker.run()
-    log.warning("worker.rests", reason="it was drained: runs wait for other workers, or for a new start")
+    log.warning("worker.rests", reason="it was drained: runs wait for other workers or a restart")
     await asyncio.Event().wait()

@@ -110,7 +110,7 @@ async def open_worker(
         UnreachableError: the queue or the service does not answer.
     """
     if not _POOL.fullmatch(pool):
-        raise UsageError(f"--pool {pool[:70]!r} is no name: letters a-z, digits, dots and dashes make one")
+        raise UsageError(f"--pool {pool[:70]!r} is not a name: letters a-z, digits, dots and dashes make one")
     leasing = _leasing(settings, place)
     heartbeat = await _first_heartbeat(settings, pool, slots)
     async with leasing(pool, heartbeat.worker_id) as (leases, pace):
@@ -124,7 +124,7 @@ def _leasing(settings: Settings, place: TaskSource) -> Leasing:
     """How tasks are leased at a place, by pool and worker."""
     if place.server is not None:
         if place.queue is not None:
-            raise UsageError("a worker takes tasks at one place: name --queue or --server")
+            raise UsageError("--queue and --server exclude each other: leave out one of them")
         if place.api_key_file is None:
             raise UsageError("name the file that holds the worker's key: --api-key-file FILE")
         return partial(_leased_remotely, place.server, key_in(place.api_key_file))

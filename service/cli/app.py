@@ -7,7 +7,7 @@ import typer
 
 from evolve.version import __version__
 from service.cli.completion_app import completion_app
-from service.cli.control_app import control_app
+from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
@@ -71,33 +71,36 @@ app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 ProblemPath = Annotated[
     Path,
     typer.Argument(
-        metavar="PROBLEM", parser=named_folder, help="Folder with problem.toml, or an OpenEvolve project as it is."
+        metavar="PROBLEM", parser=named_folder, help="Folder with problem.toml, or an unchanged OpenEvolve project."
     ),
 ]
 
-Install = Annotated[bool, typer.Option("--yes", help="Install what the problem's requirements.txt lacks, unasked.")]
+Install = Annotated[bool, typer.Option("--yes", help="Install missing packages of requirements.txt without asking.")]
 RunProblem = Annotated[
     Path | None,
-    typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder; not needed with --resume."),
+    typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder. Leave it out with --resume."),
 ]
 Islands = Annotated[
-    int | None, typer.Option(min=1, metavar="K", help="Sub-populations.", show_default="problem's, else by the budget")
+    int | None,
+    typer.Option(min=1, metavar="K", help="Sub-populations.", show_default="the problem's, else set by the budget"),
 ]
 Seed = Annotated[
-    int | None, typer.Option(min=0, metavar="S", help="Seed of every random draw.", show_default="problem's, else 0")
+    int | None,
+    typer.Option(min=0, metavar="S", help="Seed of every random draw.", show_default="the problem's, else 0"),
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, metavar="W", help="Evaluations at once.", show_default="problem's, else one a core")
+    int | None,
+    typer.Option(min=1, metavar="W", help="Evaluations at once.", show_default="the problem's, else one per core"),
 ]
 Answers = Annotated[
     int | None,
-    typer.Option(min=1, metavar="M", help="Answers in one chain.", show_default="problem's, else the policy's"),
+    typer.Option(min=1, metavar="M", help="Answers per chain.", show_default="the problem's, else the policy's"),
 ]
 Samples = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Chains in one proposal.", show_default="problem's, else the policy's"),
+    typer.Option(min=1, metavar="N", help="Chains per proposal.", show_default="the problem's, else the policy's"),
 ]
-Detach = Annotated[bool, typer.Option("--detach", help="With a service: return at once, with the run's id on stdout.")]
+Detach = Annotated[bool, typer.Option("--detach", help="With a service: print the run's id and return at once.")]
 
 
 def _version(wanted: bool) -> None:
@@ -109,9 +112,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def common(
     ctx: typer.Context,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Results and errors only.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only results and errors.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Log events to stderr.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours, as NO_COLOR does.")] = False,
     local: Annotated[
         bool,
         typer.Option("--local", help="Do not use the service that you run on this machine."),
@@ -153,11 +156,11 @@ def run(
     name: RunName = None,
     label: RunLabels = None,
     db: Db = None,
-    deterministic: Annotated[bool, typer.Option("--deterministic", help="Repeatable bit for bit.")] = False,
-    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Continue a run; last is the newest.")] = None,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Make the run repeatable.")] = False,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")] = None,
+    set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
     allow_unsandboxed: Unsandboxed = False,
@@ -221,20 +224,24 @@ def check(
 def init(
     ctx: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", parser=named_folder, help="Folder to make; it must be empty or absent.")
+        Path,
+        typer.Argument(
+            metavar="DIR", parser=named_folder, help="Folder for the new problem. It must be empty or absent."
+        ),
     ],
     domain: Annotated[
-        str | None, typer.Option(metavar="NAME", help="From a question: maze, musique, eureqa, toolrl, livecodebench.")
+        str | None,
+        typer.Option(metavar="NAME", help="Domain of the question: maze, musique, eureqa, toolrl, livecodebench."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(metavar="FILE", readable=False, help="With --domain: the data set, JSON or Parquet.")
+        Path | None, typer.Option(metavar="FILE", readable=False, help="With --domain: data set file, JSON or Parquet.")
     ] = None,
     number: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="With --domain: which question, from 0.")
+        int | None, typer.Option(min=0, metavar="N", help="With --domain: number of the question, from 0.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a small problem that runs, to start from."""
+    """Make a small working problem to start from."""
     from service.cli.problem import ProblemTemplate, init
 
     init(terminal_of(ctx, json), folder, ProblemTemplate(domain=domain, data=data, number=number))

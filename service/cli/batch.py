@@ -61,7 +61,7 @@ def run_batch(terminal: Terminal, where: SourceOptions, options: BatchOptions) -
             another place.
     """
     if options.there and (options.name is not None or options.labels):
-        raise UsageError(f"the batch {options.named} is there already: --name and --label are for a new one")
+        raise UsageError(f"the batch {options.named} exists already: leave out --name and --label")
     document = None if options.there else _labelled(_read(Path(options.named)), options)
     with open_batches(load_settings(), where, make=document is not None) as site:
         with advising_local(site.service):
@@ -98,18 +98,21 @@ def _paused_here(terminal: Terminal, site: BatchSite, batch: "Batch") -> bool:
         return False
     if any(submitted(run.source) for run in site.batches.runs(batch.id)):
         return False
-    terminal.note("this batch was begun without the service, and goes on without it", style="dim")
+    terminal.note("this batch was started without the service, so it continues without it", style="dim")
     return True
 
 
 def _refuse_elsewhere(site: BatchSite, options: BatchOptions) -> None:
     if site.storage is None:
         if options.parallel is not None:
-            raise UsageError("--parallel is for runs of this process: a service has the setting runner.runs")
+            raise UsageError("--parallel is for runs of this process: set runner.runs of the service instead")
         if options.require_isolation is not None:
-            raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
+            raise UsageError(
+                "the service sets its own isolation (sandbox.require): leave out --require-isolation and"
+                " --allow-unsandboxed"
+            )
     elif options.detach and not options.there:
-        raise UsageError("--detach is for a service: name it with --server; here the runs end with this process")
+        raise UsageError("--detach needs a service, since runs of this process end with it: name one with --server")
 
 
 def _see_to_its_end(
@@ -122,12 +125,12 @@ def _see_to_its_end(
         stopped = drive_batch(terminal, site, batch, options.parallel, options.require_isolation)
         if not stopped:
             return None
-        terminal.note(f"stopped; results are stored; this goes on with the batch: {again}")
+        terminal.note(f"Stopped. Results so far are saved. Continue with: {again}")
         return INTERRUPTED
     try:
         wait_for_batch(terminal, site.batches, batch)
     except KeyboardInterrupt:
-        terminal.note(f"no longer waiting; its runs go on, and this waits for them again: {again}")
+        terminal.note(f"Stopped waiting. The runs continue. Wait for them again with: {again}")
         return INTERRUPTED
     return None
 
@@ -136,7 +139,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}, and the id of a batch begins with bat_") from error
+        raise NotFoundError(f"there is no file {file}: name a batch file, or a batch id (bat_...)") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the batch {file} cannot be read: {error}") from error
 

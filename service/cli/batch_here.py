@@ -35,18 +35,18 @@ def refuse_weak_isolation(require_isolation: str | None) -> None:
 
     Raises:
         RefusedError: this machine offers less isolation than is required.
-        UsageError: that is no level.
+        UsageError: that is not a level.
     """
     settings = load_settings()
     if queue_url(settings, None) is not None:
         if require_isolation is not None:
-            raise UsageError("the isolation of workers is their own setting: name it where they are started")
+            raise UsageError("workers set their own isolation: set sandbox.require where you start them")
         return
     required = {"require": level_of(require_isolation or settings.sandbox.own)}
     try:
         asyncio.run(require_sandbox(settings.sandbox.model_copy(update=required)))
     except RefusedError as error:
-        advice = "a lower one is allowed with --require-isolation or --allow-unsandboxed"
+        advice = "allow a lower level with --require-isolation or --allow-unsandboxed"
         raise RefusedError(f"{error}; {advice}") from error
 
 
@@ -94,7 +94,7 @@ class _Drive:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._hear)
             self._terminal.note(
-                f"{opening(self._batch, runs)}, {maximum} at once in this process; Ctrl-C stops it cleanly", style="dim"
+                f"{opening(self._batch, runs)}, {maximum} at once in this process. Press Ctrl-C to stop", style="dim"
             )
             driving = asyncio.create_task(opened.run())
             watching = asyncio.create_task(self._watch(BatchProgress(self._terminal, runs)))
@@ -130,10 +130,12 @@ class _Drive:
         """The first signal has all runs paused, the second leaves at once; all that was shown is stored."""
         if self._stopping.is_set():
             again = self._terminal.command(f"batch {formatting.short(self._batch.id)}")
-            os.write(2, f"\nevolve: left at once; {again}\n".encode())
+            os.write(2, f"\nevolve: quit. Continue with: {again}\n".encode())
             os._exit(INTERRUPTED)
         self._stopping.set()
-        self._terminal.note("stopping: all runs are paused, results so far are stored; once more leaves at once")
+        self._terminal.note(
+            "Stopping. All runs are paused and results so far are saved. Press Ctrl-C again to quit now."
+        )
 
     def _warn(self, warnings: Sequence[str]) -> None:
         fresh = [warning for warning in warnings if warning not in self._warned]

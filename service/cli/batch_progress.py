@@ -49,7 +49,7 @@ def rests(run: RunRecord) -> bool:
 def wait_for_batch(terminal: Terminal, batches: Batches, batch: "Batch") -> None:
     """Wait until none of the runs of a batch goes on, and say how far they are."""
     runs = batches.runs(batch.id)
-    terminal.note(f"{opening(batch, runs)}; Ctrl-C stops waiting, and its runs go on", style="dim")
+    terminal.note(f"{opening(batch, runs)}. Press Ctrl-C to stop waiting. The runs continue", style="dim")
     progress, looks = BatchProgress(terminal, runs), 0
     while not all(map(rests, runs)):
         time.sleep(POLL_SECONDS)
@@ -76,9 +76,7 @@ def batch_code(terminal: Terminal, runs: Sequence[RunRecord], batch: "Batch") ->
     if paused := sum(run.state == PAUSED for run in runs):
         name = formatting.short(batch.id)
         resume, again = terminal.command(f"resume {name}"), terminal.command(f"batch {name}")
-        terminal.note(
-            f"{formatting.plural(paused, 'run')} paused: have them go on with {resume}, and wait with {again}"
-        )
+        terminal.note(f"{formatting.plural(paused, 'run')} paused: resume with {resume}, then wait with {again}")
         return INTERRUPTED
     failed, cancelled = ([run for run in runs if run.state == state] for state in ("failed", "cancelled"))
     alike: dict[str, list[RunRecord]] = defaultdict(list)
@@ -86,7 +84,7 @@ def batch_code(terminal: Terminal, runs: Sequence[RunRecord], batch: "Batch") ->
         alike[_reason(run)].append(run)
     for reason, some in alike.items():
         first = terminal.command(f"show {formatting.short(some[0].id)}")
-        terminal.note(f"evolve: {formatting.plural(len(some), 'run')} failed: {reason}; the first of them: {first}")
+        terminal.note(f"evolve: {formatting.plural(len(some), 'run')} failed: {reason}. See the first with: {first}")
     if cancelled:
         terminal.note(f"evolve: {formatting.plural(len(cancelled), 'run')} cancelled")
     if failed and not cancelled and all(run.reason == UNSCORED for run in failed):

@@ -16,7 +16,7 @@ from service.ports import CANCELLED, ENDED
 if TYPE_CHECKING:
     from service.schemas.batches import Batch
 
-NONE_YET = "there is no batch yet: evolve batch FILE makes one"
+NONE_YET = "there is no batch yet: make one with evolve batch FILE"
 
 
 def find_batch(batches: Batches, named: str) -> "Batch":
@@ -66,7 +66,7 @@ def want_batch(terminal: Terminal, where: SourceOptions, named: str, desired_sta
     with open_batches(load_settings(), where) as site:
         batch = find_batch(site.batches, named)
         if not sum(batch.states.values()):
-            raise ConflictError(f"batch {batch.id} has no runs any more: submit another with evolve batch")
+            raise ConflictError(f"batch {batch.id} has no runs left: submit another with evolve batch")
         if batch.state in ENDED and batch.state != desired_state:
             raise ConflictError(f"batch {batch.id} has ended, it is {batch.state}: submit another with evolve batch")
         batch = site.batches.want(batch.id, desired_state)

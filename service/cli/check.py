@@ -161,13 +161,11 @@ def _show(terminal: Terminal, project: Project, checked: CheckedProblem) -> int:
     for seed in checked.seeds:
         _show_texts(terminal, seed)
     if not checked.ok:
-        terminal.note(
-            f"{formatting.plural(len(checked.complaints), 'complaint')}: the problem cannot be searched on yet"
-        )
+        terminal.note(f"{formatting.plural(len(checked.complaints), 'complaint')}: fix them before you run the problem")
         return INVALID
     for error in checked.errors:
-        terminal.show(plain(f"✗ the evaluator reports an error of the seed, and scores it all the same: {error}"))
-    terminal.show("✓ the problem can be searched on" if not checked.errors else "the problem can be searched on")
+        terminal.show(plain(f"✗ the evaluator reports an error for the seed but still scores it: {error}"))
+    terminal.show("✓ the problem is ready to run" if not checked.errors else "the problem is ready to run")
     for sentence in filter(None, (checked.pace, *checked.advice)):
         terminal.note(f"time: {sentence}", style="dim")
     terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")

@@ -148,7 +148,7 @@ def _verdicts(found: "RunComparison") -> list[str]:
     if not told:
         return []
     if all(gap.seeds < 2 and gap.others < 2 for gap in told):
-        return ["", "nothing can be told: of one seed nobody knows how much is luck, so run each with several"]
+        return ["", "no group has several seeds, so luck cannot be ruled out: run each group with several seeds"]
     return ["", *(plain(gap.sentence) for gap in told)]
 
 

@@ -12,7 +12,7 @@ from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
 _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
-_COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "goes on"}
+_COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "is resumed"}
 
 
 def want(terminal: Terminal, controller: RunController, run_id: str, desired_state: str) -> None:
@@ -35,7 +35,7 @@ def extend(terminal: Terminal, controller: RunController, run_id: str, budget: M
     """Give a run another budget; one that has ended goes on with it."""
     given = {key: value for key, value in budget.items() if value is not None}
     if not given:
-        raise UsageError("name a limit that shall be another, such as --evaluations 1000")
+        raise UsageError("name a limit to change, such as --evaluations 1000")
     before = find_run(controller.site.reader, run_id)
     run = controller.control.extend(before, given)
     if terminal.as_json:
@@ -43,10 +43,10 @@ def extend(terminal: Terminal, controller: RunController, run_id: str, budget: M
         return
     words = ", ".join(f"{key} {value}" for key, value in given.items())
     if before.state in ENDED:
-        terminal.show(f"{run.id} goes on with {words}")
+        terminal.show(f"{run.id} continues with {words}")
         _say_who_drives(terminal, controller, run)
         return
-    terminal.show(f"{run.id} is to have {words}")
+    terminal.show(f"{run.id} gets {words}")
 
 
 def fork(
@@ -69,7 +69,7 @@ def fork(
         return
     terminal.show(run.id)
     terminal.note(
-        f"it begins with {formatting.short(candidate.id)} of {formatting.short(candidate.run_id)}", style="dim"
+        f"it starts from {formatting.short(candidate.id)} of {formatting.short(candidate.run_id)}", style="dim"
     )
     _say_who_drives(terminal, controller, run)
 
@@ -78,12 +78,12 @@ def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
     """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
     run = find_run(controller.site.reader, run_id)
     if run_id != run.id:
-        raise UsageError(f"name the run in full to remove it for good: {run.id}")
+        raise UsageError(f"give the full id to delete the run permanently: {run.id}")
     controller.control.delete(run)
     if terminal.as_json:
         terminal.emit({"run_id": run.id, "deleted": True})
     else:
-        terminal.note(f"{run.id} is removed")
+        terminal.note(f"{run.id} is deleted")
 
 
 def _say_who_drives(terminal: Terminal, controller: RunController, run: RunRecord) -> None:
@@ -92,6 +92,6 @@ def _say_who_drives(terminal: Terminal, controller: RunController, run: RunRecor
     name = formatting.short(run.id)
     if controller.alone and run.desired_state == RUNNING and run.state in ("queued", PAUSED):
         drive = terminal.command(f"run --resume {name}")
-        terminal.note(f"a runner goes on with it; where there is none: {drive}", style="dim")
+        terminal.note(f"A runner continues it. Without a runner, run: {drive}", style="dim")
         return
     terminal.note(f"next: {terminal.command(f'watch {name}')}", style="dim")

@@ -32,14 +32,16 @@ PANEL = "Runs"
 BATCH, MAX_PARALLEL = "bat_", 256
 control_app = typer.Typer(context_settings=HELP)
 
-Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, a prefix of it, or last (the newest).")]
 Steered = Annotated[
-    str, typer.Argument(metavar="ID", help="Id of a run or a batch, its beginning, or: last (the newest run).")
+    str, typer.Argument(metavar="ID", help="Id of a run or a batch, a prefix of it, or last (the newest run).")
 ]
 Evaluations = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="as before")
 ]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration key.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a configuration key. May be repeated.")
+]
 
 
 def _helm_of(where: "SourceOptions") -> "AbstractContextManager[RunController]":
@@ -67,7 +69,7 @@ def watch(
     ctx: typer.Context,
     run_id: RunId = "last",
     after: Annotated[
-        int, typer.Option(min=0, metavar="N", help="With --json: only events behind this sequence number.")
+        int, typer.Option(min=0, metavar="N", help="With --json: only events after this sequence number.")
     ] = 0,
     db: Db = None,
     server: Server = None,
@@ -119,7 +121,7 @@ def cancel(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """End a run, or all runs of a batch. Their results are kept."""
+    """End a run, or all runs of a batch. Results so far are kept."""
     _want(ctx, id_, "cancelled", place_of(ctx, json, db, server, api_key_file), json=json)
 
 
@@ -137,18 +139,19 @@ def extend(
     ] = None,
     money: Annotated[
         str | None,
-        typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.", show_default="as before"),
+        typer.Option(metavar="AMOUNT", help="Budget: cost of the policies, such as 2.50.", show_default="as before"),
     ] = None,
     wall_seconds: Annotated[
-        float | None, typer.Option(min=0, metavar="S", help="Budget: time at work.", show_default="as before")
+        float | None,
+        typer.Option(min=0, metavar="S", help="Budget: active seconds of the run.", show_default="as before"),
     ] = None,
     target: Annotated[
-        float | None, typer.Option(metavar="F", help="Fitness that ends the run.", show_default="as before")
+        float | None, typer.Option(metavar="F", help="End the run at this fitness.", show_default="as before")
     ] = None,
     patience: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Evaluations without a better one that end it.", show_default="as before"
+            min=1, metavar="N", help="End the run after N evaluations without improvement.", show_default="as before"
         ),
     ] = None,
     db: Db = None,
@@ -177,7 +180,10 @@ def extend(
 def fork(
     ctx: typer.Context,
     candidate_id: Annotated[
-        str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
+        str,
+        typer.Argument(
+            metavar="CANDIDATE", help="Candidate id or a prefix of it. A run id, or last, means its best candidate."
+        ),
     ],
     *,
     evaluations: Evaluations = None,
@@ -204,7 +210,7 @@ def fork(
 @control_app.command(epilog="Example: evolve delete run_01a1f897-4a4c-7aee-856d-3db05e91e42e", rich_help_panel=PANEL)
 def delete(
     ctx: typer.Context,
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run id, in full.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Full run id.")],
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -240,25 +246,28 @@ def batch(
     named: Annotated[
         str,
         typer.Argument(
-            metavar="BATCH", help="File, TOML: runs or a sweep; or a batch's id, its beginning, or: last (the newest)."
+            metavar="BATCH",
+            help="TOML file with runs or a sweep, or a batch's id, a prefix of it, or last (the newest).",
         ),
     ],
     *,
     parallel: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_PARALLEL, metavar="N", help="Runs at once.", show_default="one per core"),
+        typer.Option(
+            min=1, max=MAX_PARALLEL, metavar="N", help="Maximum number of concurrent runs.", show_default="one per core"
+        ),
     ] = None,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once: with a service's new batch, or how far a batch is.")
+        bool, typer.Option("--detach", help="Return at once: submit to a service, or show how far a batch is.")
     ] = False,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What a new batch is called.", show_default="name in FILE")
+        str | None, typer.Option(metavar="NAME", help="Name of a new batch.", show_default="name in FILE")
     ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Label of every run of a new batch; may be repeated.",
+            help="Label of every run of a new batch. May be repeated.",
             show_default="labels in FILE",
         ),
     ] = None,

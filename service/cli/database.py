@@ -31,7 +31,7 @@ def upgrade(terminal: Terminal, db: str | None) -> None:
     elif before.current == after.current:
         terminal.show(f"{shown} is up to date (revision {after.current})")
     else:
-        terminal.show(f"{shown} was brought from {before.current or 'empty'} to revision {after.current}")
+        terminal.show(f"{shown} was upgraded from {before.current or 'empty'} to revision {after.current}")
 
 
 def check(terminal: Terminal, db: str | None) -> int:
@@ -52,13 +52,13 @@ def standing(url: str) -> dict[str, Any]:
         StorageError: the database is away, locked or none.
     """
     found = check_database(url)
-    made = "the first run makes it" if url.startswith("sqlite:") else "evolve db upgrade makes its tables"
+    made = "your first run makes it" if url.startswith("sqlite:") else "make its tables with evolve db upgrade"
     if found.foreign:
         state, advice = "newer" if found.newer else "unreleased", found.refusal("it")
     elif found.current is None:
-        state, advice = "absent", f"not there yet: {made}"
+        state, advice = "absent", f"does not exist yet: {made}"
     elif found.behind:
-        state, advice = "behind", "older than this version: evolve db upgrade"
+        state, advice = "behind", "older than this version: run evolve db upgrade"
     else:
         state, advice = "current", f"up to date (revision {found.current})"
     revisions = {"revision": found.current, "needed": found.head}
@@ -93,8 +93,10 @@ def backup(terminal: Terminal, db: str | None, target: Path) -> None:
     if terminal.as_json:
         terminal.emit({"database": shown, "file": str(target), "revision": revision, "bytes": size})
     else:
-        terminal.show(f"{shown} is in {plain(str(target))} (revision {revision}, {size:,} bytes)")
-        terminal.note(f"it holds secrets: keep it private; evolve db restore {plain(str(target))} --db URL reads it")
+        terminal.show(f"{shown} is backed up in {plain(str(target))} (revision {revision}, {size:,} bytes)")
+        terminal.note(
+            f"It holds secrets: keep it private. Restore it with: evolve db restore {plain(str(target))} --db URL"
+        )
 
 
 def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> None:
@@ -112,7 +114,7 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
         terminal.show(f"{shown} has {runs} and {candidates} from {plain(str(path))}")
         if counts["api_keys"]:
             count = plural(counts["api_keys"], "API key")
-            terminal.note(f"it has {count}, valid only with the api.secret that the backed-up installation has")
+            terminal.note(f"it has {count}, valid only with the api.secret of the installation that was backed up")
 
 
 def _confirm(terminal: Terminal, what: str) -> None:
@@ -123,7 +125,7 @@ def _confirm(terminal: Terminal, what: str) -> None:
     """
     agreed = terminal.agreed(what)
     if agreed is None:
-        raise RefusedError(f"nobody is here to be asked whether to {what}: add --yes")
+        raise RefusedError(f"no terminal to confirm ({what}): add --yes")
     if not agreed:
         raise RefusedError("nothing was done")
 

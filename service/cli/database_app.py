@@ -20,7 +20,7 @@ def upgrade(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
 
 @db_app.command("check", epilog="Example: evolve db check")
 def check(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
-    """Say whether the database is there and of this version; exit 1 when it is not."""
+    """Check that the database exists and has this version's schema. Exit 1 if not."""
     from service.cli.database import check
 
     raise typer.Exit(check(terminal_of(ctx, json, db), db))
@@ -31,17 +31,22 @@ def prune(
     ctx: typer.Context,
     older_than: Annotated[
         int | None,
-        typer.Option(min=0, max=36500, metavar="DAYS", help="Runs that ended longer ago; else retention.days."),
+        typer.Option(
+            min=0,
+            max=36500,
+            metavar="DAYS",
+            help="Remove runs that ended more than this many days ago. Without it: retention.days.",
+        ),
     ] = None,
     keep_labels: Annotated[
-        list[str] | None, typer.Option(metavar="KEY[=VALUE]", help="Keep runs with this label; may be repeated.")
+        list[str] | None, typer.Option(metavar="KEY[=VALUE]", help="Keep runs with this label. May be repeated.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the counts.")] = False,
     yes: Yes = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Remove runs that ended long ago, and what nothing refers to any more."""
+    """Remove runs that ended long ago, and data that no run refers to."""
     from service.cli.database import prune
 
     prune(terminal_of(ctx, json, db), db, older_than, tuple(keep_labels or ()), dry_run=dry_run, yes=yes)
@@ -50,11 +55,11 @@ def prune(
 @db_app.command(epilog="Example: evolve db backup evolve-2026-03-01.backup")
 def backup(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="New file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="New file to write.")],
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Write one moment of the database to a file, while runs go on."""
+    """Write a consistent backup of the database to a file. Runs may continue."""
     from service.cli.database import backup
 
     backup(terminal_of(ctx, json, db), db, file)
@@ -63,12 +68,12 @@ def backup(
 @db_app.command(epilog="Example: evolve db restore evolve-2026-03-01.backup --db sqlite:///restored.db")
 def restore(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="What evolve db backup wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, help="File written by evolve db backup.")],
     yes: Yes = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Fill an empty database from a backup, wholly or not at all."""
+    """Fill an empty database from a backup, completely or not at all."""
     from service.cli.database import restore
 
     restore(terminal_of(ctx, json, db), db, file, yes=yes)

@@ -45,7 +45,7 @@ def _only_takes_tasks(settings: Settings) -> bool:
 
 def _database(url: str, *, unused: bool) -> dict[str, Any]:
     if unused:
-        return {"url": "", "state": "unset", "reason": "none is set, and a worker needs none", "ok": True}
+        return {"url": "", "state": "unset", "reason": "not set (a worker needs no database)", "ok": True}
     try:
         found = standing(url)
     except ServiceError as error:
@@ -91,7 +91,7 @@ def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> N
         ("database", _verdict(database["ok"], ": ".join(filter(None, (database["url"], database["reason"]))))),
         (
             "queue",
-            _verdict(queue["ok"], f"{queue['url']}: {queue['reason']}") if queue else "none: evaluations stay here",
+            _verdict(queue["ok"], f"{queue['url']}: {queue['reason']}") if queue else "not set: this process evaluates",
         ),
         ("sandbox", _verdict(report.enough, f"{report.level}, {report.reason or enough}")),
         *((f"  {layer.name}", _verdict(layer.on, layer.reason)) for layer in report.layers),
@@ -99,7 +99,11 @@ def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> N
         *((f"  {key}", _written(found["settings"][key])) for key in known_keys()),
     ]
     terminal.show(facts(rows))
-    terminal.note("all that is needed is there" if found["ok"] else "something that is needed is off: see ✗ above")
+    terminal.note(
+        "Everything that is required works."
+        if found["ok"]
+        else "Something that is required does not work. See ✗ above."
+    )
 
 
 def _written(value: Any) -> str:

@@ -38,10 +38,10 @@ def _question(environment: Environment) -> str:
     more = len(environment.lines) - len(lines)
     return "\n".join(
         [
-            f"{FILE} asks for packages that this interpreter lacks:",
+            f"{FILE} needs packages that this interpreter does not have:",
             *(f"  {line[:200]}" for line in lines),
             *([f"  and {more} more"] if more else []),
-            "Installing runs pip, and code of these packages, as you and outside of the sandbox,"
-            f" into {environment.folder}.",
+            "pip installs them into {environment.folder}. It runs code of these packages with your rights,"
+            " outside of the sandbox.",
         ]
     )

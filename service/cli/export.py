@@ -27,7 +27,7 @@ def export_run(
         UsageError: a form and training records are asked for, or Parquet with no file or without what writes it.
     """
     if training and form != "jsonl":
-        raise UsageError("--training has a form of its own: leave out --format")
+        raise UsageError("--training has its own format: leave out --format")
     if form == "parquet":
         _export_parquet(terminal, site, run_id, output)
         return
@@ -48,7 +48,7 @@ def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path
     from service.cli.parquet import check_parquet, write_parquet
 
     if output is None or output == STDOUT:
-        raise UsageError("Parquet is no text: name a file for it with -o")
+        raise UsageError("Parquet is a binary format: name a file with -o")
     check_parquet()
     run = find_run(site.reader, run_id)
     with appearing(output) as partial:
@@ -72,14 +72,14 @@ def writing(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A file to write that takes its place once it is whole; what is no plain file (a device) is written through.
+    """A file to write that takes its place once it is whole; what is not a regular file (a device) is written through.
 
     Raises:
         NotFoundError: its folder is not there.
         ConflictError: it is a folder.
     """
     if path.is_dir():
-        raise ConflictError(f"{path} is a folder: name a file in it with -o")
+        raise ConflictError(f"{path} is a folder: name a file with -o")
     if not path.parent.is_dir():
         raise NotFoundError(f"there is no folder {path.parent}: make it, or name another with -o")
     if path.exists() and not path.is_file():
@@ -105,7 +105,7 @@ def write_program(terminal: Terminal, program: Program, output: Path) -> list[st
     if program.single and not output.is_dir():
         targets = {output: program.text}
     elif output.exists() and not output.is_dir():
-        raise ConflictError(f"the program has {len(program.files)} files and {output} is a file: name a folder")
+        raise ConflictError(f"the program has {len(program.files)} files, but {output} is a file: name a folder")
     else:
         targets = {output / path: text for path, text in program.files}
     for target, text in targets.items():

@@ -10,10 +10,10 @@ from service.cli.options import HELP, Db, Json, Queue, terminal_of
 PANEL = "Installation"
 installation_app = typer.Typer(context_settings=HELP)
 
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0: any that is free.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port (0: any free port).")]
 MetricsPort = Annotated[
-    int | None, typer.Option(min=0, max=65535, metavar="N", help="Show Prometheus what is counted at this port.")
+    int | None, typer.Option(min=0, max=65535, metavar="N", help="Serve Prometheus metrics on this port.")
 ]
 
 
@@ -27,15 +27,19 @@ def serve(
             min=0,
             max=65535,
             metavar="N",
-            show_default="8000; where it is taken, a free one",
-            help="Port; 0: any that is free.",
+            show_default="8000, or a free port if it is in use",
+            help="Port (0: any free port).",
         ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="Maximum number of concurrent runs. Without it: runner.runs."),
     ] = None,
     slots: Annotated[
-        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+        int | None,
+        typer.Option(
+            min=1, max=1024, metavar="N", help="Maximum number of concurrent evaluations. Without it: one per core."
+        ),
     ] = None,
     db: Db = None,
     queue: Queue = None,
@@ -64,7 +68,7 @@ def api(
     metrics_port: MetricsPort = None,
     json: Json = False,
 ) -> None:
-    """Start the API and the dashboard. Other processes drive runs and evaluate."""
+    """Start the API and the dashboard. Start evolve runner and evolve worker beside it."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
         from service.bootstrap.serving import Address
@@ -81,18 +85,21 @@ def worker(
     queue: Queue = None,
     pool: Annotated[str, typer.Option(metavar="NAME", help="Take tasks of this pool.")] = "cpu",
     slots: Annotated[
-        int | None, typer.Option(min=1, max=1024, metavar="N", help="Evaluations at once; else one per core.")
+        int | None,
+        typer.Option(
+            min=1, max=1024, metavar="N", help="Maximum number of concurrent evaluations. Without it: one per core."
+        ),
     ] = None,
     server: Annotated[
-        str | None, typer.Option(metavar="URL", help="Service to take tasks from over HTTP, instead of a queue.")
+        str | None, typer.Option(metavar="URL", help="URL of a service to take tasks from, instead of a queue.")
     ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with a key of the scope evaluations:lease.")
+        Path | None, typer.Option(metavar="FILE", help="File with an API key of the scope evaluations:lease.")
     ] = None,
     metrics_port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Serve metrics for Prometheus; 0: do not.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="Serve Prometheus metrics on this port (0: off).")
     ] = 0,
-    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve them at.")] = "127.0.0.1",
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve metrics on.")] = "127.0.0.1",
 ) -> None:
     """Start a worker, which evaluates candidates for the runs of other processes."""
     terminal = terminal_of(ctx, as_json=False)
@@ -110,16 +117,17 @@ def worker(
 def runner(
     ctx: typer.Context,
     runs: Annotated[
-        int | None, typer.Option(min=1, max=256, metavar="N", help="Runs at once; else runner.runs.")
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="Maximum number of concurrent runs. Without it: runner.runs."),
     ] = None,
     queue: Queue = None,
     metrics_port: Annotated[
-        int | None, typer.Option(min=1, max=65535, metavar="N", help="Show Prometheus what is counted.")
+        int | None, typer.Option(min=1, max=65535, metavar="N", help="Serve Prometheus metrics on this port.")
     ] = None,
-    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to show them at.")] = "127.0.0.1",
+    metrics_host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve metrics on.")] = "127.0.0.1",
     db: Db = None,
 ) -> None:
-    """Start a runner, which drives the runs that wait in the database."""
+    """Start a runner, which drives the pending runs of the database."""
     terminal = terminal_of(ctx, as_json=False, db=db)
     with terminal.doing("starting"):
         from service.cli.runner import serve_runs
@@ -140,7 +148,7 @@ def doctor(ctx: typer.Context, db: Db = None, json: Json = False) -> None:
 
 @installation_app.command(epilog="Example: evolve plugins --json", rich_help_panel=PANEL)
 def plugins(ctx: typer.Context, json: Json = False) -> None:
-    """List the extensions that are installed, and whether runs over the API may use them."""
+    """List the installed extensions and whether runs over the API may use them."""
     terminal = terminal_of(ctx, json)
     with terminal.doing("starting"):
         from service.cli.plugins import list_plugins

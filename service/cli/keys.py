@@ -31,7 +31,7 @@ def create(
     wanted = read_scopes(scopes)
     with open_keyring(load_settings(), db) as key_service:
         if if_none and key_service.store.keys(tenant, limit=1):
-            terminal.note(f"the tenant {plain(tenant)} has a key already; none was made")
+            terminal.note(f"the tenant {plain(tenant)} has a key already, so no key was made")
             return
         file = None if output is None else _new_file(output)
         record, text = key_service.create(tenant=tenant, name=name, scopes=wanted, expires_days=expires_days)
@@ -42,8 +42,8 @@ def create(
         terminal.emit({**key_json(record), "key": None if output else text})
         return
     terminal.show(text if output is None else f"{output}")
-    place = "it is shown this once" if output is None else f"it is in {output}"
-    terminal.note(f"key {record.id} of tenant {plain(tenant)}: {place}, and kept nowhere else", style="dim")
+    place = "copy it now" if output is None else f"it is in {output}"
+    terminal.note(f"key {record.id} of tenant {plain(tenant)}: {place}. It cannot be shown again", style="dim")
 
 
 def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
@@ -57,7 +57,7 @@ def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
             terminal.emit(key_json(record))
         return
     if not rows:
-        terminal.note(f"the tenant {plain(tenant)} has no key: evolve keys create makes one")
+        terminal.note(f"the tenant {plain(tenant)} has no key: make one with evolve keys create")
         return
     table = plain_table("key", "name~", "begins with", "scopes~", "created", "last used", "state")
     for record in rows:
@@ -75,7 +75,7 @@ def revoke(terminal: Terminal, db: str | None, tenant: str, key_id: str) -> None
     if terminal.as_json:
         terminal.emit(key_json(record))
     else:
-        terminal.show(f"{record.id} opens nothing any more")
+        terminal.show(f"{record.id} is revoked")
 
 
 def key_json(record: KeyRecord) -> dict[str, Any]:
@@ -94,6 +94,8 @@ def _new_file(path: Path) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise ConflictError(f"{path} is there already: name another file, the key is written to a new one") from None
+        raise ConflictError(f"{path} exists already: name a new file") from None
     except OSError as error:
-        raise RefusedError(f"{path} cannot be made ({error.strerror}): name a file in a folder of yours") from error
+        raise RefusedError(
+            f"{path} cannot be written ({error.strerror}): name a file in a folder that you can write to"
+        ) from error

@@ -7,26 +7,33 @@ import typer
 
 from service.cli.options import HELP, Db, Json, terminal_of
 
-keys_app = typer.Typer(help="Manage the keys of the API.", context_settings=HELP, no_args_is_help=True)
+keys_app = typer.Typer(help="Manage API keys.", context_settings=HELP, no_args_is_help=True)
 
-Tenant = Annotated[str, typer.Option(metavar="NAME", help="Whose; made when there is none of the name.")]
+Tenant = Annotated[
+    str, typer.Option(metavar="NAME", help="Tenant of the key. A new tenant is made with its first key.")
+]
 
 
 @keys_app.command(epilog="Example: evolve keys create ci --scope runs:write --scope runs:read --expires-days 90")
 def create(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")] = "key",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key.")] = "key",
     tenant: Tenant = "default",
-    scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="What it allows; none: all.")] = None,
-    expires_days: Annotated[int | None, typer.Option(min=1, max=36500, metavar="N", help="Days it is valid.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write it to a new file.")
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="Scope of the key. May be repeated. Without it: all scopes."),
     ] = None,
-    if_none: Annotated[bool, typer.Option("--if-none", help="Only where the tenant has no key yet.")] = False,
+    expires_days: Annotated[
+        int | None, typer.Option(min=1, max=36500, metavar="N", help="Days until the key expires.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write the key to a new file.")
+    ] = None,
+    if_none: Annotated[bool, typer.Option("--if-none", help="Only if the tenant has no key yet.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Make a key and show it, once."""
+    """Make an API key and show it once."""
     from service.cli.keys import create
 
     create(
@@ -43,7 +50,7 @@ def create(
 
 @keys_app.command("list", epilog="Example: evolve keys list")
 def list_(ctx: typer.Context, tenant: Tenant = "default", db: Db = None, json: Json = False) -> None:
-    """List the keys of a tenant; never the keys themselves."""
+    """List the keys of a tenant, without the secret text."""
     from service.cli.keys import list_keys
 
     list_keys(terminal_of(ctx, json, db), db, tenant)
@@ -52,12 +59,12 @@ def list_(ctx: typer.Context, tenant: Tenant = "default", db: Db = None, json: J
 @keys_app.command(epilog="Example: evolve keys revoke key_0199...")
 def revoke(
     ctx: typer.Context,
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="Id of the key, as keys list shows it.")],
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="Id of the key, as evolve keys list shows it.")],
     tenant: Tenant = "default",
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Close a key for good."""
+    """Revoke a key permanently."""
     from service.cli.keys import revoke
 
     revoke(terminal_of(ctx, json, db), db, tenant, key_id)

@@ -118,7 +118,7 @@ def _how(candidate: CandidateRecord) -> str:
 def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:
     last, first = steps[-1].candidate, steps[0].candidate
     if len(steps) == 1:
-        return "a seed: nothing led to it"
+        return "a seed, without parents"
     inspired = f", {formatting.plural(others, 'further program')} shown on the way" if others else ""
     gained = ""
     if last.fitness is not None and first.fitness is not None:

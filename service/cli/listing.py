@@ -34,7 +34,7 @@ def list_runs(terminal: Terminal, reader: ResultReader, limit: int, labels: Mapp
     elif labels:
         terminal.note(f"no run has the labels {', '.join(f'{key}={value}' for key, value in labels.items())}")
     else:
-        terminal.note("there is no run yet: evolve run PROBLEM starts one")
+        terminal.note("there is no run yet: start one with evolve run PROBLEM")
 
 
 def runs_table(runs: Sequence[RunRecord], now: datetime, width: int) -> "Table":
@@ -91,12 +91,13 @@ def list_candidates(terminal: Terminal, site: RunSite, run_id: str, limit: int |
     rows = list(candidates)
     if not rows:
         lack = "no such candidate" if text else "no evaluated candidate yet"
-        terminal.note(f"{run.id} has {lack}{'' if limit is None else '; --all looks at every candidate'}")
+        terminal.note(f"{run.id} has {lack}{'' if limit is None else ': list every candidate with --all'}")
         return
     terminal.show(candidates_table(run, rows))
     if limit is not None and len(rows) == limit:
         terminal.note(
-            f"the best {limit} by {score_word(run)}; --limit N for more, --all for every candidate", style="dim"
+            f"The best {limit} by {score_word(run)}. List more with --limit N, or every candidate with --all",
+            style="dim",
         )
 
 

@@ -110,7 +110,7 @@ def describe(error: BaseException) -> str:
         return describe(error.exceptions[0])
     if isinstance(error, EvolveError | ServiceError) and str(error):
         return " ".join(str(error).split())
-    return f"this is a fault of evolve ({type(error).__name__}); with EVOLVE_DEBUG=1 it shows where"
+    return f"this is a bug in evolve ({type(error).__name__}): set EVOLVE_DEBUG=1 to see the traceback"
 
 
 def _close(code: int) -> int:

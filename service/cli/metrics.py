@@ -26,7 +26,7 @@ def show_metrics(terminal: Terminal, site: RunSite, run_id: str, *, alone: bool)
         UsageError: something else was asked for beside it, or of a candidate.
     """
     if not alone or run_id.startswith("cnd_"):
-        raise UsageError("--metrics is about a run, and stands alone: evolve show RUN --metrics")
+        raise UsageError("--metrics needs a run and no other option: evolve show RUN --metrics")
     run = find_run(site.reader, run_id)
     found = site.statistics(run)
     if terminal.as_json:

@@ -23,7 +23,7 @@ HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def named_folder(text: str) -> Path:
     """A folder that somebody names; an empty word, which would be the current one, names none."""
     if not text.strip():
-        raise typer.BadParameter("it is empty: name a folder, such as . for this one")
+        raise typer.BadParameter("it is empty: name a folder, such as . for the current one")
     return Path(text)
 
 
@@ -39,29 +39,35 @@ def _interpreter(python: str) -> str:
     return str(Path(python).expanduser().absolute()) if os.sep in python else python
 
 
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 Evaluations = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="problem's, else 200"),
+    typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="the problem's, else 200"),
 ]
 Tokens = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Budget: tokens of the policies.", show_default="no limit")
 ]
 WallSeconds = Annotated[
     float | None,
-    typer.Option(min=0, metavar="S", help="Budget: time at work.", show_default="problem's, else no limit"),
+    typer.Option(
+        min=0, metavar="S", help="Budget: active seconds of the run.", show_default="the problem's, else no limit"
+    ),
 ]
-Target = Annotated[float | None, typer.Option(metavar="F", help="Fitness that ends the run.", show_default="no target")]
+Target = Annotated[
+    float | None, typer.Option(metavar="F", help="End the run at this fitness.", show_default="no target")
+]
 Patience = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Evaluations without a better one that end it.", show_default="no limit"),
+    typer.Option(
+        min=1, metavar="N", help="End the run after N evaluations without improvement.", show_default="no limit"
+    ),
 ]
 PolicyNames = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help="Who writes: syntax, bundled:MODEL, the URL of a server, or a policy file; several times: all of them.",
+        help="Policy that writes programs: syntax, bundled:MODEL, a server URL or a policy file. May be repeated.",
     ),
 ]
 Model = Annotated[
@@ -69,18 +75,21 @@ Model = Annotated[
 ]
 Params = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="KEY=VALUE", help="Of the policy: temperature=0.5, max_tokens=8192, top_k=20 ..."),
+    typer.Option(
+        "--param", metavar="KEY=VALUE", help="Parameter of the policy, such as temperature=0.5. May be repeated."
+    ),
 ]
 RunName = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", help="What the run is called: the label name.", show_default="none"),
+    typer.Option("--name", metavar="NAME", help="Name of the run. Sets its label name.", show_default="none"),
 ]
 RunLabels = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="KEY=VALUE", help="Label of the run; may be repeated.", show_default="none"),
+    typer.Option("--label", metavar="KEY=VALUE", help="Label of the run. May be repeated.", show_default="none"),
 ]
 Money = Annotated[
-    str | None, typer.Option(metavar="AMOUNT", help="Budget: what policies cost, as 2.50.", show_default="no limit")
+    str | None,
+    typer.Option(metavar="AMOUNT", help="Budget: cost of the policies, such as 2.50.", show_default="no limit"),
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -88,31 +97,38 @@ ConfigFile = Annotated[
 ]
 EvaluatorFile = Annotated[
     Path | None,
-    typer.Argument(metavar="[EVALUATOR]", readable=False, help="OpenEvolve's evaluator; PROBLEM is then the program."),
+    typer.Argument(metavar="[EVALUATOR]", readable=False, help="OpenEvolve evaluator. PROBLEM is then the program."),
 ]
 Python = Annotated[
     str | None,
-    typer.Option(metavar="PATH", help="Interpreter of program and evaluator.", show_default="problem's, else this one"),
+    typer.Option(
+        metavar="PATH",
+        help="Python interpreter for program and evaluator.",
+        show_default="the problem's, else the current one",
+    ),
 ]
 Db = Annotated[
     str | None,
     typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.", show_default="database.url"),
 ]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, its beginning, or: last.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Run id, a prefix of it, or last (the newest).")]
 Server = Annotated[
-    str | None, typer.Option("--server", metavar="URL", help="Service whose runs these are; else EVOLVE_SERVER.")
+    str | None, typer.Option("--server", metavar="URL", help="URL of the service. Without it: EVOLVE_SERVER.")
 ]
-KeyFile = Annotated[Path | None, typer.Option("--api-key-file", metavar="FILE", help="File with a key of the service.")]
+KeyFile = Annotated[
+    Path | None, typer.Option("--api-key-file", metavar="FILE", help="File with an API key of the service.")
+]
 Queue = Annotated[
-    str | None, typer.Option(metavar="URL", help="Redis that evaluations go through; else the setting queue.url.")
+    str | None,
+    typer.Option(metavar="URL", help="Redis URL of the evaluation queue. Without it: the setting queue.url."),
 ]
-Limit = Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="How many at most.")]
+Limit = Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="Maximum number of rows.")]
 Isolation = Annotated[
     str | None,
-    typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.", show_default="sandbox.require"),
+    typer.Option(metavar="LEVEL", help="Minimum isolation: weak, medium or strong.", show_default="sandbox.require"),
 ]
-Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even where no isolation is to be had.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Unsandboxed = Annotated[bool, typer.Option("--allow-unsandboxed", help="Run even without isolation.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 def terminal_of(
@@ -154,7 +170,7 @@ def place_of(
 
     terminal = ctx.obj
     if terminal.local and server:
-        raise UsageError("runs are in one place: name --local or --server")
+        raise UsageError("--local and --server exclude each other: leave out one of them")
 
     notice = None if json else partial(terminal.note, style="dim")
     return SourceOptions(db=db, server="" if terminal.local else server, key_file=key_file, notice=notice)

@@ -47,7 +47,7 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError:
         raise UsageError(
-            "Parquet is written with pyarrow, which is not installed here: pip install 'evolve-search[parquet]'"
+            "Parquet needs pyarrow, which is not installed: pip install 'evolve-search[parquet]'"
         ) from None
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-NONE = "no installed package offers extensions"
+NONE = "no installed package has extensions"
 
 
 def list_plugins(terminal: Terminal) -> int:
@@ -27,7 +27,7 @@ def list_plugins(terminal: Terminal) -> int:
         return OK
     terminal.show(_table(found) if found else NONE)
     for name in missing:
-        terminal.note(f"extensions.allow names {plain(name[:80])}, which no installed package offers", style="yellow")
+        terminal.note(f"extensions.allow names {plain(name[:80])}, but no installed package has it", style="yellow")
     return OK
 
 
@@ -45,6 +45,6 @@ def _table(found: "Sequence[InstalledExtension]") -> "Table":
         named = one.extension
         state = "allowed" if one.allowed else "not allowed"
         words = (named.name, str(named.kind), named.package, named.version)
-        shadowed = "" if one.usable else f"; the name is taken, write {named.reference}"
+        shadowed = "" if one.usable else f" (several packages use the name: write {named.reference})"
         table.add_row(*(plain(word[:80]) for word in words), f"{state}{shadowed}")
     return table

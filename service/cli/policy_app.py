@@ -15,7 +15,11 @@ def check(
     ctx: typer.Context,
     problem: Annotated[
         Path | None,
-        typer.Argument(metavar="[PROBLEM]", parser=named_folder, help="Problem to try it on; else a small one."),
+        typer.Argument(
+            metavar="[PROBLEM]",
+            parser=named_folder,
+            help="Problem to try the policy on. Without it: a small built-in problem.",
+        ),
     ] = None,
     *,
     policy: PolicyNames = None,
@@ -27,7 +31,7 @@ def check(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Ask a model for a few answers: what its server accepts, and how many of the answers a run could use."""
+    """Ask a model for a few answers. Show which parameters its server accepts and how many answers a run could use."""
     terminal = terminal_of(ctx, json)
     with terminal.doing("starting"):
         from service.cli.policy_check import PolicyCheckOptions, check_policy

@@ -94,7 +94,7 @@ def _show(terminal: Terminal, report: PolicyReport) -> None:
 
 def _rows(report: PolicyReport) -> list[tuple[str, Any]]:
     settings = report.settings
-    source = "told by the server" if report.tells_context else "context_tokens of the policy"
+    source = "from the server" if report.tells_context else "context_tokens of the policy"
     tokens = [found.tokens for found in report.yields]
     sent, cached = sum(one["input"] for one in tokens), sum(one["cached"] for one in tokens)
     rows: list[tuple[str, Any]] = [
@@ -102,9 +102,9 @@ def _rows(report: PolicyReport) -> list[tuple[str, Any]]:
         ("server", plain(settings.base_url or settings.kind)),
         ("model", plain(report.model or settings.model)),
         ("context", f"{formatting.count(report.context_tokens)} tokens, {source}"),
-        ("streaming", "yes" if report.streams else "no: answers are read when a completion has ended"),
+        ("streaming", "yes" if report.streams else "no: answers are read at the end of a completion"),
         ("speed", _speed(report)),
-        ("prompt cache", f"{formatting.share(cached / sent)} of the prompt tokens" if cached else "none was told"),
+        ("prompt cache", f"{formatting.share(cached / sent)} of the prompt tokens" if cached else "not reported"),
     ]
     return rows + [("adapted", plain(f"{one.parameter} {one.action}: {one.reason}")) for one in report.adapted]
 
@@ -147,7 +147,7 @@ def _conclude(terminal: Terminal, options: PolicyCheckOptions, text: str, *, usa
         terminal.show(plain(text.rstrip()))
     else:
         terminal.note(f"wrote the recommended settings to {options.output}")
-    terminal.note("the policy can be used" if usable else "the policy cannot be used as it is")
+    terminal.note("the policy is ready to use" if usable else "the policy cannot be used yet")
 
 
 def report_json(report: PolicyReport) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def show_warnings(terminal: Terminal, warnings: Sequence[str]) -> None:
         terminal.note(f"warning: {warning}", style="yellow")
     if len(unique) > len(shown):
         terminal.note(
-            f"{formatting.plural(len(unique) - len(shown), 'more warning')}: evolve -v shows all", style="yellow"
+            f"{formatting.plural(len(unique) - len(shown), 'more warning')}: see all with evolve -v", style="yellow"
         )
 
 

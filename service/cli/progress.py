@@ -154,7 +154,7 @@ def pieces(
     if status.waiting:
         state = [f"waiting: {plain(status.waiting)}"]
     else:
-        state = [f"away: {plain(', '.join(status.away))}"] if status.away else []
+        state = [f"unavailable: {plain(', '.join(status.away))}"] if status.away else []
     left = None if status.waiting else left
     if policies:  # a narrow terminal shows what changes while a model writes
         return [best, *state, *policies, *amounts, *_clocks(status, goal, left), outcomes]

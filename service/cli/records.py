@@ -24,7 +24,7 @@ def find_run(reader: ResultReader, run_id: str) -> RunRecord:
         return reader.run(run_id)
     newest = reader.runs(limit=1)
     if not newest:
-        raise NotFoundError("there is no run yet: evolve run PROBLEM starts one")
+        raise NotFoundError("there is no run yet: start one with evolve run PROBLEM")
     return newest[0]
 
 
@@ -38,7 +38,9 @@ def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
         return reader.candidate(name)
     run = find_run(reader, name)
     if run.best_candidate_id is None:
-        raise NotFoundError(f"{run.id} has no best candidate yet: evolve candidates {run.id} --all lists what it has")
+        raise NotFoundError(
+            f"{run.id} has no best candidate yet: list its candidates with evolve candidates {run.id} --all"
+        )
     return reader.candidate(run.best_candidate_id)
 
 

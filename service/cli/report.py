@@ -30,7 +30,7 @@ def report_run(
         terminal.write(asyncio.run(_made(where, run)))
         return
     if path.is_file() and not force:
-        raise ConflictError(f"{path} is there already: replace it with --force, or name another file with -o")
+        raise ConflictError(f"{path} exists already: replace it with --force, or name another file with -o")
     text = asyncio.run(_made(where, run))
     with writing(path) as stream:
         stream.write(text)

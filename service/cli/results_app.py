@@ -26,10 +26,13 @@ Rule = Literal["majority", "weighted", "best_of_majority"]
 results_app = typer.Typer(context_settings=HELP)
 
 CandidateId = Annotated[
-    str, typer.Argument(metavar="CANDIDATE", help="Candidate id or its beginning; of a run, or last: its best.")
+    str,
+    typer.Argument(
+        metavar="CANDIDATE", help="Candidate id or a prefix of it. A run id, or last, means its best candidate."
+    ),
 ]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write here; - is stdout.")
+    Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="File to write (- is stdout).")
 ]
 
 
@@ -39,7 +42,7 @@ def runs(
     limit: Limit = 20,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Only runs with this label; may be repeated.", show_default="all"),
+        typer.Option(metavar="KEY=VALUE", help="Only runs with this label. May be repeated.", show_default="all"),
     ] = None,
     db: Db = None,
     server: Server = None,
@@ -61,17 +64,21 @@ def runs(
 )
 def show(
     ctx: typer.Context,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="A run, a candidate, a proposal, or: last.")],
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of a run, a candidate or a proposal, or last (the newest run).")
+    ],
     *,
-    source: Annotated[bool, typer.Option("--source", help="Show the candidate's program alone.")] = False,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Show what was asked and what came back.")] = False,
+    source: Annotated[bool, typer.Option("--source", help="Show only the program of the candidate.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Show the prompt and the completions.")] = False,
     proposal: Annotated[
         int | None, typer.Option("--proposal", min=1, metavar="N", help="Show this proposal of the run.")
     ] = None,
-    metrics: Annotated[bool, typer.Option("--metrics", help="Show what the run came to, in numbers.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Show the metrics of the run.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", readable=False, help="Write the program here; - is stdout."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", readable=False, help="File to write the program to (- is stdout)."
+        ),
     ] = None,
     db: Db = None,
     server: Server = None,
@@ -86,7 +93,7 @@ def show(
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
         if output is not None and (prompt or metrics or proposal is not None):
-            raise UsageError("-o writes the program of a candidate: leave --prompt, --metrics and --proposal out")
+            raise UsageError("-o writes the program of a candidate: leave out --prompt, --metrics and --proposal")
         if proposal is not None:
             found = site.reader.proposal(find_run(site.reader, id_).id, proposal)
             show_proposal(terminal_of(ctx, json, db, where), found, prompt=prompt)
@@ -104,7 +111,7 @@ def best(
     ctx: typer.Context,
     run_id: RunId = "last",
     weights: Annotated[
-        str | None, typer.Option(metavar="NAME=W,...", help="Best under these weights of the objectives.")
+        str | None, typer.Option(metavar="NAME=W,...", help="Weights of the objectives to rank by.")
     ] = None,
     output: Output = None,
     db: Db = None,
@@ -125,8 +132,10 @@ def candidates(
     ctx: typer.Context,
     run_id: RunId = "last",
     limit: Limit = 20,
-    all_: Annotated[bool, typer.Option("--all", help="Every candidate in order of age, failed ones too.")] = False,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="Only those with this text in a source file.")] = "",
+    all_: Annotated[
+        bool, typer.Option("--all", help="List every candidate, oldest first, including failed candidates.")
+    ] = False,
+    text: Annotated[str, typer.Option(metavar="TEXT", help="Only candidates with this text in a source file.")] = "",
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -144,11 +153,11 @@ def candidates(
 def vote(
     ctx: typer.Context,
     run_id: RunId = "last",
-    rule: Annotated[Rule, typer.Option(help="Which answer wins.", case_sensitive=False)] = "majority",
+    rule: Annotated[Rule, typer.Option(help="Rule that chooses the winner.", case_sensitive=False)] = "majority",
     min_share: Annotated[
-        float, typer.Option(min=0, max=1, metavar="S", help="With best_of_majority: share of the votes that it takes.")
+        float, typer.Option(min=0, max=1, metavar="S", help="With best_of_majority: minimum share of the votes.")
     ] = MIN_SHARE,
-    limit: Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="How many answers at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_ROWS, metavar="N", help="Maximum number of answers.")] = 20,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -186,15 +195,18 @@ def diff(
     ctx: typer.Context,
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="Candidate (of a run, or last: its best); alone, compared with its parent."),
+        typer.Argument(
+            metavar="A",
+            help="Candidate id. A run id, or last, means its best candidate. Alone, it is compared with its parent.",
+        ),
     ],
-    second: Annotated[str | None, typer.Argument(metavar="B", help="Candidate.")] = None,
+    second: Annotated[str | None, typer.Argument(metavar="B", help="Candidate to compare with A.")] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Show what changed from one candidate to another."""
+    """Show the difference between two candidates."""
     from service.cli.diff import show_diff
 
     where = place_of(ctx, json, db, server, api_key_file)
@@ -208,11 +220,15 @@ def export(
     run_id: RunId = "last",
     output: Output = None,
     training: Annotated[
-        bool, typer.Option("--training", help="Every answered proposal instead: prompt, completions, reward vectors.")
+        bool, typer.Option("--training", help="Write the answered proposals: prompts, completions and reward vectors.")
     ] = False,
     format_: Annotated[
         Literal["jsonl", "csv", "events", "parquet"],
-        typer.Option("--format", help="Candidates with files, or as a table; events; Parquet needs pyarrow."),
+        typer.Option(
+            "--format",
+            help="jsonl: candidates with files. csv: a table of candidates. events: the event log. parquet"
+            " needs pyarrow.",
+        ),
     ] = "jsonl",
     db: Db = None,
     server: Server = None,
@@ -232,7 +248,7 @@ def report(
     ctx: typer.Context,
     run_id: RunId = "last",
     output: Output = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -254,7 +270,7 @@ def report(
 def compare(
     ctx: typer.Context,
     run_ids: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run ids, their beginnings, or last; or groups: NAME=RUN,RUN.")
+        list[str], typer.Argument(metavar="RUN...", help="Run ids, prefixes of them, or last. Groups: NAME=RUN,RUN.")
     ],
     by: Annotated[
         str,
@@ -262,8 +278,8 @@ def compare(
             metavar="KEY", help="Group by strategy, policy, name, problem, labels.KEY or a configuration key."
         ),
     ] = "",
-    over: Annotated[Axis, typer.Option(help="What is spent.", case_sensitive=False)] = "evaluations",
-    at: Annotated[str, typer.Option(metavar="N,...", help="Budgets at which groups are compared.")] = "",
+    over: Annotated[Axis, typer.Option(help="Budget to compare at.", case_sensitive=False)] = "evaluations",
+    at: Annotated[str, typer.Option(metavar="N,...", help="Budgets to compare the groups at.")] = "",
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,

@@ -150,7 +150,7 @@ def _opening(opened: OpenedRun) -> str:
     asked += f", critic {opened.critic}" if opened.critic else ""
     return (
         f"{verb} {job.problem.name}: {islands}, {asked}, seed {config.seed},"
-        f" isolation {opened.isolation}; run {formatting.short(job.run_id)}; Ctrl-C stops it cleanly"
+        f" isolation {opened.isolation}; run {formatting.short(job.run_id)}. Press Ctrl-C to stop"
     )
 
 
@@ -177,14 +177,14 @@ class _Interrupts:
             if self._terminal.err.is_terminal:
                 os.write(2, SHOW_CURSOR)  # the live line hid it
             again = self._terminal.command(f"run --resume {formatting.short(self._run_id)}")
-            os.write(2, f"\nevolve: left at once; {again}\n".encode())
+            os.write(2, f"\nevolve: quit. Continue with: {again}\n".encode())
             os._exit(INTERRUPTED)
         self._heard = True
         self._ask_to_stop()
         self._loop.call_soon_threadsafe(self._say)
 
     def _say(self) -> None:
-        self._terminal.note("stopping: what is under way is let go, what is shown is stored; once more leaves at once")
+        self._terminal.note("Stopping. Results so far are saved. Press Ctrl-C again to quit now.")
 
 
 def _code(terminal: Terminal, options: RunOptions, outcome: RunOutcome, *, interrupted: bool) -> int:
@@ -193,7 +193,7 @@ def _code(terminal: Terminal, options: RunOptions, outcome: RunOutcome, *, inter
         done = formatting.plural(run.counters.evaluations, "evaluation")
         again = terminal.command(f"run --resume {formatting.short(run.id)}")
         terminal.note(
-            f"stopped after {done}, best {formatting.number(as_score(run, run.best_fitness))}; go on with: {again}"
+            f"Stopped after {done}, best {formatting.number(as_score(run, run.best_fitness))}. Continue with: {again}"
         )
         return INTERRUPTED
     if run.state == "cancelled":
@@ -201,7 +201,7 @@ def _code(terminal: Terminal, options: RunOptions, outcome: RunOutcome, *, inter
     if run.state == "failed":
         if run.reason == UNSCORED:
             why = plain(outcome.seed.reason if outcome.seed else run.reason)
-            mend = f"mend it, and try it with: {evolve()} problem check {quote(run.source)}"
+            mend = f"fix it, then check it with: {evolve()} problem check {quote(run.source)}"
             raise InvalidProblemError([f"no seed of {run.problem_name} could be scored: {why}", mend])
         raise ServiceError(f"the run failed: {run.failure or run.reason}")
     if options.require_target and run.reason != "target":

@@ -17,7 +17,7 @@ def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) 
 
         return run_there(terminal, options, service)
     if options.detach:
-        raise UsageError("--detach is for a service: name it with --server; here the run ends with this process")
+        raise UsageError("--detach needs a service, since a run of this process ends with it: name one with --server")
     from service.cli.run import run_search
 
     return run_search(terminal, options)
@@ -33,5 +33,5 @@ def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool
         run = find_run(RemoteRunReader(client), run_id)
     if submitted(run.source):
         return False
-    terminal.note("this run was begun without the service, and goes on without it", style="dim")
+    terminal.note("this run was started without the service, so it continues without it", style="dim")
     return True

@@ -111,11 +111,12 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
     if named.problem.name != run.problem_name:
         raise UsageError(
             f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}:"
-            " leave PROBLEM out, or leave --resume out for a new run"
+            " leave out PROBLEM, or leave out --resume for a new run"
         )
     if named.bundle.hash != run.bundle_hash:
         terminal.note(
-            f"warning: {options.problem.folder} has changed since the run began; the run keeps the problem as it was",
+            f"warning: {options.problem.folder} has changed since the run began, but the run keeps the problem"
+            f" as it was",
             style="yellow",
         )
 

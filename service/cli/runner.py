@@ -34,18 +34,20 @@ async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs:
 
         def hear() -> None:
             if leaving.is_set():
-                os.write(2, b"\nevolve: left at once; other runners take the runs when the leases lapse\n")
+                os.write(2, b"\nevolve: quit. Other runners take over the runs when the leases expire\n")
                 os._exit(INTERRUPTED)
             leaving.set()
-            leave_within(words="left without letting go of all runs; others take them when the leases lapse")
+            leave_within(words="quit without releasing all runs. Other runners take over when the leases expire")
             opened.runner.leave()
-            terminal.note("leaving: runs are let go of as they stand, other runners go on; once more leaves at once")
+            terminal.note(
+                "Stopping. The runs are released and other runners continue them. Press Ctrl-C again to quit now."
+            )
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
         maximum = formatting.plural(opened.maximum, "run")
         terminal.note(
-            f"driving up to {maximum} at once, evaluated by {opened.evaluates}; Ctrl-C lets go of them", style="dim"
+            f"driving up to {maximum} at once, evaluated by {opened.evaluates}. Press Ctrl-C to stop", style="dim"
         )
         await opened.run()
     return OK

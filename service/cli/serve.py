@@ -75,17 +75,17 @@ async def _serve(terminal: Terminal, opening: AbstractAsyncContextManager[Servic
 
         def hear() -> None:
             if leaving.is_set():
-                os.write(2, b"\nevolve: left at once; runs go on with the next start\n")
+                os.write(2, b"\nevolve: quit. The runs continue at the next start\n")
                 os._exit(INTERRUPTED)
             leaving.set()
-            leave_within(words="left with something under way; runs go on with the next start")
+            leave_within(words="quit with work in progress. The runs continue at the next start")
             service.leave()
-            terminal.note("leaving: runs are let go of as they stand; once more leaves at once")
+            terminal.note("Stopping. The runs continue at the next start. Press Ctrl-C again to quit now.")
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
         if asked.elsewhere and service.address.port != asked.port:
-            terminal.note(f"port {asked.port} is taken", style="dim")
+            terminal.note(f"port {asked.port} is in use", style="dim")
         _announce(terminal, service)
         await service.run()
     return OK
@@ -98,12 +98,12 @@ def _announce(terminal: Terminal, service: Service) -> None:
         terminal.emit({"kind": "service.started", "url": url, "login": login})
         return
     where = f" and every other address, at port {service.address.port}" if service.address.everywhere else ""
-    terminal.note(f"serving at {url}{where}; Ctrl-C ends it", style="dim")
+    terminal.note(f"serving at {url}{where}. Press Ctrl-C to stop", style="dim")
     if service.about:
-        terminal.note(f"runs are driven here, evaluated by {service.about}", style="dim")
+        terminal.note(f"this process drives runs, evaluated by {service.about}", style="dim")
     if service.login:
-        terminal.note(f"open, once: {url}/login?token={service.login.token}")
+        terminal.note(f"Sign in once at: {url}/login?token={service.login.token}")
     if service.commands is not None:
-        words = service.commands and f"commands need --server and a key: {service.commands}"
-        terminal.note(words or "commands of yours on this machine use it by themselves", style="dim")
-    terminal.note(f"keys for programs: {terminal.command('keys create')}", style="dim")
+        words = service.commands and f"Commands need --server and a key: {service.commands}"
+        terminal.note(words or "Your commands on this machine use this service automatically", style="dim")
+    terminal.note(f"Make a key for programs with: {terminal.command('keys create')}", style="dim")

@@ -53,11 +53,11 @@ def show_anything(
         _show_candidate(terminal, reader, found, source=source, prompt=prompt)
     elif isinstance(found, ProposalRecord):
         if output is not None:
-            raise UsageError("-o writes the program of a candidate: name one (cnd_...)")
+            raise UsageError("-o writes the program of a candidate: name a candidate (cnd_...)")
         show_proposal(terminal, found, prompt=prompt)
     elif source or prompt:
         raise UsageError(
-            f"--source, --prompt and -o are about a candidate: evolve best {formatting.short(found.id)} names one"
+            f"--source, --prompt and -o need a candidate: find one with evolve best {formatting.short(found.id)}"
         )
     elif terminal.as_json:
         terminal.emit(_run_json(site, found))
@@ -122,7 +122,7 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | 
     if identity.startswith("prp_"):
         return reader.proposal_named(identity)
     if identity.startswith("bat_"):
-        raise UsageError(f"{identity} is a batch: evolve batch {identity} --detach says how far it is")
+        raise UsageError(f"{identity} is a batch: show its progress with evolve batch {identity} --detach")
     if "_" in identity:
         raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...) nor a proposal (prp_...)")
     for kind in ("run_", "cnd_"):
@@ -130,7 +130,7 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | 
             return reader.run(kind + identity) if kind == "run_" else reader.candidate(kind + identity)
         except NotFoundError:
             continue
-    raise NotFoundError(f"there is no run or candidate {identity}: evolve runs lists the runs")
+    raise NotFoundError(f"there is no run or candidate {identity}: list the runs with evolve runs")
 
 
 def run_rows(
@@ -213,7 +213,7 @@ def _show_candidate(
         reader.proposal(candidate.run_id, candidate.proposal_number) if prompt and candidate.proposal_number else None
     )
     if prompt and proposal is None and not terminal.as_json:
-        raise UsageError(f"{candidate.id} is a seed: nobody was asked for it")
+        raise UsageError(f"{candidate.id} is a seed, so it has no prompt")
     if terminal.as_json:
         value = candidate_json(candidate)
         value |= {"files": dict(reader.program(candidate.id).files)} if source else {}

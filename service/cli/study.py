@@ -77,7 +77,7 @@ def study(terminal: Terminal, options: StudyOptions) -> None:
     try:
         found = conduct.go([options.stage] if options.stage else STAGES)
     except KeyboardInterrupt:
-        terminal.note("Stopped: the same command goes on from here.")
+        terminal.note("Stopped. Run the same command to continue.")
         raise
     _say(terminal, found, path)
 
@@ -105,12 +105,12 @@ def _place(options: StudyOptions) -> Path:
     """Where the report goes; folders are made."""
     path = options.report or options.output / "study.md"
     if path.is_dir():
-        raise ConflictError(f"{path} is a folder: name a file in it with --report")
+        raise ConflictError(f"{path} is a folder: name a file with --report")
     if options.report is not None and not path.parent.is_dir():
         raise NotFoundError(f"there is no folder {path.parent}: make it, or name another with --report")
     for folder in (options.output, options.output / "raw"):
         if folder.exists() and not folder.is_dir():
-            raise ConflictError(f"{folder} is no folder: name another with -o")
+            raise ConflictError(f"{folder} is not a folder: name another with -o")
     if not options.models.is_dir():
         raise NotFoundError(f"there is no folder {options.models}: name one that holds trained models")
     options.output.mkdir(parents=True, exist_ok=True)

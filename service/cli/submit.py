@@ -40,7 +40,7 @@ def run_there(terminal: Terminal, options: RunOptions, service: ServiceChoice) -
                     _resumed(terminal, client, site.reader, options) if options.resume else _submitted(client, options)
                 )
         except KeyboardInterrupt:
-            terminal.note("interrupted before the service said that it has the run; evolve runs shows whether")
+            terminal.note("Interrupted before the service confirmed the run. Look for it with evolve runs")
             return INTERRUPTED
         if options.detach:
             terminal.emit(run_json(run)) if terminal.as_json else terminal.show(run.id)
@@ -53,9 +53,12 @@ def run_there(terminal: Terminal, options: RunOptions, service: ServiceChoice) -
 
 def _refuse(options: RunOptions) -> None:
     if options.require_isolation is not None:
-        raise UsageError("the isolation of a service is its own setting, sandbox.require: leave the word out")
+        raise UsageError(
+            "the service sets its own isolation (sandbox.require): leave out --require-isolation and"
+            " --allow-unsandboxed"
+        )
     if options.queue is not None:
-        raise UsageError("the queue of a service is its own setting, queue.url: leave --queue out")
+        raise UsageError("the service sets its own queue (queue.url): leave out --queue")
     options.require_sense(workers=False)
 
 
@@ -87,26 +90,24 @@ def _policy(options: RunOptions) -> Mapping[str, Any]:
     """The policies of a request: names of the service's own, and descriptions without a key."""
     own = [word for word in options.asked.names if "://" not in word and not Path(word).is_file()]
     if options.asked.model is not None and not options.asked.names:
-        raise UsageError("name the policy whose model it is, too: --policy URL --model NAME")
+        raise UsageError("--model needs a policy: --policy URL --model NAME")
     if options.asked.model is not None and own:
-        raise UsageError(f"the policy {own[0]} of the service has its own model: leave --model out")
+        raise UsageError(f"the policy {own[0]} of the service has its own model: leave out --model")
     others = [word for word in options.asked.names if word not in own]
     if options.asked.params and not others:
-        raise UsageError(
-            "--param is for a policy that is named here by its address or a file: --policy URL --param KEY=VALUE"
-        )
+        raise UsageError("--param needs a policy given by its URL or a file: --policy URL --param KEY=VALUE")
     policies = (
         read_policies(others, model=options.asked.model, params=options.asked.params, apart=bool(own)) if others else []
     )
     described = [policy.model_dump(mode="json", exclude_unset=True) for policy in policies]
     if any(policy.get(key) for policy in described for key in _KEYS):
-        raise UsageError("keys are the service's: leave the key out of the policy, or name a policy of the service")
+        raise UsageError("the service holds the keys: leave the key out of the policy, or name a policy of the service")
     asked = [*own, *described]
     return {"policy": asked[0] if len(asked) == 1 else asked} if asked else {}
 
 
 def _opening(run: RunRecord, server: str) -> str:
     return (
-        f"searching {run.problem_name} at {server}; run {formatting.short(run.id)};"
-        " Ctrl-C stops watching, and the run goes on"
+        f"searching {run.problem_name} at {server}; run {formatting.short(run.id)}."
+        " Press Ctrl-C to stop watching. The run continues"
     )

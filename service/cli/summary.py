@@ -166,7 +166,7 @@ def show_summary(terminal: Terminal, outcome: RunOutcome, database: str) -> None
     if not used_model(run):
         terminal.show(
             "No model was used: every program came from the built-in syntax mutator.",
-            "A model writes them with: --policy http://localhost:8000/v1 --model NAME",
+            "To use a model, add: --policy http://localhost:8000/v1 --model NAME",
             "",
         )
     for command in next_commands(outcome):
@@ -199,7 +199,7 @@ def _gap(outcome: RunOutcome) -> str | None:
     if rest <= 0:
         return f"The best known {plain(name)} is reached: {formatting.number(-rest)} beyond it."
     closed = gap_closed(seed, best, known)
-    share = "" if closed is None else f"; {formatting.share(closed)} of the way from the seed to it is done"
+    share = "" if closed is None else f", after {formatting.share(closed)} of the way from the seed"
     return f"{formatting.number(rest)} short of the best known {plain(name)}{share}."
 
 

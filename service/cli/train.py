@@ -71,8 +71,8 @@ def _check_frameworks() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"training needs {', '.join(missing)}, which the base install leaves out: install evolve-search[training],"
-            " with a CPU build of torch where there is no accelerator (docs/how-to/train-a-policy.md)"
+            f"training needs {', '.join(missing)}: install evolve-search[training], with a CPU build of torch"
+            f" if you have no GPU (docs/how-to/train-a-policy.md)"
         )
 
 
@@ -84,7 +84,7 @@ def _wanted(options: TrainOptions) -> "TrainingRequest":
     kinds = tuple(kind.strip() for kind in options.kinds.split(","))
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
-        raise UsageError(f"there are no {unknown[0]!r} mazes: choose of {', '.join(KINDS)}")
+        raise UsageError(f"there are no {unknown[0]!r} mazes: choose from {', '.join(KINDS)}")
     if len(set(kinds)) < len(kinds):
         raise UsageError(f"--kinds {options.kinds}: name each kind once")
     recipe = _recipe(Recipe(seed=options.seed, kinds=kinds), options)

@@ -14,11 +14,21 @@ train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_i
 def maze(
     ctx: typer.Context,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Goes on there if it was stopped.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            readable=False,
+            help="Folder for the model. Interrupted training continues there.",
+        ),
     ],
     *,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="vpo, grpo, multi_rlvr_best, max_at_k, ...; base: the warm start alone.")
+        str,
+        typer.Option(
+            metavar="NAME", help="vpo, grpo, multi_rlvr_best, max_at_k, ..., or base for the warm start alone."
+        ),
     ] = "vpo",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
@@ -27,10 +37,12 @@ def maze(
     warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
-    kinds: Annotated[str, typer.Option(metavar="LIST", help="Mazes: small, hard, nine.")] = "small,hard",
-    validated: Annotated[int, typer.Option(min=1, metavar="N", help="Validation mazes for the model card.")] = 100,
-    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda; auto: cuda if there is one.")] = "auto",
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Processor threads; 0: as many as there are.")] = 0,
+    kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "small,hard",
+    validated: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of validation mazes for the model card.")
+    ] = 100,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto (cuda if available).")] = "auto",
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
     json: Json = False,
 ) -> None:
     """Train a policy that walks through mazes, from scratch, in minutes on two processor cores."""
@@ -64,30 +76,35 @@ def lora(
     *,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
     records: Annotated[
-        list[Path], typer.Option(metavar="FILE", readable=False, help="Of evolve export --training; may be repeated.")
+        list[Path],
+        typer.Option(metavar="FILE", readable=False, help="File written by evolve export --training. May be repeated."),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Made for it.")],
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates.")] = None,
-    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts of an update.")] = None,
-    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions to each prompt.")] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
+    ],
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
+    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
+    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
     rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tokens of a completion at most.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="Of sampling.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
     divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in FOLDER.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Train although rewards tell no answer from another.")
+        bool, typer.Option("--keep-going", help="Continue even if all answers get equal rewards.")
     ] = False,
-    slots: Annotated[int, typer.Option(min=0, metavar="N", help="Evaluations at once; 0: one per core.")] = 0,
+    slots: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Maximum number of concurrent evaluations (0: one per core).")
+    ] = 0,
     require_isolation: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help="Refuse below: weak, medium or strong.")
+        str | None, typer.Option(metavar="LEVEL", help="Minimum isolation: weak, medium or strong.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train an adapter for a model of yours, on the prompts of your runs and with the evaluator of their problem."""
+    """Train an adapter for your model, with the prompts of your runs and the evaluator of their problem."""
     from service.cli.lora import LoraOptions, train_on_records
 
     options = LoraOptions(
@@ -112,34 +129,44 @@ def lora(
 @train_app.command(epilog="Example: evolve train sft last --model MODEL -o trained/warm", rich_help_panel="Training")
 def sft(
     ctx: typer.Context,
-    runs: Annotated[list[str], typer.Argument(metavar="RUN|EXPORT...", help="Runs, or files of evolve export.")],
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
+    ],
     *,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Made for it.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
+    ],
     problem: Annotated[
         Path | None, typer.Option(metavar="FOLDER", parser=named_folder, help="Folder of the exports' problem.")
     ] = None,
-    answers: Annotated[str, typer.Option(metavar="LIST", help="Answers in one completion, each m as often.")] = "1,2,4",
+    answers: Annotated[
+        str, typer.Option(metavar="LIST", help="Numbers of answers per completion, in equal parts.")
+    ] = "1,2,4",
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="FORMAT", help="As the next run's policy: tags:answer, ..."),
+        typer.Option("--format", metavar="FORMAT", help="Reply format of the next run's policy, such as tags:answer."),
     ] = None,
     edits: Annotated[
-        str | None, typer.Option(metavar="KIND", help="As the next run's policy: rewrite or diff.")
+        str | None, typer.Option(metavar="KIND", help="Edit format of the next run's policy: rewrite or diff.")
     ] = None,
-    updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Demonstrations of an update.")] = None,
+    updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Demonstrations per update.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
     rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Tokens of a prompt with its reply.")] = 2048,
-    max_seconds: Annotated[float | None, typer.Option(metavar="X", help="End training after so long.")] = None,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Maximum tokens of a prompt with its reply.")
+    ] = 2048,
+    max_seconds: Annotated[
+        float | None, typer.Option(metavar="X", help="End training after this many seconds.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Processor threads; 0: as many as there are.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in FOLDER.")] = False,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Teach a model of yours the form of a run's answers, with programs that runs accepted."""
+    """Teach your model the reply format of a run, with programs that runs accepted."""
     from service.cli.sft import SftOptions, train_on_runs
 
     options = SftOptions(

@@ -25,12 +25,14 @@ def show_votes(terminal: Terminal, site: RunSite, run_id: str, rule: "Rule", min
         terminal.emit(found.model_dump(mode="json"))
         return
     if not found.votes:
-        terminal.note(f"{run.id} has no answers: its evaluator returns none as `answer`, or nothing was evaluated yet")
+        terminal.note(
+            f"{run.id} has no answers to count: its evaluator must return `answer`, and a candidate must be evaluated"
+        )
         return
     terminal.show(votes_table(run, found, limit), "", verdict_words(found))
     hidden = found.answers - min(limit, len(found.items))
     if hidden:
-        terminal.note(f"{formatting.plural(hidden, 'more answer')}; --limit N for more of them", style="dim")
+        terminal.note(f"{formatting.plural(hidden, 'more answer')}: show more with --limit N", style="dim")
 
 
 def votes_table(run: "RunRecord", found: "RunVotes", limit: int) -> "Table":
@@ -56,5 +58,5 @@ def verdict_words(found: "RunVotes") -> str:
     told = f"by {rule} of {formatting.plural(found.votes, 'vote')}: {plain(found.winner.answer)}"
     if found.confidence is None:
         return told
-    advice = "" if found.confidence >= SURE else "; more candidates may change it"
+    advice = "" if found.confidence >= SURE else ": more candidates may change it"
     return f"{told}\nthe most frequent answer with a probability of {formatting.share(found.confidence)}{advice}"

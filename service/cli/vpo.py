@@ -38,7 +38,7 @@ def check_vpo(terminal: Terminal, seed: int) -> int:
     if missed:
         terminal.show(plain(f"✗ {len(missed)} of {formatting.plural(len(checks), 'vector')} missed"))
         return FAILED
-    terminal.show(f"✓ {formatting.plural(len(checks), 'vector')} hold")
+    terminal.show(f"✓ {formatting.plural(len(checks), 'vector')} match")
     return OK
 
 

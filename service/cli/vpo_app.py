@@ -19,10 +19,10 @@ def common() -> None:
 @vpo_app.command(epilog="Example: evolve vpo check --json")
 def check(
     ctx: typer.Context,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the weights of estimated rewards.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the sampled weights.")] = 0,
     json: Json = False,
 ) -> None:
-    """Hold this installation to test vectors of the set reward and of every estimator; exit 1 when one is missed."""
+    """Check this installation against test vectors of the set reward and of every estimator. Exit 1 on a mismatch."""
     from service.cli.vpo import check_vpo
 
     raise typer.Exit(check_vpo(terminal_of(ctx, json), seed))

@@ -44,7 +44,7 @@ def watch(terminal: Terminal, site: RunSite, run_id: str, after: int = 0, *, req
         show_summary(terminal, outcome, site.name)
     run = outcome.run
     if run.state == PAUSED:
-        terminal.note(f"it is paused; it goes on with: {terminal.command(f'resume {formatting.short(run.id)}')}")
+        terminal.note(f"The run is paused. Resume it with: {terminal.command(f'resume {formatting.short(run.id)}')}")
         return INTERRUPTED
     if run.state != "succeeded":
         if run.failure:
@@ -158,5 +158,5 @@ def _log(events: Iterator[Mapping[str, Any]]) -> None:
 def _detached(terminal: Terminal, run: RunRecord) -> int:
     name = formatting.short(run.id)
     ways = ", ".join(terminal.command(f"{word} {name}") for word in ("watch", "pause", "cancel"))
-    terminal.note(f"no longer watching; the run goes on: {ways}")
+    terminal.note(f"Stopped watching. The run continues. Next: {ways}")
     return INTERRUPTED

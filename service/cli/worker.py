@@ -31,16 +31,18 @@ async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | N
 
         def hear() -> None:
             if drain.is_set():
-                os.write(2, b"\nevolve: left at once; what was under way goes to other workers\n")
+                os.write(2, b"\nevolve: quit. Other workers take over the unfinished evaluations\n")
                 os._exit(INTERRUPTED)
             drain.set()
-            terminal.note("draining: what is under way is finished, nothing more is taken; once more leaves at once")
+            terminal.note(
+                "Draining. Started evaluations finish and no new ones are taken. Press Ctrl-C again to quit now."
+            )
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
         terminal.note(
             f"taking evaluations of pool {heartbeat.pool} on {formatting.plural(heartbeat.slots, 'slot')},"
-            f" isolation {heartbeat.isolation}; worker {heartbeat.worker_id}; Ctrl-C drains it",
+            f" isolation {heartbeat.isolation}; worker {heartbeat.worker_id}. Press Ctrl-C to drain",
             style="dim",
         )
         await opening.worker.run()

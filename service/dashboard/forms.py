@@ -52,7 +52,7 @@ def last_day(text: str, name: str, now: datetime, complaints: FormErrors) -> dat
     try:
         end = datetime.combine(date.fromisoformat(text.strip()), time(23, 59, 59), UTC)
     except ValueError:
-        complaints[name] = "this is no day: write one such as 2026-12-31"
+        complaints[name] = "this is not a date: write one such as 2026-12-31"
         return None
     if end <= now:
         complaints[name] = "this day is over: name one to come"

@@ -60,8 +60,8 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (ConfigurationError, 422, "The configuration is invalid"),
     (UsageError, 422, "The request cannot be read"),
     (RateLimitedError, 429, "Too many requests"),
-    (StorageAwayError, 503, "Away for a moment"),
-    (UnreachableError, 503, "Away for a moment"),
+    (StorageAwayError, 503, "Temporarily unavailable"),
+    (UnreachableError, 503, "Temporarily unavailable"),
     (ServiceError, 500, "The service failed"),
     (EvolveError, 500, "The service failed"),
 )
@@ -187,7 +187,7 @@ def _signed_out(request: Request) -> Response:
         return Response(status_code=401, headers={"HX-Redirect": sign_in_address(back)})
     if request.method == "GET":
         return RedirectResponse(sign_in_address(back), status_code=303)
-    return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to go on.")
+    return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to continue.")
 
 
 def _came_from(request: Request) -> str:
@@ -203,7 +203,7 @@ def _share_ended(request: Request) -> Response:
     if is_part(request):
         return Response(status_code=401, headers={"HX-Refresh": "true"})
     if request.method != "GET":
-        return failed(request, 403, "Refused", "a share lets its bearer read and nothing else: sign in with a key")
+        return failed(request, 403, "Refused", "a share is read-only: sign in with a key")
     detail = "the address that you opened was revoked or has expired: ask for another, or sign in with a key"
     answer = failed(request, 403, "The share has ended", detail, guest=False)
     answer.delete_cookie(SHARE_COOKIE, path="/", samesite="lax")

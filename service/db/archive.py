@@ -123,7 +123,7 @@ def _lines(path: Path, file: gzip.GzipFile) -> Iterator[tuple[Any, int]]:
         except (OSError, EOFError, zlib.error) as error:
             raise DamagedError(f"{path} is damaged or was cut: {error}") from error
         except (ValueError, RecursionError) as error:
-            raise DamagedError(f"{path} is no backup of evolve: a line of it cannot be read") from error
+            raise DamagedError(f"{path} is not a backup of evolve: a line of it cannot be read") from error
         yield value, len(line)
 
 
@@ -182,4 +182,4 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _refuse(path: Path, why: str) -> NoReturn:
-    raise DamagedError(f"{path} is no whole backup of evolve: {why}")
+    raise DamagedError(f"{path} is not a complete backup of evolve: {why}")

@@ -155,7 +155,7 @@ def _reading(connection: Connection) -> Callable[[Table], Iterable[Sequence[Any]
 @contextmanager
 def _source(path: Path) -> Iterator[BackupFile]:
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no file: name the file that 'evolve db backup' wrote")
+        raise UsageError(f"{path} is not a file: name the file that 'evolve db backup' wrote")
     try:
         with path.open("rb") as file:
             beginning = file.read(len(_SQLITE_MAGIC))
@@ -172,7 +172,7 @@ def _source(path: Path) -> Iterator[BackupFile]:
         with archive.opened(path) as source:
             yield source
     else:
-        raise DamagedError(f"{path} is no backup of evolve: it is neither a SQLite file nor gzipped")
+        raise DamagedError(f"{path} is not a backup of evolve: it is neither a SQLite file nor gzipped")
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def _sqlite_source(path: Path) -> Iterator[BackupFile]:
             found = schema.revision(connection)
             missing = {table.name for table in all_tables()} - set(inspect(connection).get_table_names())
         if found.current is None or (missing and not (found.behind or found.unreleased)):
-            raise DamagedError(f"{path} is no backup of evolve: it lacks its tables")
+            raise DamagedError(f"{path} is not a backup of evolve: it lacks its tables")
         with engine.connect() as connection:
             yield BackupFile(revision=found.current, batches=_sqlite_batches(path, connection))
     finally:

@@ -13,7 +13,7 @@ _SQLITE = {
     sqlite3.SQLITE_BUSY: "{where} is locked by another process: wait for it to end, or name another with --db",
     sqlite3.SQLITE_LOCKED: "{where} is locked by another process: wait for it to end, or name another with --db",
     sqlite3.SQLITE_CORRUPT: "{where} is damaged: restore it from a backup, or name another with --db",
-    sqlite3.SQLITE_NOTADB: "{where} is no SQLite database: name another with --db",
+    sqlite3.SQLITE_NOTADB: "{where} is not a SQLite database: name another with --db",
     sqlite3.SQLITE_CANTOPEN: "{where} cannot be opened: check that its folder exists and may be written to",
     sqlite3.SQLITE_READONLY: "{where} may only be read: check the permissions of the file and its folder",
     sqlite3.SQLITE_PERM: "{where} may not be opened: check the permissions of the file and its folder",

@@ -11,7 +11,7 @@ from evolve.proposal import Answer, RejectedText
 from service.policy.openai_protocol import Delta, StreamChunk
 
 CUT = "cut"
-_REPEATED = "the completion only repeated itself, and was ended"
+_REPEATED = "the completion only repeated itself, so it was stopped"
 MAX_REASONING_CHARACTERS = 16_384  # kept of a chain
 # Why a chain was ended here: it held all answers that were wanted and went on, it only said the same again, or its one
 # program could no longer become valid.

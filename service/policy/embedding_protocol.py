@@ -11,7 +11,7 @@ from evolve.similarity.vectors import Vector
 from service.policy.openai_protocol import read_usage
 
 MAX_VECTOR = 16_384
-_NO_LIST = "it sends what is no list of embeddings"
+_NO_LIST = "it does not send a list of embeddings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _direction(numbers: object) -> Vector | None:
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_VECTOR:
         raise PolicyUnavailable(_NO_LIST, 0.0)
     if not all(type(number) in (int, float) for number in numbers):
-        raise PolicyUnavailable("it sends an embedding of what are no numbers", 0.0)
+        raise PolicyUnavailable("it sends an embedding that is not numbers", 0.0)
     try:
         row = np.array(numbers, dtype=np.float64)
     except OverflowError:  # a whole number beyond every float

@@ -137,7 +137,7 @@ class FunctionPolicy:
                 return None
             asked = "1 is" if self.answers == 1 else f"{self.answers} are"
             return UsageError(
-                f"the policy {self.name} returned {len(texts)} answers, and {asked} asked for: say answers={len(texts)}"
+                f"the policy {self.name} returned {len(texts)} answers, and {asked} asked for: set answers={len(texts)}"
             )
         what = type(value).__name__
         return UsageError(

@@ -31,7 +31,7 @@ def key_in_file(path: str, named_by: str) -> SecretStr:
         with Path(path).expanduser().open(encoding="utf-8") as file:
             text = file.read(MAX_KEY_CHARACTERS + 1)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"the key file {path}, named by {named_by}, cannot be read: {reason}") from None
     return _checked_key(text, f"the key file {path}")
 

@@ -93,7 +93,7 @@ class LiteLLMServer:
             missing = library.validate_environment(model)["missing_keys"]
         wanted = [name for name in missing if name.endswith("_API_KEY")]
         if wanted and self._key is None and self._settings.base_url is None:
-            raise PolicyDenied(f"the provider of {model} wants a key: put it into the environment variable {wanted[0]}")
+            raise PolicyDenied(f"the provider of {model} needs a key: set the environment variable {wanted[0]}")
         return [ServedModel(name=model, context_tokens=find_model(model).context_tokens)]
 
     async def knock(self, model: str) -> None:
@@ -241,8 +241,8 @@ def _refuse_unknown(library: Any, model: str) -> None:
         library.get_llm_provider(model)
     except Exception as error:
         raise PolicyDenied(
-            "LiteLLM knows no such provider: name one of https://docs.litellm.ai/docs/providers and its model, such as"
-            " anthropic/claude-sonnet-4-5"
+            "LiteLLM does not know this provider: name a provider of https://docs.litellm.ai/docs/providers and"
+            " its model, such as anthropic/claude-sonnet-4-5"
         ) from error
 
 

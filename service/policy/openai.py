@@ -131,8 +131,8 @@ class OpenAIPolicy:
         continues = any(entry.owner in CONTINUING for entry in offered or () if entry.name == model)
         if self.settings.edits == CONTINUE and not continues:
             raise PolicyDenied(
-                f'{self.settings.place} is not known to go on from the beginning of a reply, which edits = "continue"'
-                ' needs: vLLM is. Choose edits = "rewrite"'
+                f'{self.settings.place} cannot continue a begun reply, which edits = "continue" needs: use vLLM, or set'
+                ' edits = "rewrite"'
             )
         self.connection.found = PreflightResult(
             model=model,
@@ -304,6 +304,6 @@ def _thought_out(chains: ChainCollector, reply_tokens: int, usage: Usage) -> Ite
         if reason == "length" and not text and (thought[chain] or usage.reasoning):
             yield RejectedText(
                 chain=chain,
-                reason=f"the reasoning took all {reply_tokens} tokens: a larger max_tokens helps, or less"
-                " reasoning_effort",
+                reason=f"the reasoning took all {reply_tokens} tokens: set a larger max_tokens, or less"
+                f" reasoning_effort",
             )

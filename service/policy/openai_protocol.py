@@ -98,10 +98,10 @@ def read_chunk_value(value: object) -> StreamChunk:
         PolicyUnavailable: it is none of a chat completion.
     """
     if not isinstance(value, Mapping):
-        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+        raise PolicyUnavailable("it does not send a chat completion", 0.0)
     choices = value.get("choices")
     if not isinstance(choices, list):
-        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+        raise PolicyUnavailable("it does not send a chat completion", 0.0)
     return StreamChunk(deltas=tuple(_delta(choice) for choice in choices), usage=read_usage(value.get("usage")))
 
 
@@ -114,7 +114,7 @@ def read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise PolicyUnavailable("it sends what is no JSON", 0.0) from error
+        raise PolicyUnavailable("it does not send JSON", 0.0) from error
 
 
 def read_load(text: str) -> ConcurrencyLoad | None:
@@ -166,12 +166,12 @@ def clean(text: str) -> str:
 
 def _delta(choice: object) -> Delta:
     if not isinstance(choice, Mapping):
-        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+        raise PolicyUnavailable("it does not send a chat completion", 0.0)
     part = choice.get("delta", choice.get("message"))
     part = part if isinstance(part, Mapping) else {}
     index, reason = choice.get("index", 0), choice.get("finish_reason")
     if not isinstance(index, int):
-        raise PolicyUnavailable("it sends what is no chat completion", 0.0)
+        raise PolicyUnavailable("it does not send a chat completion", 0.0)
     return Delta(
         choice=index,
         text=_text(part, "content"),

@@ -66,7 +66,7 @@ def parse_words(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _keys(value: object, depth: int) -> Iterator[str]:
-    """Every key of a value; what is no JSON value is refused on the way."""
+    """Every key of a value; what is not JSON value is refused on the way."""
     if depth == 0:
         raise ValueError(f"the parameters are nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):

@@ -166,7 +166,7 @@ class RequestLog:
                     if over():
                         return
             if not (done or len(ended) >= body["n"]):
-                raise PolicyUnavailable(f"{connection.settings.place} broke off its stream", 0.0)
+                raise PolicyUnavailable(f"{connection.settings.place} closed its stream too early", 0.0)
 
 
 async def side_by_side(streams: Sequence[AsyncGenerator[StreamChunk, None]]) -> AsyncGenerator[StreamChunk, None]:

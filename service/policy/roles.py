@@ -108,7 +108,10 @@ def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list
     refuse_repeats(policies, "the run")
     cast = PolicyRoles.of(policies)
     if policies and not (cast.authors or apart):
-        raise UsageError(f"{policies[0].name} is {policies[0].role} of the run, and nobody writes: name an author too")
+        raise UsageError(
+            f"{policies[0].name} is {policies[0].role} of the run, but a run also needs a policy that writes:"
+            f" name an author"
+        )
     if cast.critic and not apart:
         refuse_unread(cast.critic.name, cast)
     return policies
@@ -122,8 +125,8 @@ def refuse_unread(critic: str, cast: PolicyRoles) -> None:
     """
     if not any(traits_of(author.kind).reads_reviews for author in cast.authors):
         raise UsageError(
-            f"nobody reads what the critic {critic} writes: the syntax mutator and bundled policies take no advice;"
-            " name an author behind a server, or leave the critic out"
+            f"nobody reads what the critic {critic} writes, since the syntax mutator and bundled policies take"
+            f" no advice: name an author behind a server, or leave out the critic"
         )
 
 

@@ -240,19 +240,19 @@ class Server:
     def _failure(self, response: httpx.Response, body: str) -> PolicyError:
         status = response.status_code
         if 300 <= status < 400:
-            return PolicyDenied("it redirects elsewhere, which is not followed: name the address itself")
+            return PolicyDenied("it redirects to another address: name that address")
         asked = read_retry_after(response.headers.get("retry-after"), self._now)
         error = failure(status, body, asked)
         if status in DENIED:
             return PolicyDenied(f"it {self._about_key()} ({error})")
         if isinstance(error, PolicyDenied):
-            return PolicyDenied(f"{error} (is the address right, and the model {self._settings.model or 'there'}?)")
+            return PolicyDenied(f"{error} (check the address and the model {self._settings.model or 'there'}?)")
         return error
 
     def _about_key(self) -> str:
         place = self._settings.api_key_file or self._settings.api_key_env or self._settings.usual_key_env
         if self._key is None:
-            return f"wants a key: put it into the environment variable {place}"
+            return f"needs a key: set the environment variable {place}"
         return f"refuses the key from {place}"
 
 

@@ -52,7 +52,7 @@ def _address(text: str) -> str:
         parts = urlsplit(text.strip())
         port = parts.port
     except ValueError as error:
-        raise ValueError(f"is no address: {error}") from error
+        raise ValueError(f"is not an address: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an address such as http://localhost:8000/v1")
     versioned = re.fullmatch(r"api-version=[\w.-]{1,64}", parts.query) if parts.query else True

@@ -75,7 +75,7 @@ def _read(bundle: Bundle) -> Folder:
                 file = tar.extractfile(entry) if entry.isreg() and _plain(entry.name) else None
                 if file is None or entry.name in files:
                     raise StorageError(
-                        f"the stored problem folder holds the entry {entry.name!r}, which is no plain file"
+                        f"the stored problem folder holds the entry {entry.name!r}, which is not a regular file"
                     )
                 files[entry.name] = file.read()
                 executable |= {entry.name} if entry.mode & 0o100 else set()

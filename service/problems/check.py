@@ -142,7 +142,7 @@ def _declarations(problem: Problem) -> Iterator[str]:
         if objective.target is not None and not _within(objective, objective.target):
             yield (
                 f"objective {objective.name}: the target {objective.target:g} lies outside of its bounds"
-                f" {_bounds(objective)}: no score would reach it"
+                f" {_bounds(objective)}: no score can reach it"
             )
     known, several = problem.known_best, len(problem.objectives) > 1
     first = problem.objectives[0] if problem.objectives else None
@@ -164,7 +164,10 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
                 f" {_bounds(objective)}: widen them"
             )
         if objective.reached(score):
-            yield f"objective {objective.name}: the seed {seed.name} is at the target already: a run would end at once"
+            yield (
+                f"objective {objective.name}: the seed {seed.name} reaches the target already, so a run would end"
+                " at once"
+            )
     measured = {**evaluation.measures, "complexity": float(seed.program.size)}
     for measure in problem.measures:
         value = measured.get(measure.name)

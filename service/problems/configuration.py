@@ -20,7 +20,7 @@ from service.problems.suggestion import hint
 
 SHORT = {"evaluations": "budget.evaluations"}
 _ABSENT = {
-    "policies": "policies are no part of the configuration: name them with --policy, or in policy over the API",
+    "policies": "policies are not part of the configuration: name them with --policy, or in policy over the API",
 }
 VARIANTS = "variants"
 PROBLEM = "the problem"
@@ -288,7 +288,7 @@ def _variant(layer: str, table: Mapping[str, Any], complaints: list[Configuratio
 
 def _word(kind: Any) -> str:
     if kind == _types()[VARIANTS]:
-        return "a list of tables, each with islands = [0, 1] and what those have of their own"
+        return "a list of tables, each with islands = [0, 1] and their own values"
     options = [option for option in typing.get_args(kind) if option is not NoneType]
     if typing.get_origin(kind) is not None and NoneType in typing.get_args(kind):
         return f"{_word(options[0])} or none"

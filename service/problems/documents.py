@@ -29,14 +29,14 @@ def read_document(name: str, content: bytes) -> dict[str, Any]:
     """
     reader = _READERS.get(PurePosixPath(name).suffix)
     if reader is None:
-        raise DocumentError(f"{name} is of no known kind: give it one of the suffixes {', '.join(_READERS)}")
+        raise DocumentError(f"{name} is of an unknown kind: give it one of the suffixes {', '.join(_READERS)}")
     if len(content) > MAX_BYTES:
         raise DocumentError(f"{name} is larger than {MAX_BYTES // 1024} KB: it cannot be a configuration")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise DocumentError(f"{name} is no UTF-8 text (line {line}): save it as UTF-8") from error
+        raise DocumentError(f"{name} is not UTF-8 text (line {line}): save it as UTF-8") from error
     value = _parse(name, reader, text)
     if value is None:
         return {}
@@ -54,7 +54,7 @@ def read_file(path: Path) -> dict[str, Any]:
     """
     try:
         if not path.is_file():
-            raise DocumentError(f"{path} is no file: name a .toml, .yaml or .json file")
+            raise DocumentError(f"{path} is not a file: name a .toml, .yaml or .json file")
         with path.open("rb") as file:
             return read_document(str(path), file.read(MAX_BYTES + 1))
     except (OSError, ValueError) as error:
@@ -90,7 +90,7 @@ def _first_line(error: Exception) -> str:
 
 def _read_json(text: str) -> Any:
     def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a JSON number")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -151,7 +151,7 @@ def check_size(name: str, top: Any) -> None:
         value, depth = waiting.pop()
         seen += 1
         if depth > _MAX_DEPTH or seen > _MAX_VALUES:
-            raise DocumentError(f"{name} is nested too deeply or holds too much: no configuration needs that")
+            raise DocumentError(f"{name} is nested too deeply or too large for a configuration: make it smaller")
         if isinstance(value, str) and not storable(value):
             raise DocumentError(f"{name} holds a character that cannot be stored: take out NUL and lone surrogates")
         waiting += [(item, depth + 1) for item in _items(value)]

@@ -143,7 +143,7 @@ def _reason(said: str) -> str:
     """The last line that pip calls an error, else the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return [*(lines or ["pip said nothing"]), *errors][-1][:_MAX_REASON]
+    return [*(lines or ["pip gave no reason"]), *errors][-1][:_MAX_REASON]
 
 
 @contextmanager

@@ -41,14 +41,14 @@ class Folder:
 def read_folder(root: Path) -> tuple[Folder, list[str]]:
     """Read a folder, with one sentence for everything in it that cannot be taken along.
 
-    Links to files inside the folder are taken as files; other links, and whatever is no plain file, are complaints.
+    Links to files inside the folder are taken as files. Other links, and irregular files, are complaints.
     """
     try:
         top = root.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):  # until Python 3.13 a loop of links is a RuntimeError
         return Folder(files={}), [f"{root} does not exist or cannot be reached: name the folder of a problem"]
     if not top.is_dir():
-        return Folder(files={}), [f"{root} is no folder: name the folder that holds problem.toml"]
+        return Folder(files={}), [f"{root} is not a folder: name the folder that holds problem.toml"]
     reader = _Reader(top)
     for entry in _entries(top, reader.complaints):
         if reader.full or len(reader.complaints) >= _MAX_COMPLAINTS:
@@ -134,7 +134,7 @@ def _complain(entry: os.DirEntry[str], name: str, top: Path) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        return f"the name {_shown(name)} is no UTF-8: rename the file"
+        return f"the name {_shown(name)} is not UTF-8: rename the file"
     if "\\" in name or any(ord(letter) < 32 for letter in name):
         return f"the name {_shown(name)} holds a backslash or a control character: rename the file"
     if entry.is_symlink():

@@ -110,5 +110,5 @@ def write_problem(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
             with (folder / path).open("x", encoding="utf-8") as file:
                 file.write(text)
     except OSError as error:
-        raise ConflictError(f"no problem can be begun in {folder}: {error.strerror}") from error
+        raise ConflictError(f"cannot make a problem in {folder}: {error.strerror}") from error
     return tuple(folder / path for path in texts)

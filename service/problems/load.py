@@ -134,10 +134,10 @@ def _check_kind(folder: Path) -> None:
 def _no_problem(names: Iterable[str], place: str) -> str:
     if openevolve.EVALUATOR in names:
         return (
-            f"{place} holds an {openevolve.EVALUATOR} without what goes with it: a problem needs {native.FILE} too"
-            " (`evolve problem init DIR` makes one to start from), an OpenEvolve project an initial_program.*"
+            f"{place} holds an {openevolve.EVALUATOR} but no problem: add {native.FILE} (make one with"
+            " `evolve problem init DIR`), or initial_program.* for an OpenEvolve project"
         )
     return (
         f"{place} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
-        " `evolve problem init DIR` begins a problem"
+        " make a problem with `evolve problem init DIR`"
     )

@@ -295,7 +295,7 @@ def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) 
     if document.evaluator.runtime:
         complaints += _unclear(seeds, main)
     complaints += [
-        f"{FILE}: main = {main!r} is no file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
+        f"{FILE}: main = {main!r} is not a file of the seed that holds {', '.join(path for path, _ in seed.files[:5])}:"
         " name the file that the evaluator calls"
         for seed in several
         if main and main not in dict(seed.files)

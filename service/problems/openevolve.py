@@ -141,8 +141,7 @@ def _seed_path(folder: Folder, values: Values) -> str:
     wanted = f"{_SEED}{values.text('file_suffix', '.py')}"
     if not found:
         values.complaints.append(
-            f"{wanted} is missing: put the program to start from beside {EVALUATOR}, or name both (evolve run PROGRAM"
-            " EVALUATOR)"
+            f"{wanted} is missing: put the seed program beside {EVALUATOR}, or name both (evolve run PROGRAM EVALUATOR)"
         )
         return ""
     path = wanted if wanted in found else found[0]

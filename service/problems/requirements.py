@@ -37,7 +37,7 @@ async def check_requirements(python: str, requirements: Sequence[str], preload: 
     """
     interpreter = shutil.which(python or sys.executable)
     if interpreter is None:
-        return [f"evaluator.python = {python!r} is no program on this machine: name an interpreter"]
+        return [f"evaluator.python = {python!r} is not a program on this machine: name an interpreter"]
     complaints, names = [], {}
     for requirement in requirements:
         matched = _REQUIREMENT.fullmatch(requirement.strip())
@@ -46,7 +46,7 @@ async def check_requirements(python: str, requirements: Sequence[str], preload: 
         else:
             complaints.append(f"evaluator.requirements: {requirement!r} cannot be read: write NAME or NAME>=VERSION")
     modules = [name for name in preload if all(part.isidentifier() for part in name.split("."))]
-    complaints += [f"evaluator.preload: {name!r} is no module's name" for name in preload if name not in modules]
+    complaints += [f"evaluator.preload: {name!r} is not a module name" for name in preload if name not in modules]
     found = await _look_up(interpreter, [*names.values(), *modules]) if names or modules else {}
     if found is None:
         return [

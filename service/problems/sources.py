@@ -33,7 +33,7 @@ def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | Non
             texts[name] = content.decode()
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            complaints.append(f"the seed {path!r}: {name} is no UTF-8 text (line {line}); a program is text")
+            complaints.append(f"the seed {path!r}: {name} is not UTF-8 text (line {line}); a program is text")
     if len(texts) < len(files):
         return None
     return _program(path, texts, complaints)
@@ -95,11 +95,11 @@ def check_evaluator(folder: Folder, path: str, needed: Mapping[str, str], compla
         text = folder.files[path].decode()
         names = defined_names(text)
     except UnicodeDecodeError:
-        complaints.append(f"the evaluator {path!r} is no UTF-8 text: save it as UTF-8")
+        complaints.append(f"the evaluator {path!r} is not UTF-8 text: save it as UTF-8")
         return ""
     except SyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno else ""
-        complaints.append(f"the evaluator {path!r} is no valid Python{where}: {error.msg}")
+        complaints.append(f"the evaluator {path!r} is not valid Python{where}: {error.msg}")
         return ""
     if names is not None:
         complaints += [
@@ -137,7 +137,7 @@ def _program(path: str, texts: Mapping[str, str], complaints: list[str]) -> Prog
     try:
         program = Program.of(texts)
     except ProgramError as error:
-        complaints.append(f"the seed {path!r} is no program: {error}")
+        complaints.append(f"the seed {path!r} is not a program: {error}")
         return None
     if program.size > _MAX_CHARACTERS:
         complaints.append(f"the seed {path!r} has more than {_MAX_CHARACTERS} characters: leave its data outside of it")

@@ -50,11 +50,11 @@ def _read(upload: Upload) -> tuple[Folder, list[str]]:
 def _complain(path: str) -> str:
     pure = PurePosixPath(path)
     if not storable(path):
-        return f"the name {_shown(path)} is no UTF-8: rename the file"
+        return f"the name {_shown(path)} is not UTF-8: rename the file"
     if "\\" in path or any(ord(letter) < 32 for letter in path):
         return f"the name {_shown(path)} holds a backslash or a control character: rename the file"
     if not pure.parts or pure.is_absolute() or ".." in pure.parts or str(pure) != path:
-        return f"the name {_shown(path)} is no plain path below the problem's folder: write it as data/cases.json"
+        return f"the name {_shown(path)} is not a relative path below the problem's folder: write it as data/cases.json"
     if len(path.encode()) > _MAX_PATH_BYTES or any(len(part.encode()) > _MAX_PART_BYTES for part in pure.parts):
         return f"the name {_shown(path)} is too long for a file: shorten it"
     if len(pure.parts) > MAX_DEPTH + 1:

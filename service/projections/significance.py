@@ -147,7 +147,7 @@ def _paired(gaps: Sequence[float], shared: Sequence[Key], names: tuple[str, str]
 def _apart(own: Sequence[float], their: Sequence[float], names: tuple[str, str], where: str) -> MeasuredDifference:
     if not own or not their:
         absent = names[0] if not own else names[1]
-        over = f"nothing can be told {where}: no run of {absent} came so far"
+        over = f"no comparison {where}: no run of {absent} got that far"
         return _unmeasured(None, over, names, where, len(own), len(their))
     estimate, difference = lead(own, their), float(np.mean(own) - np.mean(their))
     over = f"over {len(own)} and {len(their)} seeds, unpaired"
@@ -185,9 +185,9 @@ def _unmeasured(
 
 def _few(names: tuple[str, str], where: str, few: str, *, alone: bool) -> str:
     if alone:
-        luck = "of one seed nobody knows how much is luck, so run each with several"
-        return f"nothing can be told of {names[0]} and {names[1]} {where}: {luck}"
-    return f"no difference between {names[0]} and {names[1]} can be told {where} {few}"
+        luck = "a single seed does not rule out luck, so run each with several seeds"
+        return f"no comparison of {names[0]} and {names[1]} {where}: {luck}"
+    return f"no measurable difference between {names[0]} and {names[1]} {where} {few}"
 
 
 def _told(one: MeasuredDifference, estimate: Estimate, adjusted: float, pairs: int) -> Gap:
@@ -216,7 +216,7 @@ def _sentence(one: MeasuredDifference, estimate: Estimate, ahead: int) -> str:
         interval = f"95 % interval {_number(low)} to {_number(high)}"
         return f"{best} is ahead of {rest} by {_number(sign * estimate.value)} ({interval}) {end}"
     found = f"{_number(estimate.value)}, 95 % interval {_number(estimate.low)} to {_number(estimate.high)}"
-    return f"no difference between {names[0]} and {names[1]} can be told {end} ({found})"
+    return f"no measurable difference between {names[0]} and {names[1]} {end} ({found})"
 
 
 def _untold(one: MeasuredDifference) -> Gap:

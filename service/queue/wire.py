@@ -113,7 +113,7 @@ def _object(text: str | bytes, latest: int = SCHEMA) -> Mapping[str, Any]:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"this is no JSON: {error}") from error
+        raise UsageError(f"this is not JSON: {error}") from error
     if not isinstance(raw, dict) or raw.get("schema") not in range(SCHEMA, latest + 1):
         raise UsageError(f"this is no object of schema {latest}")
     return raw
@@ -121,7 +121,7 @@ def _object(text: str | bytes, latest: int = SCHEMA) -> Mapping[str, Any]:
 
 def _text(raw: Mapping[str, Any], name: str) -> str:
     if not isinstance(raw[name], str):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not text")
     return str(raw[name])
 
 
@@ -150,7 +150,7 @@ def _count(value: object) -> int:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{str(value)[:40]!r} is no number")
+        raise TypeError(f"{str(value)[:40]!r} is not a number")
     if not math.isfinite(value) or abs(value) > MAX_MAGNITUDE:
         raise ValueError(f"the number {value:g} is beyond what can be compared")
     return float(value)

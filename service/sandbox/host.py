@@ -36,7 +36,7 @@ class SandboxError(ServiceError):
 
 
 class FolderGoneError(SandboxError):
-    """Somebody removed files of the sandbox under it: what fails now is no program's fault."""
+    """Somebody removed files of the sandbox under it: what fails now is not a program's fault."""
 
 
 class TrustedConnection:

@@ -77,7 +77,7 @@ def verify(
     if not (message_id and stamp and lower.get("webhook-signature")):
         raise SignatureError("the message lacks webhook-id, webhook-timestamp or webhook-signature")
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _MAX_DIGITS):
-        raise SignatureError("webhook-timestamp is no whole number of seconds")
+        raise SignatureError("webhook-timestamp is not a whole number of seconds")
     if abs(now.timestamp() - int(stamp)) > tolerance_seconds:
         raise SignatureError(f"the message is more than {tolerance_seconds:g} seconds away from now")
     expected = [_signature(key, message_id, stamp, body).encode() for key in keys]

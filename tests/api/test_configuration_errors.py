@@ -72,6 +72,6 @@ async def test_an_extension_that_the_operator_does_not_allow_is_refused_with_one
 ) -> None:
     found = faults(await owner.post("/v1/runs", json={"problem": problem, "config": {"strategy": "nowhere:Any"}}))
     assert found == {
-        "/config/strategy": "the request: the strategy 'nowhere:Any' is not allowed here: the operator allows it with"
+        "/config/strategy": "the request: the strategy 'nowhere:Any' is not allowed: ask the operator to add it to"
         " the setting extensions.allow"
     }

@@ -67,6 +67,6 @@ async def test_pages_of_an_origin_that_is_named_may_call(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("origin", ["lab.example", "https://lab.example/page", "null", "ftp://lab.example"])
 async def test_an_origin_that_is_none_is_refused(tmp_path: Path, origin: str) -> None:
-    with pytest.raises(ValueError, match="is no origin"):
+    with pytest.raises(ValueError, match="is not an origin"):
         async with open_told(tmp_path, cors_origins=[origin]):
             pass

@@ -85,7 +85,7 @@ async def test_a_run_has_the_critic_and_the_embedder_that_were_chosen(
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({"critic": "judge"}, "policy", "choose who writes, too"),
+        ({"critic": "judge"}, "policy", "choose a policy too"),
         ({"policy": "syntax", "critic": "judge"}, "critic", "nobody reads what the critic judge writes"),
         ({"policy": "writer", "embedder": "near"}, "embedder", "nothing asks for embeddings"),
         ({"policy": "writer", "further": 'novelty.kind = "embedding"'}, "embedder", "needs an embedder"),

@@ -43,7 +43,7 @@ def test_what_is_wrong_with_a_key_stands_beside_its_fields(open_page: OpenPage, 
         scope.uncheck()
     page.get_by_label("Tenant", exact=True).fill("No Name")
     page.get_by_role("button", name="Make key").click()
-    expect(page.locator("#scopes-complaint")).to_contain_text("at least one scope")
+    expect(page.locator("#scopes-complaint")).to_contain_text("choose at least one")
     expect(page.locator("#tenant-complaint")).to_be_visible()
     expect(page.get_by_label("Tenant", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Name")).to_have_value("kept")
@@ -91,7 +91,7 @@ def test_a_webhook_is_made_tried_changed_and_removed(page: Page) -> None:
     assert_accessible(page)
     page.locator("summary", has_text="Delete").click()
     page.get_by_role("button", name="Delete the webhook").click()
-    expect(page.get_by_text("No address hears of runs yet")).to_be_visible()
+    expect(page.get_by_text("No webhooks yet")).to_be_visible()
 
 
 def test_an_address_that_may_not_be_reached_is_said_beside_the_field(page: Page, complaints: Complaints) -> None:
@@ -130,7 +130,7 @@ def test_retention_says_what_is_held_and_the_command(page: Page, service: Servic
     page.goto("/admin")
     page.get_by_role("link", name="Retention").click()
     expect(page.get_by_text("Runs are kept for ever")).to_be_visible()
-    page.get_by_label("What if runs are kept so many days").fill("3")
+    page.get_by_label("Show the effect of keeping runs for this many days").fill("3")
     page.get_by_role("button", name="Show").click()
     expect(page).to_have_url(re.compile(r"days=3$"))
     expect(page.locator("pre")).to_contain_text("evolve db prune --older-than 3 --dry-run")

@@ -15,7 +15,7 @@ def test_answers_stand_with_votes_and_best_candidates(page: Page, service: Servi
     told = service.get(f"/v1/runs/{answering_run}/votes")
     assert told["answers"] > 1
     page.goto(f"/runs/{answering_run}/metrics")
-    rows = page.get_by_role("region", name="What the candidates answer").locator("tbody tr")
+    rows = page.get_by_role("region", name="Answers of the candidates").locator("tbody tr")
     expect(rows).to_have_count(told["answers"])
     expect(rows.first.locator("td").first).to_have_text(str(told["items"][0]["votes"]))
     rows.first.get_by_role("link").click()
@@ -28,16 +28,16 @@ def test_the_rule_is_in_the_address_and_needs_no_script(
 ) -> None:
     page = open_page(f"/runs/{answering_run}/metrics", javascript=False)
     page.get_by_label("Rule").select_option("best_of_majority")
-    page.get_by_label("Least share").fill("0.01")
+    page.get_by_label("Minimum share").fill("0.01")
     page.get_by_role("button", name="Count").click()
     expect(page).to_have_url(re.compile("rule=best_of_majority&min_share=0.01"))
     told = service.get(f"/v1/runs/{answering_run}/votes?rule=best_of_majority&min_share=0.01")
     best = told["winner"]["best_candidate_id"]
     expect(
-        page.get_by_role("region", name="What the candidates answer").locator("tbody tr").first.get_by_role("link")
+        page.get_by_role("region", name="Answers of the candidates").locator("tbody tr").first.get_by_role("link")
     ).to_have_attribute("href", f"/candidates/{best}")
     page.goto(f"/runs/{answering_run}/metrics?rule=best_of_majority&min_share=1")
-    expect(page.locator("#answers")).to_contain_text("no answer has 100")
+    expect(page.locator("#answers")).to_contain_text("no answer wins: none has 100")
 
 
 def test_hostile_answers_are_shown_as_text(open_page: OpenPage, answering_run: str) -> None:

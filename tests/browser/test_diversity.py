@@ -75,7 +75,7 @@ def test_without_script_the_numbers_and_their_meaning_are_there(open_page: OpenP
     page = open_page(f"/runs/{finished_run}/diversity", javascript=False)
     rows = page.get_by_role("region", name="Diversity over the evaluations").locator("tbody tr")
     expect(rows).to_have_count(20)
-    expect(page.get_by_text("mean Euclidean distance")).to_be_visible()
+    expect(page.get_by_text("Mean Euclidean distance")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -14,7 +14,7 @@ def test_the_page_shows_what_the_api_says(page: Page, service: Service, finished
     page.keyboard.press("g")
     page.keyboard.press("m")
     page.wait_for_url("**/metrics")
-    rows = page.get_by_role("region", name="What so many answers come to").locator("tbody tr")
+    rows = page.get_by_role("region", name="Best of k answers").locator("tbody tr")
     budgets = {one["k"] for draws in ("answers", "chains") for one in told[draws]["at"]}
     expect(rows).to_have_count(len(budgets))
     expect(rows.first).to_contain_text(f"{told['answers']['at'][0]['best']:.5g}")

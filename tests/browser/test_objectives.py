@@ -180,7 +180,7 @@ def test_hostile_names_are_text(open_page: OpenPage, service: Service) -> None:
     expect(page.get_by_label("Across").locator("option").first).to_have_text(HOSTILE)
     expect(page.locator("weight-picker")).to_have_attribute("data-winner", re.compile("/"))
     page = open_page(f"/runs/{run_id}/objectives", javascript=False)
-    expect(page.get_by_text("stand in no list of weights")).to_be_visible()
+    expect(page.get_by_text("cannot be written in a list of weights")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

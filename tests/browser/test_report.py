@@ -115,7 +115,7 @@ def test_it_says_which_answer_wins_where_answers_can_be_compared(
     installation.evolve.call("report", answering_run, "-o", str(path))
     page = open_file(path, width=400)
     told = service.get(f"/v1/runs/{answering_run}/votes")
-    answers = page.get_by_role("region", name="What the candidates answer").locator("tbody tr")
+    answers = page.get_by_role("region", name="Answers of the candidates").locator("tbody tr")
     expect(answers).to_have_count(min(told["answers"], 20))
     expect(answers.first.locator("td").first).to_have_text(str(told["items"][0]["votes"]))
     expect(page.locator("#answers .about")).to_have_count(3)

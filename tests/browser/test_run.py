@@ -85,7 +85,7 @@ def test_a_stream_that_is_lost_says_so_and_heals(page: Page, complaints: Complai
     page.context.set_offline(True)
     # An open connection outlives it: the page is hidden and shown, as when somebody looks elsewhere for a while.
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
-    banner = page.get_by_role("status").filter(has_text="The stream from the service is lost")
+    banner = page.get_by_role("status").filter(has_text="The connection to the service is lost")
     expect(banner).to_be_visible()
     seen = int(curve.get_attribute("data-shown") or 0)
     page.context.set_offline(False)
@@ -138,7 +138,7 @@ def test_a_budget_that_is_none_is_refused_with_a_sentence(page: Page, complaints
     page.get_by_text("Extend budget", exact=True).click()
     page.locator("#extend-evaluations").fill("many")
     page.get_by_role("button", name="Extend").click()
-    expect(page.get_by_role("alert")).to_contain_text("evaluations: 'many' is no number")
+    expect(page.get_by_role("alert")).to_contain_text("evaluations: 'many' is not a number")
 
 
 def test_a_run_is_deleted_only_by_its_name(

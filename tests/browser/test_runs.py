@@ -55,7 +55,7 @@ def test_rows_say_what_the_api_says(open_page: OpenPage, service: Service, finis
 def test_runs_are_found_by_their_owner(page: Page, service: Service, finished_run: str) -> None:
     owner = service.get(f"/v1/runs/{finished_run}")["created_by"]
     page.goto("/runs?created_by=nobody%20of%20this%20name")
-    expect(page.get_by_text("No run is like that")).to_be_visible()
+    expect(page.get_by_text("No matching run")).to_be_visible()
     expect(page.get_by_label("Owner")).to_have_value("nobody of this name")
     page.goto("/runs?group=owner")
     expect(page.locator("tr.group").filter(has_text=owner or "nobody named")).to_have_count(1)
@@ -78,7 +78,7 @@ def test_a_label_that_is_none_is_said_beside_its_field(page: Page, complaints: C
     complaints.expect("console: .*422")
     page.goto("/runs?labels=alone")
     expect(page.get_by_label("Labels")).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("alert")).to_contain_text("alone is no label")
+    expect(page.get_by_role("alert")).to_contain_text("alone is not a label")
 
 
 def test_runs_are_put_together_by_what_they_share(page: Page, finished_run: str, live_run: str) -> None:

@@ -91,7 +91,7 @@ def test_what_is_wrong_stands_beside_its_field_and_the_rest_stays(
     field(page, "labels").fill("a=b")
     field(page, "islands").fill("many")
     page.get_by_role("button", name=START).click()
-    expect(complaint(page, "islands")).to_have_text("many is no number: write one such as 500")
+    expect(complaint(page, "islands")).to_have_text("many is not a number: write one such as 500")
     expect(field(page, "islands")).to_have_attribute("aria-invalid", "true")
     for name, value in (("name", "kept"), ("labels", "a=b"), ("islands", "many")):
         expect(field(page, name)).to_have_value(value)
@@ -111,7 +111,7 @@ def test_the_form_is_checked_while_it_is_typed(page: Page, service: Service, fin
     expect(field(page, "islands")).to_have_attribute("aria-invalid", "true")
     field(page, "islands").fill("5")
     expect(complaint(page, "islands")).to_be_hidden()
-    expect(page.get_by_text(f"The service would take this run of {FINISHED}")).to_be_visible()
+    expect(page.get_by_text(f"The service accepts this run of {FINISHED}")).to_be_visible()
     page.get_by_text("The same with curl").click()
     expect(page.locator("#verdict pre").first).to_contain_text('"islands": 5')
     expect(page.locator("#verdict pre").last).to_contain_text("evolve run problem --islands 5 --server http")
@@ -177,7 +177,7 @@ def test_files_are_taken_from_the_machine(page: Page, service: Service, submitte
         {"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\xff\xfe"},
     ]
     page.get_by_label("Take files").set_input_files(files)  # type: ignore[arg-type] # it asks for a dict of its own kind
-    expect(page.get_by_text("picture.png is no text")).to_be_visible()
+    expect(page.get_by_text("picture.png is not text")).to_be_visible()
     expect(page.get_by_label("Text of p.py")).to_have_value("def f():\n    return 2\n")
     page.get_by_role("button", name=START).click()
     run = led_to(page, service, submitted)
@@ -203,7 +203,7 @@ def test_a_session_that_ends_loses_nothing(
     expect(page.get_by_text("This is what you typed")).to_be_visible()
     expect(field(page, "run_name")).to_have_value("kept in this tab")
     expect(page.locator(".file").last.locator("[name=file_name]")).to_have_value("notes.txt")
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start over").click()
     expect(field(page, "run_name")).to_have_value("")
 
 

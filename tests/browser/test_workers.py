@@ -56,7 +56,7 @@ def test_what_a_worker_has_in_hand_stands_in_a_strip_of_its_own(page: Page, serv
     service.client.post(f"/v1/workers/{NAME}/heartbeat", json=word).raise_for_status()
     page.goto("/workers")
     strip = page.locator("figure.occupancy").filter(has_text=NAME)
-    expect(strip).to_contain_text("1 under way, 0 done in 10 minutes")
+    expect(strip).to_contain_text("1 running, 0 done in 10 minutes")
     bar = strip.locator("rect.now")
     expect(bar).to_have_count(1)
     # A minute and a half of ten, up to the right edge, as far as the clock of the test goes on.
@@ -79,7 +79,7 @@ def test_figures_change_by_themselves_and_are_announced(page: Page, service: Ser
 def test_what_is_under_way_stands_with_its_pace(page: Page, live_run: str) -> None:
     page.goto("/workers")
     row = (
-        page.get_by_role("region", name="Runs under way")
+        page.get_by_role("region", name="Active runs")
         .locator("tbody tr")
         .filter(has=page.locator(f"a[href='/runs/{live_run}']"))
     )
@@ -109,7 +109,7 @@ def test_without_script_the_tables_are_there(open_page: OpenPage) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_page_shuts_nobody_out(open_page: OpenPage, beating: Any, live_run: str, theme: str) -> None:
     page = open_page("/workers", theme=theme)
-    expect(page.get_by_role("region", name="Runs under way")).to_be_visible()
+    expect(page.get_by_role("region", name="Active runs")).to_be_visible()
     assert_accessible(page)
 
 

@@ -74,7 +74,7 @@ class TestSearch:
         assert walk(reader, "solve") == [told.id(1), told.id(1, 1), told.id(2), told.id(2, 1)]
         assert walk(reader, "x_1") == [told.id(1)]
         assert walk(reader, "été") == [told.id(1, 3)]
-        assert walk(reader, "first.py") == []  # a name of a file is no text in it
+        assert walk(reader, "first.py") == []  # a name of a file is not text in it
 
     def test_a_walk_in_small_portions_sees_each_once(
         self, reader: RunReader, told: Story, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ our_services = pytest.mark.parametrize("name", OURS)
 
 def seconds(duration: str) -> float:
     found = re.fullmatch(r"(\d+)s", duration)
-    assert found, f"{duration} is no number of seconds"
+    assert found, f"{duration} is not a number of seconds"
     return float(found[1])
 
 

@@ -58,7 +58,7 @@ class Clumsy(EvolveHere):
     def _sentence(self, said: Said, code: int) -> str:
         assert said.code == code, f"exit {said.code}: {said.err}"
         assert "Traceback" not in said.err
-        assert "fault of evolve" not in said.err
+        assert "bug in evolve" not in said.err
         sentences = [line for line in said.err.splitlines() if line.startswith("evolve: ")]
         assert len(sentences) == 1, said.err
         self.assert_nothing_left()
@@ -107,7 +107,7 @@ def problem(tmp_path: Path) -> Path:
     [
         (None, "is missing"),
         (b"\xff\xfe", "UTF-8"),
-        ("def score(:\n", "no valid Python (line 1)"),
+        ("def score(:\n", "not valid Python (line 1)"),
         ("x = 1\n", "defines no score()"),
         (f"raise RuntimeError('boom')\n{GOOD}", "boom"),
         (f"import nonsense_module\n{GOOD}", "nonsense_module"),
@@ -151,10 +151,10 @@ def test_a_failing_seed_is_an_invalid_problem(clumsy: Clumsy, problem: Path, see
     ("file", "text", "said"),
     [
         ("problem.toml", "x = [", "problem.toml is broken"),
-        ("problem.toml", "\udcff", "problem.toml is no UTF-8"),
-        ("problem.toml", None, "a problem needs problem.toml too"),
+        ("problem.toml", "\udcff", "problem.toml is not UTF-8"),
+        ("problem.toml", None, "add problem.toml"),
         ("program.py", None, "the seed 'program.py' is neither"),
-        ("program.py", "\udcff", "no UTF-8 text"),
+        ("program.py", "\udcff", "not UTF-8 text"),
     ],
 )
 def test_a_folder_that_cannot_be_read_as_a_problem_is_invalid(
@@ -182,7 +182,7 @@ def test_a_problem_that_is_no_folder_is_invalid(clumsy: Clumsy, problem: Path) -
         (("--set", "islands"), "key=value"),
         (("--set", b"\xff=1"), "unknown key"),
         (("--evalutions", "3"), "--evaluations"),
-        (("--config", "absent.toml"), "absent.toml is no file"),
+        (("--config", "absent.toml"), "absent.toml is not a file"),
         (("--workers", "0"), "--workers"),
         (("--workers", "-1"), "--workers"),
         (("--workers", str(10**9)), "concurrency.evaluations must be at most"),
@@ -361,7 +361,7 @@ def test_places_that_cannot_be_written_to(clumsy: Clumsy, problem: Path, finishe
 def test_a_database_that_is_none_is_told_by_every_command(clumsy: Clumsy, problem: Path) -> None:
     other = str(problem / "program.py")
     for words in (("runs",), ("run", str(problem)), ("db", "check"), ("db", "upgrade")):
-        assert "is no SQLite database" in clumsy.told(*words, "--db", other, code=1)
+        assert "is not a SQLite database" in clumsy.told(*words, "--db", other, code=1)
     assert "there is no database" in clumsy.told("runs", "--db", "/absent/x.db", code=3)
     assert (problem / "program.py").read_text().startswith("def give")
 
@@ -464,7 +464,7 @@ def test_the_second_interrupt_leaves_at_once_and_nothing_behind(clumsy: Clumsy, 
     os.killpg(process.pid, signal.SIGCONT)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, err
-    assert re.search(r"left at once; \S*evolve run --resume run_", err)
+    assert re.search(r"quit\. Continue with: \S*evolve run --resume run_", err)
     clumsy.assert_nothing_left()
     assert clumsy.json("runs")["state"] == "running"
     run = clumsy.json("runs")["run_id"]
@@ -494,7 +494,7 @@ def test_ctrl_c_on_a_terminal_stops_the_run_and_loses_nothing(clumsy: Clumsy, tm
             pressed = True
     os.close(ours)
     assert process.wait(PATIENCE_SECONDS) == 130, written
-    assert re.search(rb"go on with: \S*evolve run --resume run_", written)
+    assert re.search(rb"Continue with: \S*evolve run --resume run_", written)
     assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is hidden"
     clumsy.assert_nothing_left()
     shown = clumsy.json("runs")

@@ -225,7 +225,7 @@ def test_what_cannot_work_is_said_before_anything_is_stored(
 
 def test_options_of_another_place_are_refused(here: Evolve, sweep: Path) -> None:
     said = here.said("batch", str(sweep), "--detach")
-    assert (said.code, "--detach is for a service" in said.err) == (2, True)
+    assert (said.code, "--detach needs a service" in said.err) == (2, True)
     said = here.said("batch", str(sweep), "--require-isolation", "iron")
     assert (said.code, "choose one of" in said.err) == (2, True)
     assert here.call("batches") == ""

@@ -240,7 +240,7 @@ def test_ctrl_c_stops_watching_and_the_run_goes_on(service: Service, remote: Rem
     watching.send_signal(signal.SIGINT)
     _, err = watching.communicate(timeout=PATIENCE_SECONDS)
     assert watching.returncode == 130
-    assert "the run goes on" in err
+    assert "The run continues" in err
     assert remote.json("show", run)["state"] == "running"
     remote.call("cancel", run)
 
@@ -327,7 +327,7 @@ def test_a_report_of_a_service_is_that_of_its_database(
     remote.call("report", ended, "-o", str(tmp_path / "there.html"))
     service.evolve.call("report", ended, "-o", str(tmp_path / "here.html"))
     there, here = (
-        [line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "As it was" not in line]
+        [line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "State of" not in line]
         for name in ("there.html", "here.html")
     )
     assert there == here

@@ -74,7 +74,7 @@ def test_a_module_that_is_not_there_starts_no_run(evolve: EvolveHere, problem: s
 def test_plugins_are_listed_with_what_is_allowed(
     evolve: EvolveHere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert evolve.said("plugins").out == "no installed package offers extensions\n"
+    assert evolve.said("plugins").out == "no installed package has extensions\n"
     offered = {**ENTRY_POINTS, "evolve.archives": {"newest": f"{MODULE}:Newest", "top": f"{MODULE}:Newest"}}
     install(tmp_path, monkeypatch, entry_points=offered)
     evolve.environment["EVOLVE_EXTENSIONS__ALLOW"] = f"greedy,gready,{MODULE}:Newest"
@@ -89,7 +89,7 @@ def test_plugins_are_listed_with_what_is_allowed(
         ["doubler", "policy", "kind", NAME],
         ["awk", "runtime", NAME, VERSION],
     ]
-    assert f"the name is taken, write {MODULE}:Newest" in said.out
+    assert f"several packages use the name: write {MODULE}:Newest" in said.out
     assert said.err == "extensions.allow names gready, which no installed package offers\n"
     found = evolve.said("plugins", "--json").lines[0]
     assert {one["name"]: (one["allowed"], one["usable"]) for one in found["extensions"]} == {

@@ -140,7 +140,7 @@ def test_a_run_that_is_stopped_as_soon_as_it_names_the_way_is_paused(evolve: Evo
     for _ in range(3):
         process = evolve.start("run", str(endless))
         assert process.stderr is not None
-        assert "Ctrl-C stops it cleanly" in process.stderr.readline()
+        assert "Press Ctrl-C to stop" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 130

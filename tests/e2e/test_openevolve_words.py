@@ -56,7 +56,7 @@ def test_an_interpreter_that_is_named_evaluates_and_is_kept(
     assert f"evolve run {home}/start.py {home}/judge.py --config {home}/fast.yaml --python {own}" in found.err
     absent = evolve(home, "problem", "check", *words[:2], "--python", str(home / "absent"))
     assert absent.code == 8
-    assert "is no program on this machine: name an interpreter" in absent.out
+    assert "is not a program on this machine: name an interpreter" in absent.out
 
 
 def test_a_run_configuration_in_yaml_is_still_one(home: Path) -> None:

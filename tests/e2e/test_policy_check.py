@@ -102,7 +102,7 @@ def test_a_policy_whose_answers_are_no_programs_fails_the_check(environment: dic
         said = checked(environment, server)
     assert said.code == 1
     assert "no answer could be used" in said.err
-    assert "cannot be used as it is" in said.err
+    assert "cannot be used yet" in said.err
 
 
 def test_a_model_that_writes_nonsense_at_the_default_temperature_is_asked_at_a_lower_one(

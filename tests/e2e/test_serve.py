@@ -64,13 +64,16 @@ def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evo
     with taken(0) as port:
         said = evolve.said("serve", "--port", str(port))
     assert said.code == 2
-    assert said.err == f"evolve: 127.0.0.1:{port} cannot be had (Address already in use): name another --port\n"
+    assert said.err == f"evolve: cannot listen on 127.0.0.1:{port} (Address already in use): choose another --port\n"
 
 
 def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve: Evolve) -> None:
     said = evolve.said("serve", "--host", "203.0.113.7")
     assert said.code == 2
-    assert said.err == "evolve: 203.0.113.7:8000 cannot be had (Cannot assign requested address): name another --host\n"
+    assert (
+        said.err
+        == "evolve: cannot listen on 203.0.113.7:8000 (Cannot assign requested address): choose another --host\n"
+    )
 
 
 def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path) -> None:

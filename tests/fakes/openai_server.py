@@ -94,7 +94,7 @@ class OpenAIServer:
         latency_seconds: before each completion begins.
         capacity: choices computed at once, the others wait; `/metrics` tells of both as vLLM does. None: no such thing.
         service_seconds: what a choice takes once there is room for it, with `capacity`; give or take a half.
-        embed: the embedding of a text; None: there is no such address.
+        embed: the embedding of a text; None: there is unknown address.
         embedded_tokens: most tokens of a text that is embedded; those of more are refused.
     """
 

@@ -76,14 +76,14 @@ def test_commands_use_the_service_and_there_is_one_list(evolve: Evolve, tmp_path
     with serving(evolve) as (url, process):
         said = evolve.said("run", str(toy))
         assert said.code == 0
-        assert said.err.splitlines()[0] == f"{USING}{url}; without it: --local"
+        assert said.err.splitlines()[0] == f"{USING}{url} (leave it out with --local)"
         assert url in said.out
         said = evolve.said("run", str(toy), "--json")
         assert (said.code, said.err) == (0, "")
         file = tmp_path / "sweep.toml"
         file.write_text('name = "two"\n[sweep]\nproblem = "toy"\nseeds = [1, 2]\n')
         said = evolve.said("batch", str(file))
-        assert (said.code, USING in said.err, "Ctrl-C stops waiting" in said.err) == (0, True, True)
+        assert (said.code, USING in said.err, "Press Ctrl-C to stop waiting" in said.err) == (0, True, True)
         runs = evolve.lines("runs", "--json")
         assert ([run["run_id"] for run in runs][-1], len(runs)) == (local, 5)
         assert [run["source"].startswith("api:") for run in runs] == [True] * 4 + [False]
@@ -106,8 +106,8 @@ def test_a_service_that_was_killed_is_told_once_and_left_out(evolve: Evolve, tmp
         assert (said.code, said.out, said.err) == (0, "", "")
         said = evolve.said("run", str(toy))
         assert said.code == 0
-        assert said.err.splitlines()[0] == f"your service at {url} has ended without a word: going on without it"
-        assert "has ended" not in evolve.said("run", str(toy)).err
+        assert said.err.splitlines()[0] == f"your service at {url} was killed: continuing without it"
+        assert "was killed" not in evolve.said("run", str(toy)).err
         with serving(evolve) as (again, _):
             assert f"{USING}{again}" in evolve.said("pause", "last").err
 
@@ -118,10 +118,10 @@ def test_what_a_service_does_not_take_is_refused_with_the_way_without_it(evolve:
         for words in (["--queue", ""], ["--allow-unsandboxed"], ["--policy", "http://127.0.0.1:9/v1", "--model", "m"]):
             said = evolve.said("run", str(toy), *words)
             assert said.code in (2, 4)
-            assert said.err.splitlines()[-1].endswith("; or leave your service out: --local")
+            assert said.err.splitlines()[-1].endswith(". Or add --local to leave out your service")
         assert evolve.said("run", str(toy), "--local", "--queue", "").code == 0
         said = evolve.said("run", str(toy), "--local", "--server", "http://127.0.0.1:9")
-        assert (said.code, "name --local or --server" in said.err) == (2, True)
+        assert (said.code, "--local and --server exclude each other" in said.err) == (2, True)
 
 
 def test_what_was_begun_without_the_service_goes_on_without_it(evolve: Evolve, tmp_path: Path) -> None:
@@ -133,7 +133,9 @@ def test_what_was_begun_without_the_service_goes_on_without_it(evolve: Evolve, t
     with serving(evolve):
         run = evolve.lines("runs", "--json")[-1]["run_id"]
         for words in (["run", "--resume", run], ["batch", "last"]):
-            said = interrupted(evolve.start(*words), "begun without the service, and goes on without it", "Ctrl-C")
+            said = interrupted(
+                evolve.start(*words), "started without the service, so it continues without it", "Ctrl-C"
+            )
             assert USING in said
         assert {state["state"] for state in evolve.lines("runs", "--json")} == {"paused"}
 
@@ -156,7 +158,7 @@ def interrupted(process: "subprocess.Popen[str]", *words: str) -> str:
 def test_a_service_of_another_database_is_not_used(evolve: Evolve, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
     with serving(evolve, "--db", other):
-        assert evolve.said("runs").err == "there is no run yet: evolve run PROBLEM starts one\n"
+        assert evolve.said("runs").err == "there is no run yet: start one with evolve run PROBLEM\n"
         evolve.environment["EVOLVE_DATABASE__URL"] = f"{tmp_path}/other.db"  # the same, in other words
         assert USING in evolve.said("batches").err
 
@@ -166,7 +168,7 @@ def test_of_two_services_on_one_database_the_first_is_found(evolve: Evolve) -> N
         process = evolve.start("serve", "--port", "0")
         assert process.stderr is not None
         said = next(line for line in process.stderr if "commands" in line)
-        assert "another service of yours on this database is found" in said
+        assert "commands use your other service on this database" in said
         process.terminate()
         process.communicate()
         assert f"{USING}{first}" in evolve.said("batches").err
@@ -230,7 +232,7 @@ def test_an_impostor_is_not_believed_and_sees_no_key(folder: Path, answer: Any) 
         thread.join()
         impostor.server.server_close()
     assert found is not None
-    assert (found.key, found.outage) == ("", f"your service at {impostor.url} does not answer as the one")
+    assert (found.key, found.outage) == ("", f"your service at {impostor.url} does not answer with the right identity")
     assert len(impostor.heard) == 2
     assert not [text for text in impostor.heard if key.text in text or "authorization" in text.lower()]
 
@@ -292,7 +294,7 @@ def test_a_file_that_another_could_have_written_is_refused_in_a_sentence(
     left: Path, harm: Callable[[Path], Any]
 ) -> None:
     harm(left)
-    with pytest.raises(RefusedError, match=r"services.*: remove it, or say --local or --server URL$"):
+    with pytest.raises(RefusedError, match=r"services.*: remove it, or add --local or --server URL$"):
         find_local_service(DATABASE)
 
 

@@ -88,7 +88,7 @@ def test_with_the_matrices_each_call_draws_new_weights(batch: Any) -> None:
 
 def test_what_is_no_json_is_named(batch: Any) -> None:
     batch.non_tensor_batch["vpo_rewards"][0] = "[[1"
-    with pytest.raises(RewardError, match="which is no JSON"):
+    with pytest.raises(RewardError, match="which is not JSON"):
         estimator(Weighting())(
             batch.batch["token_level_rewards"],
             batch.batch["response_mask"],

@@ -140,7 +140,7 @@ def test_an_unknown_method_is_answered_with_the_known_ones(capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["--kinds", "small,huge"], "there are no 'huge' mazes: choose of small, hard, nine"),
+        (["--kinds", "small,huge"], "there are no 'huge' mazes: choose from small, hard, nine"),
         (["--kinds", ""], "there are no '' mazes"),
         (["--kinds", "small,small"], "--kinds small,small: name each kind once"),
         (["--device", "abacus"], "there is no device 'abacus' here: choose cpu"),

@@ -99,7 +99,7 @@ def deep() -> object:
 def test_what_is_no_json_value_is_no_answer_and_no_failure(value: object) -> None:
     found = read_result({"score": 1.0, "answer": value}, NAMED)
     assert (found.outcome, found.answer) == (Outcome.OK, None)
-    assert found.feedback == "The answer is no JSON value, so it is not compared with others."
+    assert found.feedback == "The answer is not JSON value, so it is not compared with others."
 
 
 def test_of_repeats_the_answer_given_most_often_counts() -> None:

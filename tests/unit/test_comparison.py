@@ -110,7 +110,7 @@ def test_seeds_that_do_not_match_are_compared_unpaired() -> None:
 def test_no_difference_is_told_where_the_interval_holds_zero() -> None:
     gap = by_strategy(strategies([1, 2, 3, 4, 5, 6.0], [2, 1, 4, 3, 6, 5.0])).leads[0].gaps[-1]
     assert (gap.ahead, gap.difference) == (0, 0)
-    assert gap.sentence.startswith("no difference between islands and best_of_n can be told at 2 evaluations")
+    assert gap.sentence.startswith("no measurable difference between islands and best_of_n at 2 evaluations")
 
 
 def families(count: int, groups: int, seeds: int) -> list[list[Gap]]:
@@ -143,7 +143,7 @@ def test_what_is_told_of_a_pair_depends_on_how_many_are_compared() -> None:
     assert among.ahead == 0
     assert among.p_value == pytest.approx(28 * paired_p_value(gaps))
     assert (among.difference, among.low, among.high) == (alone.difference, alone.low, alone.high)
-    assert among.sentence.startswith("no difference between a and b can be told at 2 evaluations over 8 seeds (0.406, ")
+    assert among.sentence.startswith("no measurable difference between a and b at 2 evaluations over 8 seeds (0.406, ")
     assert among.sentence.endswith("; among 28 pairs it may be chance")
 
 
@@ -159,7 +159,7 @@ def test_few_seeds_tell_nothing_however_clear_they_look() -> None:
     gap = by_strategy(strategies([2.0 + seed for seed in range(few)], [float(seed) for seed in range(few)])).leads[0]
     assert (gap.gaps[-1].ahead, gap.gaps[-1].low, gap.gaps[-1].difference) == (0, None, 2.0)
     assert gap.gaps[-1].sentence == (
-        "no difference between islands and best_of_n can be told at 2 evaluations over 5 seeds (2): 6 are enough"
+        "no measurable difference between islands and best_of_n at 2 evaluations over 5 seeds (2): 6 are enough"
     )
     assert (ENOUGH_PAIRS, ENOUGH_APART) == (6, 4)
 
@@ -168,7 +168,7 @@ def test_one_seed_has_no_interval() -> None:
     found = by_strategy(strategies([2.0], [1.0]))
     gap = found.leads[0].gaps[-1]
     assert (gap.difference, gap.low, gap.high, gap.ahead) == (1.0, None, None, 0)
-    assert "nothing can be told" in gap.sentence
+    assert "no comparison of" in gap.sentence
     assert [(group.levels[-1].mean, group.levels[-1].low) for group in found.groups] == [(2.0, None), (1.0, None)]
 
 
@@ -211,7 +211,7 @@ def test_of_runs_that_ended_before_a_budget_the_others_are_compared_and_that_is_
     trails = [*strategies([2.0, 3.0], [1.0, 1.0]), trail([1, 2, 3, 4.0], told_run(2))]
     found = by_strategy(trails, budgets=[4])
     assert [group.levels[-1].seeds for group in found.groups] == [1, 0]
-    assert found.leads[0].gaps[-1].sentence == "nothing can be told at 4 evaluations: no run of best_of_n came so far"
+    assert found.leads[0].gaps[-1].sentence == "no comparison at 4 evaluations: no run of best_of_n got that far"
     assert "4 of these runs ended before the last budget" in found.notes[-1]
 
 

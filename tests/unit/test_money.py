@@ -156,7 +156,7 @@ def test_a_run_gets_more_money() -> None:
     assert event.payload == {"key": "money", "from": "0.001", "to": "2.5", "by": "somebody"}
     assert search.ended() is None
     assert search.state.budget == extended(config.budget, "money", read_amount("2.5"))
-    assert "is no amount" in refusal(lambda: search.extend("money", "much"))
+    assert "is not an amount" in refusal(lambda: search.extend("money", "much"))
     unpriced = Search("run_toy", toy_problem(), RunConfig(), PolicyRequest(policy="toy"))
     assert "give the policy a price" in refusal(lambda: unpriced.extend("money", 5))
 

@@ -120,7 +120,7 @@ def _read(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as error:
         raise RewardError(
-            f"{MATRIX} holds {str(text)[:60]!r}, which is no JSON: send what score_function gives."
+            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send what score_function gives."
         ) from error
 
 

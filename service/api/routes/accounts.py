@@ -88,5 +88,5 @@ def _moment(name: str, text: str) -> datetime | None:
     try:
         return _MOMENT.validate_python(text)
     except ValidationError:
-        detail = f"{name} is no time with a zone: write 2026-03-01T00:00:00Z"
+        detail = f"{name} is not a time with a zone: write 2026-03-01T00:00:00Z"
         raise ApiFault(422, Code.INVALID_REQUEST, detail) from None

@@ -81,7 +81,7 @@ class Follower {
     const place = new URL(location.href);
     place.searchParams.set("after", String(this.after));
     next.href = place.href;
-    next.textContent = "Go on following on a new page";
+    next.textContent = "Continue on a new page";
     line.className = "paging";
     line.append(next);
     this.table.parentElement?.after(line);

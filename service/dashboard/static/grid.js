@@ -233,7 +233,7 @@ class CellGrid extends HTMLElement {
     this.canvas?.setAttribute(
       "aria-label",
       `${this.cells?.size} filled cells, with fitness from ${short(this.low)} to ${short(this.high)}. ` +
-        "They stand in the table below.",
+        "The table below lists them.",
     );
   }
 

@@ -64,7 +64,7 @@ class IslandCurves extends HTMLElement {
       );
     }
     note.textContent =
-      islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn; the table has all.` : "";
+      islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn. The table has all.` : "";
     this.dataset.shown = String(columns.total);
   }
 }

@@ -213,7 +213,7 @@ class LineageMap extends HTMLElement {
     const columns = this.store?.columns;
     if (!model || !kin || !side || !columns) return;
     if (at < 0) {
-      side.textContent = "Nothing is valid yet.";
+      side.textContent = "No valid candidate yet.";
       return;
     }
     const place = `${columns.number[at]}.${columns.position[at]}`;

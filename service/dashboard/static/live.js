@@ -84,8 +84,8 @@ class Live {
     this.close();
     this.lostAt ||= Date.now();
     banner(
-      `The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
-        "What is shown may be old; trying again.",
+      `The connection to the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+        "The page may be out of date. Trying again.",
     );
     window.setTimeout(() => {
       if (!document.hidden) this.open();

@@ -214,7 +214,7 @@ class ParallelAxes extends HTMLElement {
     const brushes = brushed.length === 1 ? "the brush" : "all brushes";
     const words = brushed.length
       ? `${short(kept.size)} of ${short(places.length)} candidates lie in ${brushes}.`
-      : `All ${short(places.length)} valid candidates; nothing is brushed.`;
+      : `All ${short(places.length)} valid candidates. No range is selected.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
     if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);

@@ -118,8 +118,8 @@ class RunsLive {
       this.losing = 0;
       this.lostAt ||= Date.now();
       banner(
-        `The stream from the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
-          "What is shown may be old; trying again.",
+        `The connection to the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+          "The page may be out of date. Trying again.",
       );
       if (ended)
         this.losing = window.setTimeout(() => {

@@ -32,7 +32,7 @@ function keep(sent) {
     sessionStorage.setItem(place, JSON.stringify({ at: Date.now(), sent, fields: fields() }));
   } catch {
     said.hidden = false;
-    said.textContent = "This is too large to be kept if the page is left.";
+    said.textContent = "This form is too large to keep as a draft.";
   }
 }
 
@@ -65,7 +65,7 @@ function restore(draft) {
 function tell(draft) {
   const again = document.createElement("button");
   again.type = "button";
-  again.textContent = "Begin anew";
+  again.textContent = "Start over";
   again.addEventListener("click", () => {
     sessionStorage.removeItem(place);
     location.assign(form.dataset.draft ?? "");

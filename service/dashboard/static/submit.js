@@ -106,11 +106,11 @@ async function take(file) {
   if (file.size > MAX_CHARACTERS) return `${name} is too large for a page`;
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
-    if (text.includes("\0")) return `${name} is no text`;
+    if (text.includes("\0")) return `${name} is not text`;
     put(name, text);
     return "";
   } catch {
-    return `${name} is no text`;
+    return `${name} is not text`;
   }
 }
 

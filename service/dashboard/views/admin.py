@@ -92,6 +92,6 @@ def _limit(form: FormData, name: str, complaints: FormErrors) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
-        complaints[name] = "this is no whole number: write one such as 500, or nothing for no limit"
+        complaints[name] = "this is not a whole number: write a number such as 500, or leave it empty for no limit"
         return None
     return int(text[:20])

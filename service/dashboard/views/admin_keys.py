@@ -61,9 +61,9 @@ async def revoke_key(key_id: KeyId, api: Api) -> Response:
 def _asked(form: FormData, scopes: list[str], complaints: FormErrors) -> KeyCreate | None:
     values: dict[str, Any] = {"name": form.get("name", "").strip(), "scopes": scopes}
     if not values["name"]:
-        complaints["name"] = "a key without a name is not told from others: say what it is for"
+        complaints["name"] = "the name is missing: give the key a name"
     if not scopes:
-        complaints["scopes"] = "a key that may do nothing is of no use: choose at least one scope"
+        complaints["scopes"] = "a key needs a scope: choose at least one"
     if ends := last_day(form.get("expires", ""), "expires", datetime.now(UTC), complaints):
         values["expires_at"] = ends
     if tenant := form.get("tenant", "").strip():

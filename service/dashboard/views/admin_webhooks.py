@@ -13,8 +13,8 @@ from service.errors import RefusedError, UsageError
 from service.schemas.webhooks import NewWebhook, Webhook, WebhookCreate, WebhookPatch
 
 TYPES = (
-    ("run.succeeded", "a run came to its end"),
-    ("run.failed", "a run cannot go on"),
+    ("run.succeeded", "a run ended"),
+    ("run.failed", "a run failed"),
     ("run.cancelled", "somebody ended a run"),
     ("run.improved", "a run has a new best"),
     ("run.waiting", "a run waits for something outside of it"),
@@ -107,9 +107,9 @@ async def redeliver(webhook_id: Id, delivery_id: Id, api: Api) -> Response:
 def _said(form: FormData, types: list[str], complaints: FormErrors) -> dict[str, Any]:
     url = form.get("url", "").strip()
     if not url.startswith(("https://", "http://")):
-        complaints["url"] = "this is no address: write one such as https://example.org/hook"
+        complaints["url"] = "this is not an address: write one such as https://example.org/hook"
     if not types:
-        complaints["types"] = "a webhook that hears nothing is of no use: choose at least one event"
+        complaints["types"] = "a webhook needs an event: choose at least one"
     return {"url": url, "types": types}
 
 

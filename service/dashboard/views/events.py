@@ -152,13 +152,13 @@ def only_of(
     """What an address asks for.
 
     Raises:
-        UsageError: there are no events of the kind, or it is no island.
+        UsageError: there are no events of the kind, or it is not an island.
     """
     unknown = [one for one in kind if one not in tuple(EventKind)]
     if unknown:
         raise UsageError(f"there are no events of kind {plain(unknown[0], 40)!r}: choose among those of the form")
     if island and not (island.isascii() and island.isdecimal()):
-        raise UsageError(f"{plain(island, 40)!r} is no island: write its number")
+        raise UsageError(f"{plain(island, 40)!r} is not an island: write its number")
     return EventFilter(kinds=tuple(dict.fromkeys(kind)), island=island, candidate=candidate.strip(), after=after)
 
 

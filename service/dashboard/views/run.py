@@ -115,7 +115,7 @@ def _budget(form: FormData) -> Budget:
         if text:
             named[name] = None if text == "none" else text if name == "money" else _number(name, text)
     if not named:
-        raise UsageError("no new limit was given: fill in at least one field")
+        raise UsageError("no new limit: fill in at least one field")
     return checked(Budget, **named)
 
 
@@ -123,7 +123,7 @@ def _number(name: str, text: str) -> float | int:
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"{name}: {text[:40]!r} is no number: write one such as 500") from None
+        raise UsageError(f"{name}: {text[:40]!r} is not a number: write one such as 500") from None
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 

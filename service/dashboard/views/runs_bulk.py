@@ -42,7 +42,7 @@ async def ask_many(request: Request, api: Api, form: FormDep) -> Response:
     """Ask the same of every run that was ticked; what cannot be undone is asked for twice."""
     ids, action = list(dict.fromkeys(form.several("run"))), form.get("action", "")
     if not 1 <= len(ids) <= MAX_RUNS:
-        raise UsageError(f"nothing was done: tick 1 to {MAX_RUNS} runs, then choose what shall become of them")
+        raise UsageError(f"nothing was done: tick 1 to {MAX_RUNS} runs, then choose an action")
     if action == "compare":
         return _compared(ids)
     if action not in VERBS:
@@ -87,7 +87,7 @@ async def _confirm(
         except NotFoundError:
             continue  # somebody else was first
     if not runs:
-        raise NotFoundError("none of these runs is there any more: go back to the list")
+        raise NotFoundError("all of these runs are deleted: go back to the list")
     return render(
         request,
         "runs_confirm.html",

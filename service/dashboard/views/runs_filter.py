@@ -96,7 +96,7 @@ def read_labels(text: str) -> Mapping[str, str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not key:
-            raise UsageError(f"labels: {plain(part, 40)} is no label: write key=value, with a comma between two")
+            raise UsageError(f"labels: {plain(part, 40)} is not a label: write key=value, with a comma between two")
         found[key] = value
     return found
 

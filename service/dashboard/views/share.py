@@ -21,7 +21,7 @@ FORMS = (
     ("jsonl", "Candidates with their files", "JSON Lines, as evolve export writes them"),
     ("csv", "Table of candidates", "CSV, without files"),
     ("training", "Training records", "JSON Lines: prompts, completions and reward vectors"),
-    ("events", "Event log", "JSON Lines: all that happened, of which the run is the fold"),
+    ("events", "Event log", "JSON Lines: every event of the run"),
 )
 router = APIRouter(prefix="/runs/{run_id}/share", route_class=PageRoute, include_in_schema=False)
 Id = Annotated[str, Path(max_length=100)]

@@ -21,7 +21,7 @@ async def open_share(request: Request, token: Token, api: Api) -> Response:
     """Show the run that was shared: to people who are signed in as themselves, to others as bearers of the share."""
     run_id = await _run_of(request, token)
     if not run_id:
-        detail = "this address opens nothing: it was revoked, has expired, or is not whole; ask for another"
+        detail = "this address is not valid: it was revoked, has expired or is incomplete. Ask for another"
         return failed(request, 403, "The share has ended", detail)
     run = f"/runs/{run_id}"
     if SESSION_COOKIE in request.cookies:

@@ -71,7 +71,7 @@ class Role:
 
 
 ROLES = (
-    Role(name="critic", label="Critic", note="reviews each parent for who writes"),
+    Role(name="critic", label="Critic", note="reviews each parent for the policy"),
     Role(name="embedder", label="Embedder", note='for novelty.kind = "embedding" below'),
 )
 
@@ -116,7 +116,7 @@ def read_typed(form: FormData) -> SubmittedForm:
             _set(typed, key, text)
     further = _table(typed, FURTHER, form.get(FURTHER, ""))
     for name in _merge(typed.config, further):
-        typed.complain(FURTHER, f"{plain(name, 60)} is said above too: leave it in one place")
+        typed.complain(FURTHER, f"{plain(name, 60)} is also set above: remove one of them")
     chosen = form.get(POLICY, "")
     if chosen == DESCRIBED:
         described = _table(typed, "policy_text", form.get("policy_text", ""))
@@ -140,7 +140,7 @@ def _accompany(typed: SubmittedForm, form: FormData) -> None:
         writing = typed.policy if isinstance(typed.policy, list) else [typed.policy]
         typed.policy = [*writing, *others]
     elif "policy_text" not in typed.complaints:
-        typed.complain(POLICY, "choose who writes, too: a critic and an embedder are named together with it")
+        typed.complain(POLICY, "choose a policy too: a critic and an embedder need it")
 
 
 def _set(typed: SubmittedForm, key: ConfigField, text: str) -> None:
@@ -166,9 +166,9 @@ def _value(key: ConfigField, text: str) -> Any:
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or abs(number) > 2**53:
-        raise UsageError(f"{plain(text, 40)} is no number: write one such as 500")
+        raise UsageError(f"{plain(text, 40)} is not a number: write one such as 500")
     if key.whole and not number.is_integer():
-        raise UsageError(f"{plain(text, 40)} is no whole number")
+        raise UsageError(f"{plain(text, 40)} is not a whole number")
     return int(number) if number.is_integer() else number
 
 

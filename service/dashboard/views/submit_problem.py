@@ -148,7 +148,7 @@ def _complaint(row: ObjectiveRow) -> str:
         try:
             float(text or "0")
         except ValueError:
-            return f"{number} of {plain(row.name, 40)} is no number: {plain(text, 40)}"
+            return f"{number} of {plain(row.name, 40)} is not a number: {plain(text, 40)}"
     return ""
 
 

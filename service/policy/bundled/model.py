@@ -93,7 +93,7 @@ def _read_text(folder: Path, name: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"its {name} is no text: copy or export it again") from None
+        raise ValueError(f"its {name} is not text: copy or export it again") from None
 
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"its {name} is no JSON ({error}): copy or export it again") from error
+        raise ValueError(f"its {name} is not JSON ({error}): copy or export it again") from error
     if not isinstance(value, dict):
         raise ValueError(f"its {name} holds no object: copy or export it again")
     return value

@@ -35,7 +35,7 @@ def find_folder(model: str) -> Path:
     if is_path(model):
         folder = Path(model).expanduser()
         if not folder.is_dir():
-            raise NotFoundError(f"the bundled policy {model!r} is no folder")
+            raise NotFoundError(f"the bundled policy {model!r} is not a folder")
         return folder
     for place in _places():
         if (place / model / "config.json").is_file():

@@ -99,13 +99,13 @@ def _question(wanted: DomainQuestion, folder: Folder) -> Any:
             return maze_of(wanted.kind, wanted.split, wanted.number or 0)
         if wanted.file not in folder.files:
             raise InvalidProblemError(
-                [f"{FILE}: domain.file = {wanted.file[:100]!r} is no file of this problem: put it beside {FILE}"]
+                [f"{FILE}: domain.file = {wanted.file[:100]!r} is not a file of this problem: put it beside {FILE}"]
             )
         content = folder.files[wanted.file]
         if wanted.name == "maze":
             return read(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise InvalidProblemError([f"{wanted.file} is no UTF-8 text: save it as UTF-8"]) from None
+        raise InvalidProblemError([f"{wanted.file} is not UTF-8 text: save it as UTF-8"]) from None
     except ProblemError as error:
         raise InvalidProblemError([f"{wanted.file or FILE}: {error}"]) from error
     place = wanted.file if wanted.number is None else f"{wanted.file}, question {wanted.number}"

@@ -47,7 +47,7 @@ def init_domain(folder: Path, domain: str, data: Path | None, number: int | None
         ConflictError: the folder holds something, is a file, or cannot be written to.
     """
     if domain not in NAMES:
-        raise UsageError(f"--domain {domain[:100]!r} is no domain: choose {', '.join(NAMES)}")
+        raise UsageError(f"--domain {domain[:100]!r} is not a domain: choose {', '.join(NAMES)}")
     if (domain == "maze") != (data is None):
         raise UsageError(
             "the mazes are fixed: leave --data out"

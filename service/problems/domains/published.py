@@ -80,7 +80,7 @@ def _toolrl(row: Row) -> toolrl.ToolTask:
     wanted = ToolRL().parse(_text(model, "ground_truth"), 1)
     (attempt,), (reason,) = wanted.answers, wanted.reasons
     if attempt is None or reason:
-        raise _RowError(f"reward_model.ground_truth is no reply that can be read: {reason}")
+        raise _RowError(f"reward_model.ground_truth is not a readable reply: {reason}")
     said = {role: [_text(turn, "content") for turn in turns if turn.get("role") == role] for role in ("system", "user")}
     if not said["user"]:
         raise _RowError("prompt holds no turn of the user")
@@ -125,7 +125,7 @@ def _packed(row: Row, name: str) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         raise _RowError(
-            f"{name} is no JSON text: where the data set packs it as a pickle, which can run code, write it as JSON"
+            f"{name} is not JSON text: where the data set packs it as a pickle, which can run code, write it as JSON"
             " first with the data set's own program, or leave it empty"
         ) from None
 

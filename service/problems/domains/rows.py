@@ -32,7 +32,7 @@ def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any
             f"{name} is not read as part of a problem: `evolve problem init DIR --domain NAME --data {name} --number N`"
             " takes one question out of it"
         )
-    raise _wrong(f"{name} is of no known kind: give it one of the suffixes {', '.join(SUFFIXES)}")
+    raise _wrong(f"{name} is of an unknown kind: give it one of the suffixes {', '.join(SUFFIXES)}")
 
 
 def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
@@ -88,15 +88,15 @@ def _entry(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
 
 def _parse(name: str, content: bytes, lines_before: int) -> Any:
     def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no number of JSON")
+        raise ValueError(f"{constant} is not a JSON number")
 
     try:
         return json.loads(content.decode("utf-8-sig"), parse_constant=refuse)
     except UnicodeDecodeError as error:
         line = lines_before + content[: error.start].count(b"\n") + 1
-        raise _wrong(f"{name}, line {line}: it is no UTF-8 text") from error
+        raise _wrong(f"{name}, line {line}: it is not UTF-8 text") from error
     except json.JSONDecodeError as error:
-        raise _wrong(f"{name}, line {lines_before + error.lineno}: it is no JSON ({error.msg})") from error
+        raise _wrong(f"{name}, line {lines_before + error.lineno}: it is not JSON ({error.msg})") from error
     except RecursionError as error:
         raise _wrong(f"{name}, line {lines_before + 1}: it is nested too deeply") from error
     except ValueError as error:
@@ -119,7 +119,7 @@ def _parquet(path: Path, number: int) -> Mapping[str, Any]:
                     return _row(str(path), file.read_row_group(group).slice(number - before, 1).to_pylist()[0])
                 before += count
     except (ValueError, TypeError, KeyError, MemoryError) as error:  # what pyarrow raises stands on these, and OSError
-        raise _wrong(f"{path} is no Parquet file that can be read: {str(error)[:200]}") from error
+        raise _wrong(f"{path} is not a Parquet file that can be read: {str(error)[:200]}") from error
     raise _absent(str(path), number, before)
 
 

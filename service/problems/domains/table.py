@@ -66,7 +66,7 @@ def _complain_of_number(number: object) -> list[str]:
 def _complain(table: Mapping[str, Any]) -> list[str]:
     name = table.get("name", "")
     if name not in NAMES:
-        return [f"{_PLACE}.name {_shown(name)} is no domain: choose {', '.join(NAMES)}"]
+        return [f"{_PLACE}.name {_shown(name)} is not a domain: choose {', '.join(NAMES)}"]
     fixed = [key for key in ("kind", "split") if table.get(key)]
     if fixed and (name != "maze" or table.get("file")):
         return [f"{_PLACE}: {fixed[0]} is for mazes without a file: leave it out"]

@@ -31,12 +31,12 @@ def parse(body: bytes | bytearray) -> Any:
     """The value of a frame's body. Numbers too long to be anything but a prank are read as infinite.
 
     Raises:
-        ChannelError: it is no JSON.
+        ChannelError: it is not JSON.
     """
     try:
         return _DECODER.decode(body.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise ChannelError("what came back is no JSON") from error
+        raise ChannelError("what came back is not JSON") from error
 
 
 class Channel:

@@ -56,7 +56,7 @@ def usage(pids: list[int]) -> TreeUsage:
 
 
 def proportional_kb(pids: list[int]) -> int:
-    """Memory of the processes that is no file's, each shared page counted once; slower and exact."""
+    """Memory of the processes that is not a file's, each shared page counted once; slower and exact."""
     total = 0
     for pid in pids:
         try:

@@ -126,7 +126,7 @@ def test_a_new_batch_has_the_name_and_labels_of_the_command_line(
         client.send(calls.cancel_batch(batch.id))
     (batch,) = client.send(calls.list_batches(limit=1)).items
     code, out, err = say(batch.id, "--label", "team=blue")
-    assert (code, out, "--name and --label are for a new one" in err) == (2, "", True)
+    assert (code, out, "leave out --name and --label" in err) == (2, "", True)
 
 
 def test_a_batch_whose_runs_are_paused_is_not_waited_for(service: Service, client: Client, say: Say) -> None:
@@ -150,7 +150,7 @@ def test_a_batch_is_steered_by_its_id_as_a_run_is(service: Service, client: Clie
     assert f"evolve batch {short}" in err.splitlines()[-1]
     assert (say(short)[0], {run.desired_state for run in runs_of(client, batch)}) == (130, {"paused"})
     code, out, _ = evolve("resume", short)
-    assert (code, out) == (0, f"{batch.id} goes on\n")
+    assert (code, out) == (0, f"{batch.id} is resumed\n")
     assert {run.desired_state for run in runs_of(client, batch)} == {"running"}
     code, out, _ = evolve("cancel", batch.id, "--json")
     told = json.loads(out)
@@ -170,7 +170,7 @@ def test_a_batch_that_has_ended_cannot_be_steered(service: Service, client: Clie
     for run in runs_of(client, batch):
         client.send(calls.delete_run(run.id))
     code, out, err = evolve("cancel", batch.id)
-    assert (code, out, f"batch {batch.id} has no runs any more" in err) == (5, "", True)
+    assert (code, out, f"batch {batch.id} has no runs left" in err) == (5, "", True)
 
 
 def test_batches_are_listed_newest_first(service: Service, client: Client, evolve: Say, say: Say) -> None:
@@ -202,9 +202,14 @@ def test_the_list_of_batches_goes_over_pages(
 def test_options_of_runs_in_this_process_are_not_for_a_service(say: Say, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(f'name = "here"\n[sweep]\nproblem = "{service.folder}"\nseeds = [1]\n')
+    own = {
+        "--parallel": "runner.runs",
+        "--require-isolation": "sandbox.require",
+        "--allow-unsandboxed": "sandbox.require",
+    }
     for words in (["--parallel", "2"], ["--require-isolation", "weak"], ["--allow-unsandboxed"]):
         code, out, err = say(str(file), *words)
-        assert (code, out, "setting" in err) == (2, "", True)
+        assert (code, out, own[words[0]] in err) == (2, "", True)
 
 
 def test_steering_a_batch_that_is_not_there_is_one_sentence(evolve: Say) -> None:
@@ -257,7 +262,7 @@ def test_a_batch_without_a_name_is_told_so(say: Say, tmp_path: Path) -> None:
         ("bat_/../keys", "there is no file bat_/../keys"),
         ("bat_" + "a" * 300, "cannot be read"),
         ("sweep.tml", "there is no file sweep.tml"),
-        ("run_0190cccc", "the id of a batch begins with bat_"),
+        ("run_0190cccc", "name a batch file, or a batch id (bat_...)"),
     ],
 )
 def test_what_names_no_batch_is_one_sentence(say: Say, named: str, words: str) -> None:

@@ -80,7 +80,7 @@ def test_a_database_of_a_newer_version_is_left_alone(path: Path) -> None:
 def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
     path.write_text("a letter to a friend, " * 100)
     for touch in (open_database, upgrade, check):
-        with pytest.raises(StorageError, match="is no SQLite database") as caught:
+        with pytest.raises(StorageError, match="is not a SQLite database") as caught:
             touch(str(path))
         assert_sentence(caught.value)
     assert path.read_text().startswith("a letter to a friend")

@@ -230,7 +230,7 @@ def test_a_file_that_is_there_is_not_written_over(database: Database, tmp_path: 
         backup(database, tmp_path / "none" / "b", FixedClock())
     with pytest.raises(NotFoundError, match="there is no file"):
         restore(database, tmp_path / "c")
-    with pytest.raises(UsageError, match="is no file"):
+    with pytest.raises(UsageError, match="is not a file"):
         restore(database, tmp_path)
     assert (tmp_path / "b").read_text() == "mine"
 

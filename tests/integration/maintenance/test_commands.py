@@ -56,7 +56,7 @@ def test_pruning_wants_to_be_told_how_long_runs_are_kept(
     db: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["db", "prune", "--yes", "--db", db]) == USAGE
-    assert "--older-than DAYS, or the setting retention.days" in capsys.readouterr().err
+    assert "add --older-than DAYS, or set retention.days" in capsys.readouterr().err
     monkeypatch.setenv("EVOLVE_RETENTION__DAYS", LONG_AGO)
     assert main(["db", "prune", "--yes", "--db", db, "--json"]) == OK
     assert json.loads(capsys.readouterr().out)["removed"]["runs"] == 1

@@ -366,7 +366,7 @@ def test_the_first_call_of_a_policy_has_to_work() -> None:
 
     with pytest.raises(NameError, match="undefined_model"):
         evolve.run(SEED, evaluate=closeness, policy=broken)
-    with pytest.raises(UsageError, match=r"returned 3 answers, and 1 is asked for: say answers=3"):
+    with pytest.raises(UsageError, match=r"returned 3 answers, and 1 is asked for: set answers=3"):
         evolve.run(SEED, evaluate=closeness, policy=lambda _: ["x = 1", "x = 2", "x = 3"])
     with pytest.raises(UsageError, match=r"returned a NoneType: return the completion as text"):
         evolve.run(SEED, evaluate=closeness, policy=lambda _: None)
@@ -592,5 +592,5 @@ def test_a_critic_of_a_policy_file_reviews_for_a_function(tmp_path: Path) -> Non
         assert all("```\nLarger steps.\n```" in prompt for prompt in shown)
         with pytest.raises(UsageError, match="both have the role critic: a run takes one"):
             evolve.run(SEED, evaluate=closeness, policy=[str(file), write], critic=counting, evaluations=4)
-        with pytest.raises(UsageError, match="nobody writes: name an author too"):
+        with pytest.raises(UsageError, match="a run also needs a policy that writes: name an author"):
             evolve.run(SEED, evaluate=closeness, policy=str(file), evaluations=4)

@@ -42,7 +42,7 @@ def traded(source: str) -> dict[str, float]:
 
 
 class Walking:
-    """A policy that answers with a number drawn anew, that again, one that everybody had, and what is no program."""
+    """A policy that answers with a number drawn anew, that again, one that everybody had, and what is not a program."""
 
     __name__ = "walking"
 

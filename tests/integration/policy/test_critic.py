@@ -333,7 +333,9 @@ def test_a_run_takes_one_critic_and_somebody_who_reads_it(author: OpenAIServer, 
     mutator = read_policy({"name": "syntax", "kind": "syntax"}, "the test")
     with pytest.raises(UsageError, match="judge and second both have the role critic: a run takes one"):
         together([writing(author), judging(critic), judging(critic, name="second")])
-    with pytest.raises(UsageError, match="judge is critic of the run, and nobody writes: name an author too"):
+    with pytest.raises(
+        UsageError, match="judge is critic of the run, but a run also needs a policy that writes: name an author"
+    ):
         together([judging(critic)])
     with pytest.raises(UsageError, match="nobody reads what the critic judge writes"):
         together([mutator, judging(critic)])

@@ -180,22 +180,22 @@ async def test_a_direction_survives_numbers_at_the_ends_of_the_scale(
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(raw=b"[1, 2"), "it sends what is no JSON"),
-        (Reply(raw=b"[[1.0], [2.0]]"), "it sends what is no list of embeddings"),
-        (raw("none"), "it sends what is no list of embeddings"),
+        (Reply(raw=b"[1, 2"), "it does not send JSON"),
+        (Reply(raw=b"[[1.0], [2.0]]"), "it does not send a list of embeddings"),
+        (raw("none"), "it does not send a list of embeddings"),
         (raw(entries([1.0])), "it sends 1 embeddings for 2 texts"),
         (raw(entries([1.0], [1.0], [1.0])), "it sends 3 embeddings for 2 texts"),
         (raw(entries([1.0], [1.0, 2.0])), "it sends embeddings of different lengths"),
-        (raw([{"index": 0, "embedding": [1.0]}] * 2), "it sends what is no list of embeddings"),
+        (raw([{"index": 0, "embedding": [1.0]}] * 2), "it does not send a list of embeddings"),
         (raw([{"index": 7, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]), "it sends what is no list"),
         (raw([{"index": "0", "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]), "it sends what is no list"),
-        (raw([1.0, 2.0]), "it sends what is no list of embeddings"),
-        (raw(entries([], [])), "it sends what is no list of embeddings"),
-        (raw(entries("AAAAAA==", "AAAAAA==")), "it sends what is no list of embeddings"),
-        (raw(entries([[1.0]], [[1.0]])), "it sends an embedding of what are no numbers"),
-        (raw(entries(["1.0"], ["1.0"])), "it sends an embedding of what are no numbers"),
-        (raw(entries([True], [True])), "it sends an embedding of what are no numbers"),
-        (raw(entries([1] * (MAX_VECTOR + 1), [1.0])), "it sends what is no list of embeddings"),
+        (raw([1.0, 2.0]), "it does not send a list of embeddings"),
+        (raw(entries([], [])), "it does not send a list of embeddings"),
+        (raw(entries("AAAAAA==", "AAAAAA==")), "it does not send a list of embeddings"),
+        (raw(entries([[1.0]], [[1.0]])), "it sends an embedding that is not numbers"),
+        (raw(entries(["1.0"], ["1.0"])), "it sends an embedding that is not numbers"),
+        (raw(entries([True], [True])), "it sends an embedding that is not numbers"),
+        (raw(entries([1] * (MAX_VECTOR + 1), [1.0])), "it does not send a list of embeddings"),
         (Reply(status=500, body="engine died"), "status 500: engine died"),
     ],
 )
@@ -219,7 +219,7 @@ async def test_an_answer_without_end_is_cut_off(server: OpenAIServer, make: Make
     await embedder.check()
     endless = Reply(raw=b'{"data": [' + b"1.0, " * 500_000 + b"1.0]}")
     server.script_embeddings(endless, endless, endless)
-    with pytest.raises(PolicyUnavailable, match="no JSON"):
+    with pytest.raises(PolicyUnavailable, match="not send JSON"):
         await embedder.embed(programs("a"))
 
 

@@ -156,7 +156,10 @@ async def test_a_provider_that_cannot_be_reached_is_unavailable(server: NativeSe
 
 @pytest.mark.parametrize(
     ("model", "told"),
-    [("nosuch/model", "LiteLLM knows no such provider"), ("mistral/large", "environment variable MISTRAL_API_KEY")],
+    [
+        ("nosuch/model", "LiteLLM does not know this provider"),
+        ("mistral/large", "environment variable MISTRAL_API_KEY"),
+    ],
 )
 async def test_a_provider_that_is_unknown_or_lacks_its_key_is_told_before_anything_is_asked(
     model: str, told: str, monkeypatch: pytest.MonkeyPatch

@@ -279,7 +279,7 @@ async def test_a_wrong_key_is_said_in_one_sentence_without_the_key(server: OpenA
 
 async def test_a_missing_key_is_asked_for(server: OpenAIServer, make: Make) -> None:
     server.key = KEY
-    with pytest.raises(PolicyDenied, match="wants a key: put it into the environment variable EVOLVE_POLICY_API_KEY"):
+    with pytest.raises(PolicyDenied, match="needs a key: set the environment variable EVOLVE_POLICY_API_KEY"):
         await make().check()
 
 

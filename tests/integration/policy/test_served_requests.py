@@ -244,7 +244,7 @@ async def test_reasoning_that_takes_all_tokens_is_said(server: OpenAIServer, mak
     answers, completed = await replies(make(samples=1, max_tokens=50), proposal(samples=1))
     assert answers == []
     said = [dropped.reason for dropped in completed.dropped]
-    assert any("the reasoning took all 50 tokens: a larger max_tokens" in reason for reason in said)
+    assert any("the reasoning took all 50 tokens: set a larger max_tokens" in reason for reason in said)
 
 
 LOOP = "x = 1\n" * 3_000
@@ -291,7 +291,9 @@ async def test_a_reply_that_only_repeats_itself_is_left_and_told(
     answers, completed = await replies(make(answers=2), proposal(answers=2))
     assert [answer.text for answer in answers] == ["y = 2", "y = 2"]
     assert completed.finish_reasons == ("repetition", "repetition")
-    assert {dropped.reason for dropped in completed.dropped} == {"the completion only repeated itself, and was ended"}
+    assert {dropped.reason for dropped in completed.dropped} == {
+        "the completion only repeated itself, so it was stopped"
+    }
     assert all(len(text) < 5_000 for text in completed.completions)
     assert await asyncio.to_thread(server.hung_up.wait, PATIENCE_SECONDS)
 
@@ -330,7 +332,7 @@ async def test_a_continued_program_that_nothing_can_mend_is_left(server: OpenAIS
 
 
 async def test_a_server_that_is_not_known_to_continue_replies_is_not_asked_to(server: OpenAIServer, make: Make) -> None:
-    with pytest.raises(PolicyDenied, match=r'which edits = "continue" needs: vLLM is'):
+    with pytest.raises(PolicyDenied, match=r'which edits = "continue" needs: use vLLM'):
         await make(build=begun, edits="continue").check()
     policy = make()
     await policy.check()

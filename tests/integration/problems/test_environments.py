@@ -107,7 +107,7 @@ def test_nothing_is_installed_where_nobody_agrees(home: Path, tmp_path: Path, mo
     monkeypatch.setattr(sys, "stdin", Person("n\n"))
     said = evolve("problem", "check", folder)
     assert said.code == 8
-    assert "pip, and code of these packages, as you and outside of the sandbox" in said.err
+    assert "It runs code of these packages with your rights, outside of the sandbox." in said.err
     assert not (tmp_path / "cache").exists()
 
 

@@ -125,7 +125,7 @@ def test_what_must_stay_closed_is_refused_with_the_key_and_the_reason(
         resolved(place, problem)
     (complaint,) = caught.value.complaints
     assert complaint.startswith(f"evaluator.{key}: ")
-    wanted = "is no folder of programs" if key == "path" and "neither" in why else why
+    wanted = "is not a folder of programs" if key == "path" and "neither" in why else why
     assert wanted in complaint
 
 

@@ -46,11 +46,11 @@ async def test_preloaded_module_must_be_there() -> None:
 @pytest.mark.parametrize("name", ["", "a b", "-x", "a..b"])
 async def test_preloaded_module_must_have_a_modules_name(name: str) -> None:
     (complaint,) = await check_requirements("", [], [name])
-    assert "is no module's name" in complaint
+    assert "is not a module name" in complaint
 
 
 async def test_interpreter_must_be_one(tmp_path: Path) -> None:
-    assert "is no program on this machine" in (await check_requirements(str(tmp_path / "python"), [], []))[0]
+    assert "is not a program on this machine" in (await check_requirements(str(tmp_path / "python"), [], []))[0]
     assert "does not run Python" in (await check_requirements("/bin/true", ["numpy"], []))[0]
     broken = tmp_path / "broken"
     broken.write_text("no interpreter")

@@ -146,7 +146,7 @@ async def test_a_result_that_is_none_is_refused_and_the_lease_stays(
     path = f"/v1/evaluations/{held['lease_id']}"
     body = f'{{"token": "{held["token"]}", "evaluation": {text}}}'
     answer = await bench.default.post(f"{path}/complete", content=body, headers={"Content-Type": "application/json"})
-    # What is no JSON, numbers beyond those of JSON among it, is told apart from what is no result.
+    # What is not JSON, numbers beyond those of JSON among it, is told apart from what is no result.
     assert answer.status_code == (400 if text in NO_JSON else 422)
     json.loads(answer.content, parse_constant=pytest.fail)
     assert (await bench.default.post(f"{path}/renew", json={"token": held["token"]})).json() == {"standing": "held"}

@@ -95,5 +95,5 @@ def test_a_run_without_its_package_is_refused_with_its_name(
 def test_a_submitted_run_is_not_driven_with_what_is_no_longer_allowed(log: SqlRunLog) -> None:
     config = job(log, selection={"greedy": 1.0, "uniform": 1.0}).config
     refuse_run(config, ExtensionsSettings(allow=("greedy",)))
-    with pytest.raises(RefusedError, match=r"the selection 'greedy' is not allowed here: .* extensions\.allow"):
+    with pytest.raises(RefusedError, match=r"the selection 'greedy' is not allowed: .* extensions\.allow"):
         refuse_run(config, ExtensionsSettings())

@@ -98,7 +98,7 @@ def test_a_run_may_have_a_critic_and_a_fork_has_it_too(house: House) -> None:
 @pytest.mark.parametrize(
     ("policies", "told"),
     [
-        (CRITIC, "judge is critic of the run, and nobody writes: name an author too"),
+        (CRITIC, "judge is critic of the run, but a run also needs a policy that writes: name an author"),
         (["syntax", CRITIC], "nobody reads what the critic judge writes"),
         (["own", CRITIC, {**CRITIC, "name": "second"}], "judge and second both have the role critic"),
         (["own", {**CRITIC, "answers": 2}], "answers has no meaning for a critic"),

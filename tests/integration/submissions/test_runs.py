@@ -66,7 +66,7 @@ def nested(depth: int) -> Any:
         ({"prompt": {"template_dir": "a/../../b"}}, "outside of the problem's folder"),
         ({"prompt": {"template_dir": "~"}}, "outside of the problem's folder"),
         ({"prompt": {"template_dir": "~root/x"}}, "outside of the problem's folder"),
-        ({"policies": [{"name": "x"}]}, "policies are no part of the configuration"),
+        ({"policies": [{"name": "x"}]}, "policies are not part of the configuration"),
     ],
 )
 def test_a_configuration_that_cannot_be_honoured_is_refused_as_ever(house: House, config: Any, told: str) -> None:
@@ -149,7 +149,7 @@ def test_a_fork_starts_from_the_candidate_alone(house: House) -> None:
 def test_a_fork_needs_a_candidate_and_no_problem(house: House) -> None:
     house.problem()
     candidate = house.evolved(house.submit(problem="p"), BETTER)
-    with pytest.raises(UsageError, match="leave problem out"):
+    with pytest.raises(UsageError, match="leave out problem"):
         house.submit(fork_of=candidate, problem="p")
     with pytest.raises(NotFoundError):
         house.submit(fork_of="cnd_" + "0" * 32)

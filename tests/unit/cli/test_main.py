@@ -116,7 +116,7 @@ def test_every_command_has_help_with_an_example_and_json(evolve: Evolve, command
 def test_a_missing_database_is_said_with_what_to_do(evolve: Evolve) -> None:
     said = evolve("runs")
     assert said.code == 3
-    assert "evolve run PROBLEM makes it" in said.err
+    assert "make it with evolve run PROBLEM" in said.err
     assert "Traceback" not in said.err
 
 

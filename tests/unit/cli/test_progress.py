@@ -149,7 +149,7 @@ def test_a_log_is_told_at_once_which_policy_is_away_and_that_it_is_back() -> Non
     lines = PlainLines(terminal, Goal(budget=BUDGET), Ticking())
     for away in ((), ("large",), ("large",), ("large", "small\x1b"), ()):
         lines.committed([EVENT], replace(STATUS, away=away))
-    assert [line.partition("away: ")[2].partition(" ·")[0] for line in terminal.kept] == [
+    assert [line.partition("unavailable: ")[2].partition(" ·")[0] for line in terminal.kept] == [
         "large",
         "large, small\N{REPLACEMENT CHARACTER}",
         "",

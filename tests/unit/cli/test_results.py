@@ -321,7 +321,7 @@ def test_votes_are_counted_by_a_rule(evolve: Evolve, answering: str) -> None:
     assert heading.split() == ["votes", "share", "weight", "best", "score", "candidate", "answer"]
     assert (first.split()[:2], first.split()[-1]) == (["2", "66.7"], "42")
     assert "by majority of 3 votes: 42" in shown.out
-    assert "68.8 %; more candidates may change it" in shown.out
+    assert "68.8 %: more candidates may change it" in shown.out
     assert "\x1b" not in shown.out
     assert second.rstrip().endswith("…")
     none = evolve("vote", "last", "--rule", "best_of_majority", "--min-share", "0.9", "--db", answering)
@@ -335,7 +335,7 @@ def test_a_report_says_what_each_rule_chose(evolve: Evolve, answering: str, pack
     text = evolve("report", "last", "-o", "-", "--db", answering).out
     section = text[text.index('<section id="answers">') :].partition("</section>")[0]
     said = " ".join(re.sub(r"<[^>]*>", "", section).split())
-    assert "By majority: 42, 2 of 3 votes (66.7 %), the most frequent answer with a probability of 68.8 %; more" in said
+    assert "By majority: 42, 2 of 3 votes (66.7 %), the most frequent answer with a probability of 68.8 % (more" in said
     for rule in ("weighted", "best of majority"):
         assert re.search(rf"By {rule}: [^ ]*\[31m41x{{100}}, 1 of 3 votes \(33\.3 %\)\.", said)
     assert "3 candidates gave 2 different answers" in said

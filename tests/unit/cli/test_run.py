@@ -90,7 +90,7 @@ def test_a_run_is_continued_with_its_own_problem(evolve: Evolve, interrupted: tu
     (folder / "notes.txt").write_text("a file that came later")
     again = evolve("run", str(folder), "--resume", "last", "--evaluations", "12", "--db", url)
     assert again.code == 0, again.err
-    assert f"{folder} has changed since the run began; the run keeps the problem as it was" in again.err
+    assert f"{folder} has changed since the run began, but the run keeps the problem as it was" in again.err
 
 
 def test_a_run_is_not_continued_with_another_problem(evolve: Evolve, interrupted: tuple[Path, str], home: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_run_is_not_continued_with_another_problem(evolve: Evolve, interrupted
     refused = evolve("run", str(home / "other"), "--resume", "last", "--evaluations", "8", "--db", url)
     assert refused.code == 2
     assert re.fullmatch(
-        r"evolve: run_\S+ is a run of mine, not of other: leave PROBLEM out, or leave --resume out for a new run\n",
+        r"evolve: run_\S+ is a run of mine, not of other: leave out PROBLEM, or leave out --resume for a new run\n",
         refused.err,
     )
     assert evolve("run", str(home / "absent"), "--resume", "last", "--evaluations", "8", "--db", url).code == 8
@@ -159,7 +159,7 @@ def test_an_interrupted_run_tells_the_score_of_its_best(home: Path, capsys: pyte
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
     _code(Terminal(), options(), outcome, interrupted=True)
-    assert "best 6.25;" in capsys.readouterr().err
+    assert "best 6.25." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_problem_is_made_and_checked(evolve: Evolve, home: Path) -> None:
     assert len(made["files"]) == 3
     (report,) = evolve("problem", "check", folder, "--json").lines
     assert (report["ok"], report["complaints"], report["seeds"][0]["outcome"]) == (True, [], "ok")
-    assert "can be searched on" in evolve("problem", "check", folder).out
+    assert "is ready to run" in evolve("problem", "check", folder).out
     assert evolve("problem", "init", folder).code == 5
 
 
@@ -318,7 +318,7 @@ def test_the_doctor_shows_no_database_where_a_worker_has_a_queue_and_none_is_set
     evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVOLVE_QUEUE__URL", "redis://127.0.0.1:9/0")
-    assert re.search(r"database +✓ none is set, and a worker needs none *\n", evolve("doctor").out)
+    assert re.search(r"database +✓ not set \(a worker needs no database\) *\n", evolve("doctor").out)
     url = sqlite_url(home / "runs.db")
     assert evolve("doctor", "--json", "--db", url).lines[0]["database"]["url"] == url
     monkeypatch.setenv("EVOLVE_DATABASE__URL", url)

@@ -38,7 +38,7 @@ def test_several_are_a_list_of_both(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "model", "said"),
     [
-        ((), "m", "name the policy whose model it is"),
+        ((), "m", "--model needs a policy"),
         (("own",), "m", "the policy own of the service has its own model"),
         (("http://h:1", "http://h:2"), "m", "--model is for a single policy"),
         (("http://h:1", "http://h:1"), None, "two policies of the run are called h:1"),
@@ -51,5 +51,5 @@ def test_what_does_not_go_together_is_refused(words: tuple[str, ...], model: str
 
 def test_a_key_is_the_services_own(tmp_path: Path) -> None:
     keyed = file(tmp_path, 'base_url = "http://h/v1"\napi_key_env = "K"')
-    with pytest.raises(UsageError, match="keys are the service's"):
+    with pytest.raises(UsageError, match="the service holds the keys"):
         _policy(options(asked=PolicyWords(("own", keyed))))

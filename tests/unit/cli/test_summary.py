@@ -39,7 +39,7 @@ def test_the_summary_tells_scores_gap_place_and_what_is_next(
     rows = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
     assert (rows["seed"], rows["best known"]) == ("1", "4")
     assert "the budget of evaluations is used up" in out
-    assert "1 short of the best known radii; 66.7 % of the way from the seed to it is done." in out
+    assert "1 short of the best known radii, after 66.7 % of the way from the seed." in out
     assert "No model was used" in out
     assert "--policy http://localhost:8000/v1 --model NAME" in out
     assert packing in out
@@ -67,7 +67,7 @@ def test_the_best_known_of_several_objectives_is_one_of_the_fitness(
     (row,) = [line for line in out.splitlines() if line.startswith("best known")]
     assert row.split() == ["best", "known", "0.95"]
     # Fitness: means of 0.4 and 0.5, and of 0.9 and 0.9.
-    assert "short of the best known fitness; 90" in out
+    assert "short of the best known fitness, after 90" in out
 
 
 def test_several_objectives_have_a_column_each_and_the_fitness(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

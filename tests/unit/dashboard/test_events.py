@@ -78,5 +78,5 @@ def test_an_address_keeps_what_is_chosen() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(UsageError, match="no events of kind"):
         only_of(["run.exploded"], "", "", 0)
-    with pytest.raises(UsageError, match="no island"):
+    with pytest.raises(UsageError, match="not an island"):
         only_of([], "two", "", 0)

@@ -44,7 +44,7 @@ def test_states_are_given_one_by_one_or_together_and_unknown_ones_left_out() -> 
 
 
 def test_a_label_without_a_value_is_complained_of() -> None:
-    with pytest.raises(UsageError, match="purpose is no label: write key=value"):
+    with pytest.raises(UsageError, match="purpose is not a label: write key=value"):
         read_labels("team=a, purpose")
 
 

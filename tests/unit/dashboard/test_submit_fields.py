@@ -96,16 +96,16 @@ def test_what_is_typed_is_nested_and_typed() -> None:
 @pytest.mark.parametrize(
     ("field", "text", "words"),
     [
-        ("islands", "many", "many is no number"),
-        ("islands", "2.5", "2.5 is no whole number"),
-        ("islands", "none", "none is no number"),
-        ("budget.target", "inf", "inf is no number"),
-        ("seed", "9" * 30, "is no number"),
+        ("islands", "many", "many is not a number"),
+        ("islands", "2.5", "2.5 is not a whole number"),
+        ("islands", "none", "none is not a number"),
+        ("budget.target", "inf", "inf is not a number"),
+        ("seed", "9" * 30, "is not a number"),
         ("strategy", "luck", "choose one of islands"),
         ("further", "islands = ", "neither TOML nor JSON"),
         ("further", "migration_rate = inf", "neither TOML nor JSON"),
         ("further", '{"a": ' * 3, "neither TOML nor JSON"),
-        ("labels", "alone", "alone is no label"),
+        ("labels", "alone", "alone is not a label"),
     ],
 )
 def test_what_cannot_be_meant_is_said_beside_its_field(field: str, text: str, words: str) -> None:
@@ -118,7 +118,7 @@ def test_what_cannot_be_meant_is_said_beside_its_field(field: str, text: str, wo
 def test_a_key_that_is_said_twice_is_refused_whichever_way_it_is_written() -> None:
     for further in ("[budget]\nevaluations = 3", "budget.evaluations = 3", json.dumps(nested("budget.evaluations", 3))):
         typed = read_typed(form_with({"budget.evaluations": "2", "further": further}))
-        assert typed.complaints == {"further": "budget.evaluations is said above too: leave it in one place"}
+        assert typed.complaints == {"further": "budget.evaluations is also set above: remove one of them"}
 
 
 def test_a_policy_is_described_as_toml_or_json() -> None:

@@ -73,7 +73,7 @@ def test_objectives_are_those_with_a_name_or_a_number() -> None:
         ({"program_text": ""}, "program_text", "write the program"),
         ({"program_text": "# EVOLVE-BLOCK-END\n"}, "program_text", "EVOLVE-BLOCK-END in line 1"),
         ({"evaluator_text": ""}, "evaluator_text", "write the function score"),
-        ({"objective_low": "zero"}, "objectives", "low of height is no number"),
+        ({"objective_low": "zero"}, "objectives", "low of height is not a number"),
         ({"objective_name": "", "objective_high": "1"}, "objectives", "give each objective the name"),
     ],
 )

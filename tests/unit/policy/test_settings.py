@@ -258,7 +258,7 @@ def test_a_folder_is_named_by_its_path_from_anywhere(models: Path, monkeypatch: 
         write(models, f'[[policies]]\nkind = "bundled"\nmodel = "{models}/maze-vpo"\nanswers = 7\n')
     )
     assert (policy.name, policy.model, policy.answers) == ("bundled:maze-vpo", str(models / "maze-vpo"), 7)
-    with pytest.raises(NotFoundError, match="is no folder"):
+    with pytest.raises(NotFoundError, match="is not a folder"):
         load_policies("bundled:./maze")
 
 
@@ -383,11 +383,11 @@ def test_tokens_from_a_cache_cost_what_others_do_where_nothing_is_said(tmp_path:
 @pytest.mark.parametrize(
     ("price", "said"),
     [
-        ('{ input = "-1", output = "1" }', "price.input: '-1' is no amount"),
-        ('{ input = "free", output = "1" }', "price.input: 'free' is no amount"),
-        ('{ input = nan, output = "1" }', "price.input: 'nan' is no amount"),
+        ('{ input = "-1", output = "1" }', "price.input: '-1' is not an amount"),
+        ('{ input = "free", output = "1" }', "price.input: 'free' is not an amount"),
+        ('{ input = nan, output = "1" }', "price.input: 'nan' is not an amount"),
         ('{ input = "1" }', "price.output: field required"),
-        ('{ input = "1", output = "1", currency = "dollars" }', "price.currency: 'dollars' is no currency"),
+        ('{ input = "1", output = "1", currency = "dollars" }', "price.currency: 'dollars' is not a currency"),
         ('{ input = "1", outputs = "1", output = "2" }', "price.outputs is unknown: the nearest known one is output"),
         ('"1"', "price: "),
     ],

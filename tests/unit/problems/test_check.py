@@ -44,8 +44,8 @@ async def test_sound_problem_has_no_complaint(tmp_path: Path) -> None:
         (MEASURED, {"gain": 1}, "no number for the measure m"),
         (MEASURED.replace('"m"', '"complexity"'), {"gain": 1}, "measure complexity: the seed seed.py lies at 26"),
         (NATIVE + "target = 12.0\n", {"gain": 1}, "the target 12 lies outside of its bounds 0 to 10"),
-        (NATIVE + "target = 0.5\n", {"gain": 1}, "is at the target already"),
-        (NATIVE + 'direction = "minimize"\ntarget = 2\n', {"gain": 1}, "is at the target already"),
+        (NATIVE + "target = 0.5\n", {"gain": 1}, "reaches the target already"),
+        (NATIVE + 'direction = "minimize"\ntarget = 2\n', {"gain": 1}, "reaches the target already"),
         ("known_best = 99\n" + NATIVE, {"gain": 1}, "known_best = 99 lies outside of gain's bounds 0 to 10"),
     ],
 )

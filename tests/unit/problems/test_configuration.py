@@ -95,11 +95,11 @@ def test_none_lifts_a_limit(value: Any) -> None:
         ({"novelty": {"kind": "embeddings"}}, "there: novelty.kind = 'embeddings' is unknown"),
         ({"novelty": {"min_distance": 1.5}}, "there: novelty.min_distance must lie between 0 and 1"),
         ({"policies": ["a"]}, "--policy"),
-        ({"policies.first": "a"}, "there: policies are no part of the configuration"),
+        ({"policies.first": "a"}, "there: policies are not part of the configuration"),
         ({"operatorsx": 1}, "there: unknown key 'operatorsx'"),
-        ({"budget": {"money": "much"}}, "there: budget.money: 'much' is no amount: write a plain decimal"),
-        ({"budget": {"money": "5 Euro"}}, "there: budget.money: 'Euro' is no currency: write three capitals"),
-        ({"budget": {"money": -1}}, "there: budget.money: '-1' is no amount"),
+        ({"budget": {"money": "much"}}, "there: budget.money: 'much' is not an amount: write a plain decimal"),
+        ({"budget": {"money": "5 Euro"}}, "there: budget.money: 'Euro' is not a currency: write three capitals"),
+        ({"budget": {"money": -1}}, "there: budget.money: '-1' is not an amount"),
         ({"budget": {"money": 0}}, "there: budget.money must be above 0"),
         ({"islands": -1}, "there: islands must be at least 0"),
         ({"budget": {"tokens": 0}}, "there: budget.tokens must be at least 1"),
@@ -153,7 +153,7 @@ def test_configuration_file_is_a_layer(tmp_path: Path, name: str, text: str) -> 
 
 
 def test_missing_configuration_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is no file"):
+    with pytest.raises(ConfigurationError, match="is not a file"):
         read_config_file(tmp_path / "none.toml")
 
 

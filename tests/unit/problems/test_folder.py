@@ -106,7 +106,7 @@ def _deep(path: Path) -> None:
         (lambda path: path.symlink_to(".env"), "a link to a file that is left out"),
         (_pipe, "neither a file nor a folder"),
         (_deep, "more than 32 folders deep"),
-        (lambda path: Path(os.fsdecode(os.fsencode(path) + b"\xff")).write_text(""), "no UTF-8"),
+        (lambda path: Path(os.fsdecode(os.fsencode(path) + b"\xff")).write_text(""), "not UTF-8"),
         (lambda path: path.with_name("a\nb").write_text(""), "a control character"),
         (lambda path: path.with_name("a\\b").write_text(""), "a backslash"),
     ],
@@ -212,7 +212,7 @@ def test_bundle_with_a_trick_writes_nothing(tmp_path: Path, what: str, entry: ta
 
 
 def test_bundle_with_a_path_twice_is_refused() -> None:
-    with pytest.raises(StorageError, match="no plain file"):
+    with pytest.raises(StorageError, match="not a regular file"):
         open_bundle(bundle_of(tarfile.TarInfo("a"), tarfile.TarInfo("a")))
 
 

@@ -49,7 +49,7 @@ def test_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     write(tmp_path, {"mine": "1"})
     with pytest.raises(ConflictError, match="is not empty: name a new folder"):
         init_problem(tmp_path, "x")
-    with pytest.raises(ConflictError, match="no problem can be begun"):
+    with pytest.raises(ConflictError, match="cannot make a problem"):
         init_problem(tmp_path / "mine", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 

@@ -137,7 +137,7 @@ def test_folder_is_a_program_of_several_files(tmp_path: Path) -> None:
 def test_program_of_several_files_names_the_one_that_is_called(tmp_path: Path) -> None:
     document = NATIVE.replace('["seed.py"]', '["prog"]')
     root = native(tmp_path, document, **{"prog/a__py": "a", "prog/b__py": "b"})
-    assert "main = 'main.py' is no file of the seed that holds a.py, b.py" in complaints(root)[0]
+    assert "main = 'main.py' is not a file of the seed that holds a.py, b.py" in complaints(root)[0]
     native(tmp_path, document.replace("[evaluator]", 'main = "b.py"\n[evaluator]'))
     assert load_problem(root).problem.main == "b.py"
 
@@ -209,12 +209,12 @@ def test_what_is_wrong_with_the_document_is_said(tmp_path: Path, old: str, new: 
 @pytest.mark.parametrize(
     ("evaluator", "more", "said"),
     [
-        ("def score(:\n", "", "the evaluator 'evaluator.py' is no valid Python (line 1)"),
+        ("def score(:\n", "", "the evaluator 'evaluator.py' is not valid Python (line 1)"),
         ("x = 1\n", "", "defines no score(): write score(outputs, program)"),
-        (b"\xff", "", "the evaluator 'evaluator.py' is no UTF-8 text"),
+        (b"\xff", "", "the evaluator 'evaluator.py' is not UTF-8 text"),
         ("x = [1, 2]\n" * 50_000, "", "the evaluator 'evaluator.py' is larger than 256 KB"),
-        ("def score(o, p): ...\n" + "(" * 5000, "", "is no valid Python"),
-        ("def score(o, p): ...\0", "", "is no valid Python"),
+        ("def score(o, p): ...\n" + "(" * 5000, "", "is not valid Python"),
+        ("def score(o, p): ...\0", "", "is not valid Python"),
         ("def score(o, p): ...", "holdout = true", "defines no holdout()"),
         ("def score(o, p): ...", "stage_thresholds = [{ gain = 1 }]", "names 1 stages, and evaluator.py defines 0"),
         ("def score(o, p): ...", "repeats = 4\nmin_repeats = 5", "min_repeats must lie between 2 and repeats = 4"),
@@ -245,7 +245,7 @@ def test_evaluator_may_get_its_function_from_anywhere(tmp_path: Path, source: st
 @pytest.mark.parametrize(
     ("seed", "said"),
     [
-        (b"ok\n\xff", r"seed.py is no UTF-8 text (line 2)"),
+        (b"ok\n\xff", r"seed.py is not UTF-8 text (line 2)"),
         (b"a\0b", "seed.py holds a NUL character"),
         (b"x" * 1_000_001, "more than 1000000 characters"),
     ],

@@ -286,11 +286,11 @@ def test_any_language_and_the_suffix_that_is_named(tmp_path: Path) -> None:
     [
         ({"initial_program.py": SEED}, "the evaluator 'evaluator.py' is missing"),
         ({"evaluator.py": EVALUATE, "config.yaml": ""}, "initial_program.py is missing"),
-        ({"evaluator.py": EVALUATE}, "an OpenEvolve project an initial_program.*"),
-        ({"evaluator.py": "def score(outputs, program): ..."}, "a problem needs problem.toml too"),
+        ({"evaluator.py": EVALUATE}, "initial_program.* for an OpenEvolve project"),
+        ({"evaluator.py": "def score(outputs, program): ..."}, "add problem.toml"),
         ({"initial_program.py": SEED, "evaluator.py": "def x(): ..."}, "defines no evaluate()"),
-        ({"initial_program.py": SEED, "evaluator.py": "def x("}, "no valid Python"),
-        ({"initial_program.py": b"\xff", "evaluator.py": EVALUATE}, "no UTF-8"),
+        ({"initial_program.py": SEED, "evaluator.py": "def x("}, "not valid Python"),
+        ({"initial_program.py": b"\xff", "evaluator.py": EVALUATE}, "not UTF-8"),
     ],
 )
 def test_missing_or_broken_file_is_said(tmp_path: Path, files: dict[str, str | bytes], said: str) -> None:

@@ -100,7 +100,7 @@ def test_complaints_about_files_end_somewhere() -> None:
 
 def test_what_is_no_problem_is_told_how_to_become_one() -> None:
     assert "holds neither problem.toml nor" in complaints(files={"a.txt": b""})[0]
-    assert "holds an evaluator.py without" in complaints(files={"evaluator.py": b""})[0]
+    assert "holds an evaluator.py but no problem" in complaints(files={"evaluator.py": b""})[0]
     assert "holds neither" in complaints(files={})[0]
 
 

@@ -60,7 +60,7 @@ def test_going_on_takes_out_what_stands_behind_a_step_of_its_stage(path: Path) -
 def test_figures_that_are_not_finite_are_null(path: Path) -> None:
     TrainingLog(path).add("reinforce", 1, {"mean": math.nan, "best": math.inf, "entropy": 0.1234567})
     (line,) = path.read_text().splitlines()
-    value = json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    value = json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert value == {"schema": 1, "stage": "reinforce", "step": 1, "mean": None, "best": None, "entropy": 0.123457}
 
 

@@ -76,10 +76,10 @@ BROKEN: dict[str, tuple[Breaking, str]] = {
         f"no {name}": (without(name), f"{name} is missing")
         for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
     },
-    "config no JSON": (put("config.json", "{"), "config.json is no JSON"),
+    "config no JSON": (put("config.json", "{"), "config.json is not JSON"),
     "config a list": (put("config.json", []), "config.json holds no object"),
-    "deep JSON": (put("tokenizer.json", "[" * 100_000), "tokenizer.json is no JSON"),
-    "no text": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), "config.json is no text"),
+    "deep JSON": (put("tokenizer.json", "[" * 100_000), "tokenizer.json is not JSON"),
+    "no text": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), "config.json is not text"),
     "other architecture": (config_with(model_type="gpt2"), "architecture is 'gpt2', and only llama.*vLLM"),
     "no architecture": (config_with(model_type=None), "architecture is 'None'"),
     "other activation": (config_with(hidden_act="gelu"), "hidden_act 'gelu'.*vLLM"),

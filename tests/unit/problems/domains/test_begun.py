@@ -36,7 +36,7 @@ def test_one_row_is_taken_out_of_a_data_set(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("domain", "data", "number", "error", "said"),
     [
-        ("chess", None, None, UsageError, "--domain 'chess' is no domain: choose maze, musique"),
+        ("chess", None, None, UsageError, "--domain 'chess' is not a domain: choose maze, musique"),
         ("maze", "data.json", None, UsageError, "the mazes are fixed: leave --data out"),
         ("musique", None, 0, UsageError, "--domain musique --data FILE --number N"),
         ("musique", "nowhere.jsonl", 0, InvalidProblemError, "cannot be read: No such file"),

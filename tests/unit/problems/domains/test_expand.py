@@ -201,7 +201,7 @@ def test_files_that_would_be_written_over_are_named(tmp_path: Path, path: str) -
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ('file = "maze.txt"', "domain.file = 'maze.txt' is no file of this problem"),
+        ('file = "maze.txt"', "domain.file = 'maze.txt' is not a file of this problem"),
         ('kind = "huge"\nsplit = "test"\nnumber = 0', "there are no 'huge' mazes: choose small, hard, nine"),
         ('kind = "hard"\nsplit = "exam"\nnumber = 0', "no 'exam' split"),
         ('kind = "hard"\nsplit = "test"', "by kind, split and number"),
@@ -222,8 +222,8 @@ def test_a_table_that_is_off_is_one_sentence(tmp_path: Path, table: str, said: s
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ('schema = 1\n[domain]\nname = "chess"', "'chess' is no domain: choose maze, musique"),
-        ("schema = 1\n[domain]", "'' is no domain"),
+        ('schema = 1\n[domain]\nname = "chess"', "'chess' is not a domain: choose maze, musique"),
+        ("schema = 1\n[domain]", "'' is not a domain"),
         ('schema = 1\ndomain = "maze"', "should be a table"),
         ('schema = 1\n[domain]\nname = "eureqa"', "name the file that holds the question"),
         ('schema = 1\n[domian]\nname = "maze"', "did you mean 'domain'?"),

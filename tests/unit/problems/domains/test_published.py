@@ -65,7 +65,7 @@ def test_tests_packed_as_a_pickle_are_refused_and_not_unpacked() -> None:
     with pytest.raises(InvalidProblemError) as caught:
         read_question("livecodebench", {**READING, "private_test_cases": packed}, "data.jsonl, question 4")
     assert "pickle, which can run code" in caught.value.complaints[0]
-    assert caught.value.complaints[0].startswith("data.jsonl, question 4: private_test_cases is no JSON text")
+    assert caught.value.complaints[0].startswith("data.jsonl, question 4: private_test_cases is not JSON text")
     assert len(read_question("livecodebench", {**READING, "private_test_cases": ""}, "x").tests) == 1
 
 
@@ -85,7 +85,7 @@ def test_tests_packed_as_a_pickle_are_refused_and_not_unpacked() -> None:
         ("toolrl", {"prompt": "x"}, "prompt should be a list of objects"),
         ("toolrl", {"prompt": [{"role": "system", "content": "x"}]}, "no turn of the user"),
         ("toolrl", {"reward_model": None}, "reward_model should be an object"),
-        ("toolrl", {"reward_model": {"ground_truth": "call it"}}, "no reply that can be read"),
+        ("toolrl", {"reward_model": {"ground_truth": "call it"}}, "not a readable reply"),
         ("toolrl", {"reward_model": {"ground_truth": "<tool_call>{x</tool_call>"}}, "what follows call 0 is no JSON"),
         ("livecodebench", {"question_content": ""}, None),
         ("livecodebench", {"public_test_cases": "[1]"}, "should be a list of tests"),

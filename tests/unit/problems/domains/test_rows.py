@@ -41,19 +41,19 @@ def test_the_row_of_that_number_is_read(name: str, content: bytes, number: int |
 @pytest.mark.parametrize(
     ("name", "content", "number", "said"),
     [
-        ("a.jsonl", b'{"x": 1}\n\nbroken', 1, "a.jsonl, line 3: it is no JSON"),
+        ("a.jsonl", b'{"x": 1}\n\nbroken', 1, "a.jsonl, line 3: it is not JSON"),
         ("a.jsonl", b'{"x": 1}\n[1]', 1, "a.jsonl, line 2: a question is an object with named fields, not a list"),
-        ("a.jsonl", b'{"x": NaN}', 0, "a.jsonl, line 1: NaN is no number"),
+        ("a.jsonl", b'{"x": NaN}', 0, "a.jsonl, line 1: NaN is not a JSON number"),
         ("a.jsonl", b"\n\n" + b"[" * 100_000, 0, "a.jsonl, line 3: it is nested too deeply"),
-        ("a.jsonl", b'\n{"x": "\xff"}', 0, "a.jsonl, line 2: it is no UTF-8"),
+        ("a.jsonl", b'\n{"x": "\xff"}', 0, "a.jsonl, line 2: it is not UTF-8"),
         ("a.jsonl", b'{"x": ' + b"9" * 5000 + b"}", 0, "a.jsonl, line 1: "),
         ("a.jsonl", b"{}\n{}\n", 2, "a.jsonl has no question 2: it holds 2, counted from 0"),
-        ("a.json", b'[\n{"x": 1},\n{"x" 2}]', 0, "a.json, line 3: it is no JSON"),
+        ("a.json", b'[\n{"x": 1},\n{"x" 2}]', 0, "a.json, line 3: it is not JSON"),
         ("a.json", b"[{}, {}]", None, "holds a list of 2 questions: name one by domain.number"),
         ("a.json", b"[{}, {}]", 2, "a.json has no question 2"),
         ("a.json", b"{}", 0, "leave domain.number out"),
         ("a.json", b"3", None, "not a int"),
-        ("a.csv", b"x", None, "a.csv is of no known kind: give it one of the suffixes .json, .jsonl, .parquet"),
+        ("a.csv", b"x", None, "a.csv is of an unknown kind: give it one of the suffixes .json, .jsonl, .parquet"),
         ("a.parquet", b"PAR1", 0, "evolve problem init DIR --domain NAME --data a.parquet --number N"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_row_of_a_parquet_file_is_found_in_its_group(tmp_path: Path, number: i
 
 
 @pytest.mark.usefixtures("pyarrow")
-@pytest.mark.parametrize(("name", "said"), [("a", "it holds 3, counted from 0"), ("broken", "no Parquet file")])
+@pytest.mark.parametrize(("name", "said"), [("a", "it holds 3, counted from 0"), ("broken", "not a Parquet file")])
 def test_a_parquet_file_that_is_off_is_one_sentence(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(InvalidProblemError, match=said):
         read_row_of(tmp_path / f"{name}.parquet", 3)
