@@ -57,7 +57,7 @@ class Log:
 def evaluated(sequence: int, rewards: tuple[float, ...] | None, **told: Any) -> ScoredCandidate:
     """An evaluation told by the event of a sequence; without rewards it failed."""
     fields: dict[str, Any] = {
-        "candidate_id": f"cnd_{sequence}", "number": sequence // 3, "position": sequence % 3, "island": 0,
+        "candidate_id": f"cnd_{sequence}", "proposal_number": sequence // 3, "position": sequence % 3, "island": 0,
         "parent_id": None, "operator": "mutate", "policy": "syntax", "outcome": "ok" if rewards else "error",
         "fitness": sum(rewards) if rewards else None, "scores": dict(zip("abcde", rewards or (), strict=False)),
         "grid_measures": {}, "seconds": 0.5, "at": START,
