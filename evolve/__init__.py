@@ -23,7 +23,7 @@ __all__ = ["__version__", "run"]
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from service.bootstrap.notebook import run as run
+    from service.notebook.run import run as run
 else:
 
     def __getattr__(name: str) -> object:
@@ -31,9 +31,9 @@ else:
         if name != "run":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:
-            from service.bootstrap.notebook import run
+            from service.notebook.run import run
         except ModuleNotFoundError as error:
-            if error.name != "service.bootstrap":
+            if error.name != "service.notebook":
                 raise
             raise shadowed(sys.modules.get("service")) from error
         return run

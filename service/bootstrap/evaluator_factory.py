@@ -6,15 +6,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from evolve.problem import Problem
-from service.bootstrap.environments import with_environment
-from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import unpack
+from service.problems.evaluator_environment import with_environment
 from service.sandbox import scratch
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.read_paths import private_places, with_paths
 
 _BOUNDED = ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb")
 

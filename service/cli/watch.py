@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from evolve.events import Event, EventKind
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.main import FAILED, INTERRUPTED, OK, TARGET_MISSED
@@ -18,6 +17,7 @@ from service.cli.terminal import Terminal
 from service.jsonlines import as_line
 from service.ports import ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from service.projections import count, entered
+from service.projections.run_site import RunSite
 from service.runner.status import RunStatus, away_after
 
 

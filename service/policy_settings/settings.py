@@ -13,9 +13,9 @@ from evolve.answers.continuation import CONTINUE
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
-from service.policy.key_sources import key_in_file, key_in_variable
-from service.policy.parameters import read_parameters
-from service.policy.provider_catalog import PROVIDERS
+from service.policy_settings.key_sources import key_in_file, key_in_variable
+from service.policy_settings.parameters import read_parameters
+from service.policy_settings.provider_catalog import PROVIDERS
 from service.schemas.policies import PolicyDescription
 
 # What acts for each kind besides a server; each key must act.
