@@ -27,7 +27,7 @@ from benchmarks.harness import (
 from evolve.configuration import BudgetConfig, RunConfig
 from service.bootstrap.policy_factory import serve as serve_policy
 from service.policy.openai import OpenAIPolicy
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunObserver

@@ -26,10 +26,10 @@ import httpx
 from benchmarks.browsing import Visitor, choices, pan, visit, visitor
 from benchmarks.harness import arguments, report, scratch
 from benchmarks.landscape import ISLANDS, OPERATORS, write_run
-from service.bootstrap.clock import SystemClock
 from service.dashboard.run_page import TABS
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.timestamps import SystemClock
 from tests.browser.installation import installed
 
 FIRST_PAINT_MS, PAGE_KB, REQUEST_MS, FRAME_MS = 1000.0, 150.0, 100.0, 8.0

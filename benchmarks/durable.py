@@ -34,13 +34,13 @@ from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
 from evolve.version import __version__
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun, WorkerHeartbeat
 from service.queue.connection import connect
 from service.queue.redis import RedisEvaluationLeases
 from service.telemetry import configure_logging
+from service.timestamps import SystemClock
 from service.worker.worker import Worker
 
 POOL = "cpu"

@@ -30,10 +30,10 @@ from benchmarks.harness import Watch, arguments, new_job, play, report, scratch
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig, SelectionOptions
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.program import Program
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.policy.syntax.policy import SyntaxPolicy
+from service.timestamps import SystemClock
 
 SECONDS = 0.5
 MEMORY_BYTES = 3 << 30

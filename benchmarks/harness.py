@@ -22,7 +22,6 @@ from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.cli.main import GARBAGE_THRESHOLD
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
@@ -30,6 +29,7 @@ from service.ports import Bundle, LoggedEvent, NewRun
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 
 LINES = 90
 

@@ -40,8 +40,8 @@ from evolve.payloads import (
 from evolve.program import Program
 from evolve.proposal import Candidate, CompletedReply, Individual, Message, Prompt, Proposal, Usage
 from evolve.search.scoring import CandidateScorer
-from service.bootstrap.plan import RunOrder, new_run, plan_new
 from service.ports import LoggedEvent, RunLog
+from service.usecases.plan import RunOrder, new_run, plan_new
 
 PROBLEM = """
 schema = 1

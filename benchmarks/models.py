@@ -31,7 +31,7 @@ from evolve.program import Program
 from evolve.proposal import Answer, CompletedReply, Individual, Proposal
 from evolve.similarity.fingerprint import fingerprint
 from service.bootstrap.policy_factory import serve
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem
 from service.sandbox.evaluator import open_evaluator

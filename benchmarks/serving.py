@@ -34,9 +34,9 @@ from benchmarks.harness import (
 )
 from benchmarks.processes import Service, open_service, problem_files
 from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.timestamps import SystemClock
 
 CLIENTS = 50
 

@@ -25,10 +25,10 @@ from evolve.multiobjective.pareto import hypervolume
 from evolve.multiobjective.scalarization import Floats
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
 from evolve.program import Program
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.policy.syntax.policy import SyntaxPolicy
+from service.timestamps import SystemClock
 
 # The exponent p of the fronts sum x^p = 1: bent outwards, flat and bent inwards.
 SHAPES = {"concave": 2.0, "linear": 1.0, "convex": 0.5}

@@ -24,7 +24,7 @@ from evolve.version import __version__
 __all__ = ["__version__", "run"]
 
 if TYPE_CHECKING:
-    from service.bootstrap.notebook import run as run
+    from service.notebook.run import run as run
 else:
 
     def __getattr__(name: str) -> object:
@@ -32,9 +32,9 @@ else:
         if name != "run":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:
-            from service.bootstrap.notebook import run
+            from service.notebook.run import run
         except ModuleNotFoundError as error:
-            if error.name != "service.bootstrap":
+            if error.name != "service.notebook":
                 raise
             raise shadowed(sys.modules.get("service")) from error
         return run

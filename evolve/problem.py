@@ -140,6 +140,11 @@ class Limits:
                 raise ProblemError(f"limits: {name} must be a finite number above 0")
 
 
+def lies_relative(path: str) -> bool:
+    """Whether a path of a problem is meant from the problem's folder on."""
+    return not path.startswith(("/", "~"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSpec:
     """How a program is scored.

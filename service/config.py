@@ -391,3 +391,9 @@ def _refuse_unknown_variables() -> None:
         if name.startswith(PREFIX) and nested and group not in GROUPS:
             near = _nearest(f"{group}.{key}").replace(".", "__").upper()
             raise UsageError(f"the setting {name} is unknown: the nearest known one is {PREFIX}{near}")
+
+
+def database_url(settings: Settings, override: str | None) -> str:
+    """The database to use, as a URL."""
+    url = settings.database.url.get_secret_value() if override is None else override
+    return url if "://" in url else f"sqlite:///{url}"

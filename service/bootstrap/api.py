@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 
 from service.api.app import refuse_unaudited
+from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
-from service.bootstrap.cached_check import CachedCheck, Check
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.secret import open_seal
-from service.bootstrap.storage import database_url
-from service.bootstrap.submit_run import BundledSubmissions
 from service.bootstrap.workers import queue_url
-from service.config import Settings
+from service.config import Settings, database_url
 from service.db.accounts import SqlAccounts
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.audit import SqlAuditLog
@@ -32,6 +28,7 @@ from service.db.requests import SqlRequests
 from service.db.run_columns import SqlColumnStore
 from service.db.schema import Revision
 from service.db.schema import revision as revision_of
+from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
@@ -43,6 +40,8 @@ from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
 from service.queue.redis import RedisEvaluationLeases
 from service.queue.workers import RedisWorkers
+from service.timestamps import SystemClock
+from service.usecases.submit_run import BundledSubmissions
 from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from pydantic import SecretStr
 from service.api.app import create_api
 from service.api.one_time_login import OneTimeLogin
 from service.bootstrap.api import open_parts
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.run_source import SourceOptions, choose_service
-from service.bootstrap.storage import database_url, open_reader, refuse_missing
+from service.bootstrap.storage import open_reader, refuse_missing
 from service.client import AsyncClient
-from service.config import Settings
+from service.client.service_choice import SourceOptions, choose_service
+from service.config import Settings, database_url
 from service.net.retry import Backoff
 from service.ports import RunReader
 from service.queue.memory import MemoryBroker
+from service.timestamps import SystemClock
 
 _INSIDE = "http://localhost"
 _UNLIMITED = 1_000_000

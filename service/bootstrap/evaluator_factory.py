@@ -9,16 +9,16 @@ from evolve.errors import ExtensionError, MissingExtensionError
 from evolve.extensions import Extensions
 from evolve.problem import Problem
 from evolve.runtimes import with_runtime
-from service.bootstrap.environments import with_environment
-from service.bootstrap.extensions import refuse_runtime
-from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.ports import Bundle
 from service.problems.bundle import unpack
+from service.problems.evaluator_environment import with_environment
 from service.sandbox import scratch
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.read_paths import private_places, with_paths
+from service.usecases.extensions import refuse_runtime
 
 _BOUNDED = ("wall_seconds", "cpu_seconds", "memory_mb", "processes", "disk_mb", "output_kb")
 

@@ -18,18 +18,19 @@ from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt, build_review_prompt, check_templates
 from evolve.proposal import Prompt, Proposal
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.plan import RunPlan
-from service.bootstrap.policies import PolicyAccess, submitted, way_to
 from service.config import PoliciesSettings
 from service.errors import UsageError
+from service.policy.access import PolicyAccess, way_to
 from service.policy.activity import Activity, total
 from service.policy.critic import Critic, named, reviewed
-from service.policy.kind_traits import traits_of
 from service.policy.kinds import ServicePolicyContext, connect
-from service.policy.roles import PolicyRoles
 from service.policy.tokens import estimate_tokens
+from service.policy_settings.choice import submitted
+from service.policy_settings.kind_traits import traits_of
+from service.policy_settings.roles import PolicyRoles
 from service.problems.bundle import open_bundle
 from service.runner.lease import Health, unknown
+from service.usecases.plan import RunPlan
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from service.policy.embeddings import OpenAIEmbedder
     from service.policy.openai import OpenAIPolicy
     from service.policy.request_options import PromptBuilder
-    from service.policy.settings import PolicySettings
+    from service.policy_settings.settings import PolicySettings
 
 BuildFor = Callable[[PromptRequest, Callable[[str], int]], Prompt]
 

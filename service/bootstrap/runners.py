@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import refuse_unpermitted
-from service.bootstrap.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
-from service.bootstrap.plan import RunOrder, RunPlan, plan_stored
-from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.read_paths import private_places
-from service.bootstrap.runs import open_scorer
 from service.bootstrap.storage import Storage
-from service.bootstrap.supervise import together
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
+from service.policy_settings.choice import submitted
 from service.ports import RunRecord
+from service.process.identity import this_process
+from service.process.supervise import together
 from service.runner.metrics import RunMetrics
-from service.runner.process_identity import this_process
 from service.runner.reevaluate import Reevaluation
 from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
+from service.sandbox.read_paths import private_places
+from service.timestamps import SystemClock
+from service.usecases.drive_run import open_scorer
+from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
+from service.usecases.plan import RunOrder, RunPlan, plan_stored
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker

@@ -19,20 +19,20 @@ from prometheus_client import Gauge
 from service.api.local_key import LocalKey
 from service.api.migration_wait import create_waiting_api
 from service.api.one_time_login import OneTimeLogin
+from service.api.request_deadlines import deadline_protocol
 from service.bootstrap.api import open_parts
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.local_service import announced
-from service.bootstrap.request_deadlines import deadline_protocol
 from service.bootstrap.runners import open_runner
-from service.bootstrap.secret import open_seal
 from service.bootstrap.storage import open_storage
-from service.bootstrap.supervise import Part, together
 from service.bootstrap.workers import open_local_worker, queue_url
+from service.client.local_service import announced
 from service.config import ApiSettings, Settings
+from service.db.secret import open_seal
 from service.errors import StorageError, UnreachableError, UsageError
 from service.keys import mint
+from service.process.supervise import Part, together
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import read_queue_gauges
+from service.timestamps import SystemClock
 from service.webhooks.deliver import WebhookDispatcher
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from service.config import database_url
 from service.errors import NotFoundError
 from service.ports import Readers, RunLog, RunReader
 
@@ -38,12 +39,6 @@ class Storage:
     log: RunLog
     reader: RunReader
     readers: Readers
-
-
-def database_url(settings: "Settings", override: str | None) -> str:
-    """The database to use, as a URL."""
-    url = settings.database.url.get_secret_value() if override is None else override
-    return url if "://" in url else f"sqlite:///{url}"
 
 
 @contextmanager

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.version import __version__
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.key_file import key_in
-from service.bootstrap.machine import require_sandbox
-from service.bootstrap.read_paths import private_places
+from service.client.key_file import key_in
 from service.config import Settings
 from service.errors import UsageError
 from service.ports import Bundle, EvaluationLeases, WorkerHeartbeat
 from service.problems.load import load_bundle
+from service.sandbox.examination import require_sandbox
+from service.sandbox.read_paths import private_places
+from service.timestamps import SystemClock
 
 if TYPE_CHECKING:
     from service.queue.evaluator import QueuedEvaluator

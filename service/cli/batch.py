@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.batches import Batches, BatchSite, open_batches
-from service.bootstrap.policies import submitted
-from service.bootstrap.run_source import SourceOptions, advising_local
 from service.cli import formatting
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
@@ -17,9 +14,12 @@ from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.listing import plain_table
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
+from service.client.service_choice import SourceOptions, advising_local
 from service.config import load_settings
 from service.errors import NotFoundError, UsageError
+from service.policy_settings.choice import submitted
 from service.ports import PAUSED
+from service.usecases.batches import Batches, BatchSite, open_batches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch, BatchSummary
@@ -156,8 +156,8 @@ def _labelled(document: dict[str, Any], options: BatchOptions) -> dict[str, Any]
 
 
 def _submit(batches: Batches, document: dict[str, Any], beside: Path) -> "Batch":
-    from service.client.messages import checked
     from service.schemas.batches import BatchCreate
+    from service.schemas.requests import checked
 
     known: dict[str, str] = {}
 

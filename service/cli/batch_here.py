@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from service.bootstrap.batches import BatchSite, StoredBatches
 from service.bootstrap.evaluator_factory import level_of
-from service.bootstrap.liveness import watched
-from service.bootstrap.machine import require_sandbox
 from service.bootstrap.runners import open_batch_runner
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url
@@ -22,6 +19,9 @@ from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import RefusedError, StorageError, UsageError
 from service.ports import ENDED, PAUSED, RUNNING
+from service.process.liveness import watched
+from service.sandbox.examination import require_sandbox
+from service.usecases.batches import BatchSite, StoredBatches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from service.bootstrap.batches import Batches
 from service.cli import formatting
 from service.cli.exit_codes import FAILED, INTERRUPTED, INVALID, OK
 from service.cli.records import as_score
 from service.cli.terminal import Terminal, plain
 from service.ports import ENDED, PAUSED, RunRecord
 from service.projections.batches import group_name
+from service.usecases.batches import Batches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from service.bootstrap.batches import Batches, open_batches
-from service.bootstrap.run_source import SourceOptions
 from service.cli import formatting
 from service.cli.control import standing
 from service.cli.listing import plain_table
 from service.cli.records import LAST
 from service.cli.terminal import Terminal, plain
+from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, ENDED
+from service.usecases.batches import Batches, open_batches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch

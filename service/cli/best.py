@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.export import STDOUT, write_program
 from service.cli.records import find_run
@@ -11,6 +10,7 @@ from service.cli.terminal import Terminal
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
+from service.projections.run_site import RunSite
 
 
 def show_best(terminal: Terminal, site: RunSite, run_id: str, *, weights: str | None, output: Path | None) -> None:

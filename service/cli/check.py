@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evolve.evaluation import Trace
-from service.bootstrap.run_source import ServiceChoice, SourceOptions, advising_local, choose_service
 from service.cli import formatting
 from service.cli.environment import offer_environment
 from service.cli.exit_codes import INVALID, OK
 from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal, plain
+from service.client.service_choice import ServiceChoice, SourceOptions, advising_local, choose_service
 from service.config import load_settings
 from service.problems.project import Project
 
@@ -81,8 +81,8 @@ def check_anywhere(terminal: Terminal, project: Project, where: SourceOptions, *
 
 
 def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
-    from service.bootstrap.runs import check_folder
     from service.telemetry import configure_logging
+    from service.usecases.drive_run import check_folder
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
@@ -101,8 +101,8 @@ def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
 
 
 def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -> CheckedProblem:
-    from service.bootstrap.upload import upload_of
     from service.client import calls
+    from service.problems.upload_request import upload_of
 
     upload = upload_of(project)
     with advising_local(service), service.client() as client, terminal.doing("running the seed"):

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
+from service.projections.run_site import RunSite
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.bootstrap.run_controller import RunController
 from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
+from service.usecases.control_runs import RunController
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
 _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}

@@ -25,8 +25,8 @@ from service.cli.options import (
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from service.bootstrap.run_controller import RunController
-    from service.bootstrap.run_source import SourceOptions
+    from service.client.service_choice import SourceOptions
+    from service.usecases.control_runs import RunController
 
 PANEL = "Runs"
 BATCH, MAX_PARALLEL = "bat_", 256
@@ -45,8 +45,8 @@ Sets = Annotated[
 
 
 def _helm_of(where: "SourceOptions") -> "AbstractContextManager[RunController]":
-    from service.bootstrap.run_controller import open_helm
     from service.config import load_settings
+    from service.usecases.control_runs import open_helm
 
     return open_helm(load_settings(), where)
 
@@ -197,8 +197,8 @@ def fork(
     json: Json = False,
 ) -> None:
     """Start a run from a candidate of another run, with its configuration."""
-    from service.bootstrap.labels import read_labels
     from service.cli.control import fork
+    from service.usecases.labels import read_labels
 
     where = place_of(ctx, json, db, server, api_key_file)
     flags = {"budget.evaluations": evaluations, "seed": seed}
@@ -282,8 +282,8 @@ def batch(
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
-        from service.bootstrap.labels import read_labels
         from service.cli.batch import BatchOptions, run_batch
+        from service.usecases.labels import read_labels
 
     options = BatchOptions(
         named=named,

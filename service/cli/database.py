@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.maintenance import (
+from service.bootstrap.storage import check_database, upgrade_database
+from service.cli.exit_codes import FAILED, OK
+from service.cli.formatting import plural
+from service.cli.terminal import Terminal, plain
+from service.config import database_url, load_settings, redacted
+from service.errors import RefusedError
+from service.usecases.maintenance import (
     back_up_database,
     prune_database,
     read_backup,
     restore_database,
     retention,
 )
-from service.bootstrap.storage import check_database, database_url, upgrade_database
-from service.cli.exit_codes import FAILED, OK
-from service.cli.formatting import plural
-from service.cli.terminal import Terminal, plain
-from service.config import load_settings, redacted
-from service.errors import RefusedError
 
 
 def upgrade(terminal: Terminal, db: str | None) -> None:

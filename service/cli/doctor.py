@@ -6,14 +6,13 @@ import sys
 from typing import Any
 
 from evolve.version import __version__
-from service.bootstrap.machine import SandboxReport, examine_queue, examine_sandbox
-from service.bootstrap.storage import database_url
 from service.cli.database import standing
 from service.cli.exit_codes import FAILED, OK
 from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
-from service.config import Settings, config_file, known_keys, load_settings, redacted
+from service.config import Settings, config_file, database_url, known_keys, load_settings, redacted
 from service.errors import ServiceError
+from service.sandbox.examination import SandboxReport, examine_sandbox
 
 
 def examine(terminal: Terminal, db: str | None) -> int:
@@ -56,6 +55,8 @@ def _database(url: str, *, unused: bool) -> dict[str, Any]:
 
 
 async def _queue(url: str) -> dict[str, Any]:
+    from service.queue.connection import examine_queue
+
     try:
         await examine_queue(url)
     except ServiceError as error:

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from service.bootstrap.environments import missing_environment
 from service.cli.terminal import Terminal
 from service.problems.environments import FILE, Environment, make
+from service.problems.evaluator_environment import missing_environment
 from service.problems.load import load_problem
 from service.problems.project import Project
 

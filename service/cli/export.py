@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from evolve.program import Program
-from service.bootstrap.run_source import RunSite
 from service.cli.formatting import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
+from service.projections.run_site import RunSite
 
 STDOUT = Path("-")
 Form = Literal["jsonl", "csv", "events", "parquet"]

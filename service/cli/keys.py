@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.key_service import open_keyring, read_scopes
 from service.cli.listing import plain_table
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, RefusedError
 from service.ports import KeyRecord
 from service.timestamps import rfc3339
+from service.usecases.keys import open_keyring, read_scopes
 
 PAGE = 200
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.records import as_score, find_run, policy_names, run_json, run_name, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import CandidateRecord, ResultReader, RunFilter, RunRecord
 from service.projections.candidates import candidate_json, every_candidate
+from service.projections.run_site import RunSite
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -41,7 +41,7 @@ def train_on_records(terminal: Terminal, options: LoraOptions) -> None:
         InvalidProblemError, RefusedError: the problem's programs cannot be scored here.
         RewardError: alpha is out of its range.
     """
-    from service.bootstrap.sync_scoring import judging
+    from service.usecases.sync_scoring import judging
     from training.base_model import require_frameworks
     from training.lora import train_lora
 

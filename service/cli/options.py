@@ -12,9 +12,10 @@ import typer
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from service.bootstrap.run_source import RunSite, SourceOptions
     from service.cli.terminal import Terminal
+    from service.client.service_choice import SourceOptions
     from service.problems.project import Project
+    from service.projections.run_site import RunSite
 
 MAX_ROWS = 1_000_000
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -165,7 +166,7 @@ def place_of(
     Raises:
         UsageError: the words contradict each other.
     """
-    from service.bootstrap.run_source import SourceOptions
+    from service.client.service_choice import SourceOptions
     from service.errors import UsageError
 
     terminal = ctx.obj
@@ -178,7 +179,7 @@ def place_of(
 
 def site_of(where: "SourceOptions") -> "AbstractContextManager[RunSite]":
     """The place, opened for reading."""
-    from service.bootstrap.run_source import open_site
+    from service.bootstrap.sites import open_site
     from service.config import load_settings
 
     return open_site(load_settings(), where)

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from evolve.extensions import is_reference
-from service.bootstrap.extensions import InstalledExtension, installed_extensions
 from service.cli.exit_codes import OK
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
+from service.usecases.extensions import InstalledExtension, installed_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

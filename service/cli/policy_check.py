@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.plan import RunOrder
-from service.bootstrap.policy_check import PolicyReport, all_usable, check_policies
 from service.cli import formatting
 from service.cli.exit_codes import FAILED, OK
 from service.cli.listing import plain_table
@@ -15,12 +13,14 @@ from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, UsageError
 from service.policy.recommendation import advice, as_policy_file, recommended_settings
+from service.usecases.check_policies import PolicyReport, all_usable, check_policies
+from service.usecases.plan import RunOrder
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from evolve.search.format_yield import FormatYield
-    from service.policy.settings import PolicySettings
+    from service.policy_settings.settings import PolicySettings
 
 MAX_LOSSES = 5
 

@@ -3,14 +3,15 @@
 import asyncio
 from pathlib import Path
 
-from service.bootstrap.run_source import RunSite, SourceOptions
 from service.cli import formatting
 from service.cli.export import STDOUT, writing
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
+from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import ConflictError
 from service.ports import RunRecord
+from service.projections.run_site import RunSite
 
 
 def report_run(
@@ -42,8 +43,8 @@ def report_run(
 
 async def _made(where: SourceOptions, run: RunRecord) -> str:
     from service.bootstrap.api_access import open_reading
-    from service.bootstrap.clock import SystemClock
     from service.dashboard.report import write_report
+    from service.timestamps import SystemClock
 
     async with open_reading(load_settings(), where) as api:
         text = await write_report(api, run.id, SystemClock().now())

@@ -50,8 +50,8 @@ def runs(
     json: Json = False,
 ) -> None:
     """List runs, newest first."""
-    from service.bootstrap.labels import read_labels
     from service.cli.listing import list_runs
+    from service.usecases.labels import read_labels
 
     labels = read_labels(None, label or ())
     where = place_of(ctx, json, db, server, api_key_file)

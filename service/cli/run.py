@@ -11,9 +11,6 @@ from shlex import quote
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from service.bootstrap.plan import RunOrder
-from service.bootstrap.run_source import stored_site
-from service.bootstrap.runs import OpenedRun, open_run
 from service.bootstrap.storage import Storage, open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
@@ -29,9 +26,12 @@ from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
 from service.ports import PAUSED
 from service.problems.configuration import config_as_json
+from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
+from service.usecases.drive_run import OpenedRun, open_run
+from service.usecases.plan import RunOrder
 
 if TYPE_CHECKING:
     from service.runner.status import RunObserver

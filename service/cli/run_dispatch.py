@@ -1,8 +1,8 @@
 """Who follows the words of `evolve run`: this process, or a service."""
 
-from service.bootstrap.run_source import ServiceChoice, SourceOptions, choose_service
 from service.cli.run_options import RunOptions
 from service.cli.terminal import Terminal
+from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import load_settings
 from service.errors import UsageError
 
@@ -25,9 +25,9 @@ def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) 
 
 def _begun_here(terminal: Terminal, service: ServiceChoice, run_id: str) -> bool:
     """Whether a run was begun by a command, whose rights a service lacks: a command goes on with it, and says so."""
-    from service.bootstrap.policies import submitted
     from service.cli.records import find_run
     from service.client.reader import RemoteRunReader
+    from service.policy_settings.choice import submitted
 
     with service.client() as client:
         run = find_run(RemoteRunReader(client), run_id)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.labels import read_labels
 from service.cli import formatting
 from service.cli.options import named_project
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import RunRecord
 from service.problems.project import Project
+from service.usecases.labels import read_labels
 
 DETERMINISTIC_WINDOW = 8
 BUDGET, SLOTS = "budget.", "concurrency.evaluations"

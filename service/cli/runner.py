@@ -4,14 +4,14 @@ import asyncio
 import os
 import signal
 
-from service.bootstrap.liveness import leave_within, watched
-from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import Storage, open_storage, wait_for_schema
 from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, load_settings
+from service.process.liveness import leave_within, watched
+from service.process.metrics_server import metrics_shown
 
 
 def serve_runs(

@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from service.app import create_app
-from service.bootstrap.liveness import leave_within, watched
-from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.serving import Address, Service, answering_probes, open_all, open_api
 from service.bootstrap.storage import wait_for_schema
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
+from service.process.liveness import leave_within, watched
+from service.process.metrics_server import metrics_shown
 
 
 def serve_all(

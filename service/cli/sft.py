@@ -13,7 +13,7 @@ from service.errors import UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
-    from service.bootstrap.training_sources import RunSource
+    from service.usecases.training_sources import RunSource
     from training.sft import SftResult, SftSettings
 
 _SHOWN = ("loss", "token_accuracy")
@@ -85,7 +85,7 @@ def train_on_runs(terminal: Terminal, options: SftOptions) -> None:
 
 
 def _sources(options: SftOptions) -> "Iterator[RunSource]":
-    from service.bootstrap.training_sources import existing_storage, export_source, stored_source
+    from service.usecases.training_sources import existing_storage, export_source, stored_source
 
     exports = [name for name in options.runs if _is_file(name)]
     stored = [name for name in options.runs if not _is_file(name)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.program import Program
 from evolve.search.assessment import Assessment
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
@@ -22,6 +21,7 @@ from service.projections.candidates import candidate_json
 from service.projections.choices import choices_of
 from service.projections.front import Front
 from service.projections.grouping import NAME
+from service.projections.run_site import RunSite
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,20 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.run_source import ServiceChoice, advising_local, remote_site
-from service.bootstrap.upload import upload_of
 from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.records import find_run, run_json
 from service.cli.run_options import BUDGET, RunOptions, require_own_problem
 from service.cli.terminal import Terminal
 from service.client import calls
-from service.client.messages import checked
 from service.client.reader import run_record
+from service.client.run_site import remote_site
+from service.client.service_choice import ServiceChoice, advising_local
 from service.errors import UsageError
-from service.policy.roles import read_policies
+from service.policy_settings.roles import read_policies
 from service.ports import ENDED, RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
+from service.problems.upload_request import upload_of
+from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, RunCreate
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.listing import MAX_ANSWER, plain_table
 from service.cli.records import as_score, find_run, score_word
 from service.cli.terminal import Terminal, plain
+from service.projections.run_site import RunSite
 
 if TYPE_CHECKING:
     from rich.table import Table

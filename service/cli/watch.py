@@ -8,7 +8,6 @@ from typing import Any
 
 from evolve.event_types import BestImproved, RunUnblocked, RunWaiting
 from evolve.events import Event, EventKind
-from service.bootstrap.run_source import RunSite
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
@@ -19,6 +18,7 @@ from service.cli.terminal import Terminal
 from service.jsonlines import as_line
 from service.ports import ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from service.projections import count, entered
+from service.projections.run_site import RunSite
 from service.runner.status import RunStatus, away_after
 
 

@@ -4,13 +4,13 @@ import asyncio
 import os
 import signal
 
-from service.bootstrap.liveness import watched
-from service.bootstrap.metrics import metrics_shown
 from service.bootstrap.workers import TaskSource, open_worker
 from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import load_settings
+from service.process.liveness import watched
+from service.process.metrics_server import metrics_shown
 
 
 def work(

@@ -5,9 +5,9 @@ from typing import Any
 
 from service.client import calls
 from service.client.client import Client
-from service.client.messages import checked
 from service.client.reader import run_record
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
+from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, RunFork
 
 _CALLS = {RUNNING: calls.resume_run, PAUSED: calls.pause_run, CANCELLED: calls.cancel_run}

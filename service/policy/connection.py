@@ -23,7 +23,7 @@ from service.policy.litellm_server import LiteLLMServer
 from service.policy.model_server import ModelServer
 from service.policy.server import Server
 from service.policy.server_load import LOOK_SECONDS, ServerLoad
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 
 MIN_WAIT_SECONDS = 1.0
 _Found = TypeVar("_Found")

@@ -5,7 +5,7 @@ from itertools import product
 
 from evolve.answers.continuation import CONTINUE
 from evolve.reply_form import ReplyForm
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 
 ONE_ANSWER = "single"
 MAX_SAMPLES = 64

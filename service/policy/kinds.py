@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.policies import PolicyContext
 from evolve.ports import Policy
-from service.policy.kind_traits import SAMPLED, KindTraits
-from service.policy.settings import PolicySettings
+from service.policy_settings.kind_traits import SAMPLED, KindTraits
+from service.policy_settings.settings import PolicySettings
 
 if TYPE_CHECKING:
     from service.policy.connection import ServerConnection

@@ -21,9 +21,9 @@ from service.policy.capabilities import RefusedRequest
 from service.policy.concurrency_controller import ConcurrencyLoad
 from service.policy.embedding_protocol import Embeddings, read_embeddings
 from service.policy.openai_protocol import RequestRefused, StreamChunk, failure, read_chunk_value
-from service.policy.price_table import find_model
 from service.policy.served_models import ServedModel
-from service.policy.settings import PolicySettings
+from service.policy_settings.price_table import find_model
+from service.policy_settings.settings import PolicySettings
 
 MAX_SECONDS_OF_A_TOKEN = 2.0  # of a reply that never pauses; whoever writes more slowly for ever only trickles
 CLOSE_SECONDS = 2.0

@@ -8,7 +8,7 @@ from evolve.answers.continuation import CONTINUE
 from evolve.proposal import CompletedReply
 from evolve.reply_form import ReplyForm
 from evolve.search.format_yield import FormatYield
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 
 ANSWERS = 8  # asked for in each form
 MAX_FORMS = 3

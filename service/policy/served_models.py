@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evolve.errors import PolicyDenied, PolicyUnavailable
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 
 _MODELS_NAMED = 8
 

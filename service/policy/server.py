@@ -28,7 +28,7 @@ from service.policy.openai_protocol import (
     read_load,
 )
 from service.policy.served_models import ServedModel, read_offered
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 
 ABSENT = frozenset({404, 405, 501})  # what a server says that has no such address
 DENIED = frozenset({401, 403})

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
-from evolve.problem import EvaluatorSpec, Problem
+from evolve.problem import EvaluatorSpec, Problem, lies_relative
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native, openevolve, shinka
 from service.problems.bundle import open_bundle, pack
 from service.problems.domains.expand import written_out
 from service.problems.folder import Folder
-from service.problems.project import FOLDER, PYTHON, Project, as_project, lies_relative, named_in, with_folder
+from service.problems.project import FOLDER, PYTHON, Project, as_project, named_in, with_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,11 +107,6 @@ def with_folder(files: Folder, folder: Path) -> Folder:
     return replace(files, files=dict(sorted({**files.files, FILE: content}.items())))
 
 
-def lies_relative(path: str) -> bool:
-    """Whether a path of a problem is meant from the problem's folder on."""
-    return not path.startswith(("/", "~"))
-
-
 def _inside(path: Path, top: Path) -> str | None:
     """A path relative to a folder; None: it lies elsewhere."""
     try:

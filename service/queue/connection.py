@@ -127,6 +127,16 @@ class _LeavingReplicas(AbstractConnection):
             raise
 
 
+async def examine_queue(url: str) -> None:
+    """Ask the Redis of a URL for a sign of life.
+
+    Raises:
+        ServiceError: it gives none, or that is no URL of a Redis.
+    """
+    async with connect(url) as redis, reaching():
+        await redis.ping()
+
+
 @asynccontextmanager
 async def reaching() -> AsyncIterator[None]:
     """Turn what the client raises, and a silence that is too long, into the service's own error."""

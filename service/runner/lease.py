@@ -8,7 +8,7 @@ from typing import Any
 
 from service.errors import ConflictError, ServiceError, StorageError
 from service.ports import RunLog
-from service.runner.process_identity import is_gone
+from service.process.identity import is_gone
 from service.runner.storage_retry import StorageRetry, undisturbed
 
 # Another process must have the run of one that died within 15 seconds, and it takes some time to look.

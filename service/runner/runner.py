@@ -23,10 +23,10 @@ from service.errors import (
 )
 from service.net.retry import Backoff
 from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
+from service.process.identity import is_gone
 from service.runner.desired_state import RunOrders
 from service.runner.lease import LEASE_SECONDS
 from service.runner.metrics import TAKEOVERS
-from service.runner.process_identity import is_gone
 from service.runner.reevaluate import Reevaluation, reevaluate
 from service.runner.retries import Retries
 from service.runner.run_loop import RunJob, drive

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
-from service.bootstrap.cached_check import KEPT_SECONDS, CachedCheck
+from service.api.cached_check import KEPT_SECONDS, CachedCheck
 from service.db.engine import Database
 from service.errors import StorageAwayError
 from service.queue.connection import connect

@@ -17,9 +17,9 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
 from service.api.dependencies import ApiDependencies
-from service.bootstrap.clock import SystemClock
 from service.net.address import check_address
 from service.ports import ProblemReport, Upload
+from service.timestamps import SystemClock
 from tests.api.conftest import FILES
 from tests.api.told import SECRET, Told, open_told, served, small_run
 from tests.contract.story import RUN

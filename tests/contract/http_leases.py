@@ -10,12 +10,12 @@ import httpx
 from service import keys
 from service.api.app import create_api
 from service.api.dependencies import ApiDependencies
-from service.bootstrap.clock import SystemClock
 from service.client.leases import RemoteEvaluationLeases, connect_service
 from service.config import ApiSettings
 from service.ports import DEFAULT_TENANT, AuditEntry, EvaluationLeases, KeyRecord, Scope
 from service.queue.limiter import MemoryRateLimiter
 from service.signer import Signer
+from service.timestamps import SystemClock
 from tests.contract.queueing import POOL, STARTED_AT, Bench
 
 

@@ -12,7 +12,7 @@ from evolve.policies import PolicyContext, PolicyKind
 from evolve.ports import Policy
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply
 from evolve.testing import POLICY_RULES, answers_several_at_once, answers_what_was_asked, can_be_left
-from service.policy.kind_traits import traits_of
+from service.policy_settings.kind_traits import traits_of
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
 from tests.fakes.tiny_llama import write_model
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
-from service.bootstrap.submit_run import BundledSubmissions
 from service.config import DatabaseSettings, Settings
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database
@@ -14,6 +13,7 @@ from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
 from service.errors import QuotaError
 from service.ports import NewRun, Quotas, RunLog, RunRequest, Upload
+from service.usecases.submit_run import BundledSubmissions
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
 

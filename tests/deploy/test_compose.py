@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from service.policy.sources import load_policies
+from service.policy_settings.sources import load_policies
 from service.runner.lease import LEASE_SECONDS
 from tests.deploy.commands import parsed
 from tests.deploy.compose import COMPOSE, OURS, SERVICES, TOP, VARIABLE, filled, sources

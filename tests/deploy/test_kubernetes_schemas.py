@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from service.policy.sources import load_policies
+from service.policy_settings.sources import load_policies
 from tests.deploy.test_kubernetes import DOCUMENTS, TOP, container, of, pod
 
 SCHEMAS = Path(__file__).parent / "schemas"

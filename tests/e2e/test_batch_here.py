@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.intents import SqlRunClaims
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.ports import RunFilter
+from service.timestamps import SystemClock
 from tests.command_line import EVOLVE
 from tests.e2e.evolving import Evolve, EvolveHere, essence, make_problem
 from tests.patience import PATIENCE_SECONDS

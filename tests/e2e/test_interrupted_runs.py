@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.timestamps import SystemClock
 from tests.e2e.evolving import Evolve, EvolveHere, descendants_of, essence, make_problem
 from tests.patience import PATIENCE_SECONDS
 

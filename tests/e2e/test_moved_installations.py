@@ -15,11 +15,11 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from service.bootstrap.clock import SystemClock
 from service.db.account_models import DeliveryRow
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.policy.request_log import SEEDS
+from service.timestamps import SystemClock
 from tests.command_line import call_here
 from tests.e2e.evolving import SEED, Evolve
 from tests.e2e.test_point_in_time import PROBLEM, SLOW, Machine, answered, run_of, until

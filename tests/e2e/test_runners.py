@@ -20,14 +20,14 @@ from sqlalchemy import select
 
 from evolve.evaluation import Outcome
 from evolve.events import EventKind
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import RunOrder, new_run, plan_new
 from service.bootstrap.storage import Storage, open_storage
 from service.config import load_settings
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
 from service.errors import StorageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
+from service.timestamps import SystemClock
+from service.usecases.plan import RunOrder, new_run, plan_new
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
 from tests.e2e.test_remote_workers import free_port

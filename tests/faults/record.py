@@ -14,11 +14,11 @@ from evolve.events import EventKind
 from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.search import Search
-from service.bootstrap.plan import plan_stored
 from service.bootstrap.storage import Storage
 from service.db.models import CandidateRow, EvaluationRow, MembershipRow, ProposalRow, RunRow
 from service.ports import CANCELLED, ENDED, Counters, LoggedEvent, RunRecord
 from service.projections import count, entered
+from service.usecases.plan import plan_stored
 from tests.faults.clients import LABEL, Told
 from tests.faults.problems import DETERMINISTIC
 

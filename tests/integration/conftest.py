@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
+from service.timestamps import SystemClock
 from tests.contract.story import new_toy_run
 from tests.databases import sqlite_file
 

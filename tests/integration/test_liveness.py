@@ -11,7 +11,7 @@ from tests.patience import PATIENCE_SECONDS
 
 WATCHED = """
 import asyncio, sys, threading, time
-from service.bootstrap.liveness import watched
+from service.process.liveness import watched
 
 def stand_still():
     threading.Event().wait(60)
@@ -24,7 +24,7 @@ asyncio.run(main())
 """
 LEAVING = """
 import threading, time
-from service.bootstrap.liveness import leave_within
+from service.process.liveness import leave_within
 leave_within(0.5, "left with a thread that waits")
 threading.Thread(target=time.sleep, args=(60,)).start()
 """

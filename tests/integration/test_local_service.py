@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from service.api.local_key import LocalKey
-from service.bootstrap.local_service import announced, find_local_service, forget_ended_service
+from service.client.local_service import announced, find_local_service, forget_ended_service
 from service.errors import RefusedError
 from service.keys import identity_proof, mint
 from service.signer import Signer

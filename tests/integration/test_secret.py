@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap.key_service import open_keyring
-from service.bootstrap.secret import open_seal
 from service.config import load_settings
+from service.db.secret import open_seal
 from service.errors import RefusedError
 from service.ports import DEFAULT_TENANT, Scope
+from service.usecases.keys import open_keyring
 
 
 @pytest.fixture

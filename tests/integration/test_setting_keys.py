@@ -17,26 +17,26 @@ from service.api.dependencies import ApiDependencies
 from service.api.problem_errors import ApiFault
 from service.app import create_app
 from service.bootstrap.api import open_parts
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.environments import with_environment
-from service.bootstrap.machine import examine_sandbox
-from service.bootstrap.maintenance import retention
-from service.bootstrap.run_source import SourceOptions, server_key, server_of
 from service.bootstrap.runners import open_runner
-from service.bootstrap.secret import open_seal
 from service.bootstrap.serving import http_server
-from service.bootstrap.storage import database_url, open_storage
-from service.bootstrap.submit_run import BundledSubmissions
+from service.bootstrap.storage import open_storage
 from service.bootstrap.workers import queue_url
-from service.config import Settings, known_keys, load_settings
+from service.client.service_choice import SourceOptions, server_key, server_of
+from service.config import Settings, database_url, known_keys, load_settings
 from service.dashboard.pages import public_address
 from service.db.problems import SqlProblemStore
+from service.db.secret import open_seal
 from service.errors import InvalidProblemError, ServiceError, UsageError
 from service.ports import KeyRecord, RunRequest, Scope, Upload
 from service.problems.bundle import pack
+from service.problems.evaluator_environment import with_environment
 from service.problems.folder import Folder
 from service.problems.inline_problem import InlineProblem, load_sketch
 from service.queue.memory import MemoryBroker
+from service.sandbox.examination import examine_sandbox
+from service.timestamps import SystemClock
+from service.usecases.maintenance import retention
+from service.usecases.submit_run import BundledSubmissions
 from tests.contract.story import START
 from tests.databases import sqlite_file
 from tests.unit.problems.folders import NATIVE, SCORE, SEED

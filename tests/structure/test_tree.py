@@ -25,7 +25,7 @@ WORLDLY_CALLS = {"open", "input", "print", "exec", "eval", "__import__"}
 PURE_NAMES = {("pathlib", "PurePosixPath"), ("datetime", "datetime"), ("datetime", "timedelta")}
 ALLOWED_PACKAGES = {"evolve", "moocore", "numpy"}  # moocore: pure computation, where it is installed
 # `evolve.run` is looked up there when somebody asks for it (decision 27).
-FRONT_DOOR = "evolve/__init__.py: imports service.bootstrap.notebook run"
+FRONT_DOOR = "evolve/__init__.py: imports service.notebook.run run"
 
 # Written apart, so that this file does not name what it looks for.
 HOSTS = ("py" + "pi.org", "python" + "hosted.org", "registry." + "npmjs", "deb." + "debian.org", "conda" + ".anaconda")

@@ -12,9 +12,9 @@ import pytest
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
-from service.bootstrap.sync_scoring import judging
 from service.config import Settings
 from service.problems.load import load_problem
+from service.usecases.sync_scoring import judging
 from tests.e2e.evolving import Evolve
 from tests.fakes.openai_server import chain, openai_server
 from tests.training.problem import SEED, evaluate, make_point, point

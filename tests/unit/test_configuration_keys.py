@@ -20,19 +20,19 @@ from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import CompletedReply, Individual, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember, PolicyRequest
 from evolve.search.stopping import Progress
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import RunPlan
 from service.bootstrap.policy_factory import prompt_builder, read_templates
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.policy.settings import PolicySettings
-from service.policy.sources import load_policies
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import load_policies
 from service.ports import LoggedEvent
 from service.problems.bundle import pack
 from service.problems.configuration import read_config
 from service.problems.folder import read_folder
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
+from service.timestamps import SystemClock
+from service.usecases.plan import RunPlan
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import look

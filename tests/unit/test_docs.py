@@ -22,7 +22,7 @@ from service import config
 from service.cli import exit_codes as command
 from service.cli.app import app
 from service.db.columns import Base
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.problems.configuration import known_keys
 from service.problems.native import _TABLES, _Document
 from service.problems.openevolve_keys import HONOURED

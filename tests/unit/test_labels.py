@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from service.bootstrap.labels import check_labels, named, read_labels
 from service.errors import UsageError
 from service.schemas.types import Labels
+from service.usecases.labels import check_labels, named, read_labels
 
 LABELS: TypeAdapter[dict[str, str]] = TypeAdapter(Labels)
 

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from service.runner.process_identity import is_gone, this_process
+from service.process.identity import is_gone, this_process
 
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 LIVE = (
-    "from service.runner.process_identity import this_process; print(this_process(), flush=True);"
-    " import time; time.sleep(60)"
+    "from service.process.identity import this_process; print(this_process(), flush=True); import time; time.sleep(60)"
 )
 
 
@@ -113,7 +112,7 @@ def test_files_of_processes_that_ended_long_ago_are_removed_by_one_that_has_aske
         path.touch()
     for path in (old, alive):
         os.utime(path, (time.time() - 7200,) * 2)
-    asks = f"from service.runner.process_identity import is_gone; print(is_gone('host:{BOOT}:{old.name}'))"
+    asks = f"from service.process.identity import is_gone; print(is_gone('host:{BOOT}:{old.name}'))"
     script = f"{LIVE.partition('print')[0]}this_process(); {asks}"
     assert subprocess.run([sys.executable, "-c", script], check=True, stdout=-1, text=True).stdout == "True\n"
     assert not old.exists()

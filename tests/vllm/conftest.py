@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.request_options import PromptBuilder
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
 from tests.integration.policy.conftest import build_prompt
 from tests.vllm.server import VllmServer, vllm_server

@@ -13,7 +13,7 @@ from evolve.program import Program
 from evolve.similarity.vectors import distance
 from service.policy.connection import ServerConnection
 from service.policy.embeddings import OpenAIEmbedder
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from tests.conftest import VLLM_PYTHON
 from tests.vllm.conftest import KEY
 from tests.vllm.server import CONTEXT_TOKENS, MODEL, VllmServer, vllm_server

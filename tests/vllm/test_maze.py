@@ -13,7 +13,7 @@ from evolve.domains.maze import maze_of, optimum
 from evolve.domains.maze.words import is_step
 from service.policy.bundled.model import load_model
 from service.policy.bundled.sampling import generate
-from service.policy.bundled.shipped import find_folder
+from service.policy_settings.shipped import find_folder
 from tests.conftest import VLLM_PYTHON
 from tests.e2e.evolving import Evolve
 from tests.vllm.server import MODEL, VllmServer, vllm_server

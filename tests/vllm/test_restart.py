@@ -18,15 +18,15 @@ from evolve.events import EventKind
 from evolve.program import Program
 from evolve.proposal import Answer, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
+from service.timestamps import SystemClock
 from tests.conftest import VLLM_PYTHON
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import toy_problem

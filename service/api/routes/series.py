@@ -14,11 +14,11 @@ from service.api.problem_errors import ApiFault
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
 from service.api.serializers.columns import shown_columns
-from service.api.serializers.comparison import shown
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
 from service.projections import costs, series
 from service.projections.comparison import Order, compare
+from service.projections.comparison_reply import shown
 from service.schemas.problem_details import Code
 from service.schemas.series import (
     MAX_COMPARED,

@@ -8,7 +8,6 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
-from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import RunId, run_title
 from service.dashboard.session import Api, FormData, FormDep, SignedOutError
@@ -26,6 +25,7 @@ from service.dashboard.views.submit_fields import (
     read_typed,
 )
 from service.errors import ServiceError
+from service.schemas.requests import checked
 from service.schemas.runs import Run, RunFork
 
 router = APIRouter(prefix="/runs/{run_id}/fork", route_class=PageRoute, include_in_schema=False)

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.session import Api, FormDep
 from service.dashboard.views.candidate import CandidateId, render_candidate
 from service.errors import UsageError
 from service.schemas.annotations import NoteCreate, NotePatch
 from service.schemas.candidates import Candidate
+from service.schemas.requests import checked
 
 router = APIRouter(prefix="/candidates/{candidate_id}/notes", route_class=PageRoute, include_in_schema=False)
 NoteId = Annotated[str, Path(max_length=64)]

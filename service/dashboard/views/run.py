@@ -9,7 +9,6 @@ from fastapi.responses import Response
 from evolve.identity import candidate_id
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
-from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
@@ -17,6 +16,7 @@ from service.dashboard.views.candidate import if_any
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
+from service.schemas.requests import checked
 from service.schemas.runs import Budget, BudgetExtension, Run
 from service.schemas.series import Metrics
 

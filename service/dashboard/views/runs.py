@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
 from service.dashboard.session import Api, FormDep
@@ -16,6 +15,7 @@ from service.dashboard.views.runs_bulk import MAX_COMPARED, MIN_COMPARED
 from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
 from service.errors import NotFoundError, UsageError
 from service.schemas.annotations import View, ViewCreate
+from service.schemas.requests import checked
 from service.schemas.runs import Run
 
 SHOWN = 50

@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient, calls
-from service.client.messages import checked
 from service.dashboard.pages import PageRoute, go_to, here, is_part, render
 from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.dashboard.views import submit_fields, submit_problem
@@ -38,6 +37,7 @@ from service.dashboard.views.submit_problem import (
 )
 from service.errors import InvalidProblemError, ServiceError
 from service.schemas.problems import ProblemCheck
+from service.schemas.requests import checked
 from service.schemas.runs import RunCheck, RunCreate
 
 DRY = "dry"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from evolve.answers.regions import regions
 from evolve.errors import AnswerError
-from service.client.messages import checked
 from service.dashboard.formatting import plain
 from service.dashboard.session import FormData
 from service.errors import InvalidProblemError, UsageError
 from service.schemas.problems import ProblemCreate
+from service.schemas.requests import checked
 
 STORED, FIELDS, FILES = "stored", "fields", "files"
 DOCUMENT, PROGRAM, EVALUATOR = "problem.toml", "program.py", "evaluator.py"

@@ -14,11 +14,11 @@ from evolve.proposal import CompletedReply, Prompt, Proposal, Reply, Usage
 from service.errors import NotFoundError, UsageError
 from service.policy.bundled.model import Model, load_model
 from service.policy.bundled.sampling import DecodingStep, stream
-from service.policy.bundled.shipped import find_folder
 from service.policy.chains import ChainCollector
 from service.policy.openai_protocol import Delta, StreamChunk
 from service.policy.request_options import PromptBuilder, fitted, sendable
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.shipped import find_folder
 
 # So much of the context is kept for a reply, if the settings ask for as much: less would hold no answer.
 _MIN_REPLY = 8

@@ -35,7 +35,7 @@ def time_of(url: str) -> datetime:
 def test_a_run_on_a_machine_whose_clock_is_wrong_has_the_times_of_the_database(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("service.bootstrap.clock", "service.db.clock"):
+    for module in ("service.timestamps", "service.db.clock"):
         monkeypatch.setattr(f"{module}.datetime", _Ahead)
     evolve = EvolveHere(tmp_path)
     evolve.environment["EVOLVE_DATABASE__URL"] = postgres_url

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.intents import SqlRunClaims, SqlRunIntents
 from service.db.log import SqlRunLog
 from service.errors import ConflictError
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, FixedClock, new_run
 
 LEASE_SECONDS = 600.0

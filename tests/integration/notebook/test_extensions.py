@@ -22,8 +22,8 @@ from evolve.search.result import Result
 from evolve.search.stopping import Progress
 from evolve.search.strategies import ProposalPlan
 from evolve.selection import ArchiveView, Selected, SelectionParams
-from service.bootstrap.notebook_result import RunFailedError, RunResult
 from service.errors import UsageError
+from service.notebook.result import RunFailedError, RunResult
 from tests.fakes.plugin import NAME, VERSION, install
 from tests.integration.notebook.test_run import SEED, closeness, examples, plain
 

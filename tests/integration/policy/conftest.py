@@ -13,8 +13,8 @@ from service.policy.breaker import Breaker
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy
 from service.policy.request_options import PromptBuilder
-from service.policy.settings import PolicySettings
 from service.policy.tokens import Count
+from service.policy_settings.settings import PolicySettings
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server
 
 KEY = "sk-secret-key-of-the-test-9876"

@@ -16,7 +16,7 @@ from service.errors import UsageError
 from service.policy.bundled import policy as module
 from service.policy.bundled.policy import BundledPolicy
 from service.policy.bundled.sampling import DecodingStep, stream
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from tests.fakes.tiny_llama import NUMBERS, TEMPLATE, write_model, write_parrot
 from tests.integration.policy.conftest import build_prompt, proposal
 

@@ -19,8 +19,6 @@ from evolve.money import Money
 from evolve.ports import Policy
 from evolve.prompt.build import MAX_REVIEW_BYTES
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import RunPlan
 from service.bootstrap.policy_factory import PolicyFactory, answering
 from service.config import PoliciesSettings
 from service.db.engine import Database, open_database
@@ -28,14 +26,16 @@ from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
 from service.policy.critic import MAX_KEPT, Critic, ReviewedPolicy
-from service.policy.roles import together
-from service.policy.settings import PolicySettings
-from service.policy.sources import read_policy
+from service.policy_settings.roles import together
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import read_policy
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
+from service.usecases.plan import RunPlan
 from tests.contract.story import RUN, new_run, new_toy_run
 from tests.databases import sqlite_file
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server

@@ -17,22 +17,22 @@ from evolve.configuration import BudgetConfig, NoveltyConfig, RunConfig
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.events import EventKind
 from evolve.money import read_money
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import RunPlan, new_run
 from service.bootstrap.policy_factory import answering
 from service.config import PoliciesSettings
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
-from service.policy.roles import together
-from service.policy.settings import PolicySettings
-from service.policy.sources import read_policy
+from service.policy_settings.roles import together
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import read_policy
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
+from service.usecases.plan import RunPlan, new_run
 from tests.contract import story
 from tests.contract.story import RUN
 from tests.fakes.openai_server import OpenAIServer, chain, openai_server

@@ -18,7 +18,7 @@ from evolve.proposal import Answer, CompletedReply
 from service.net.retry import Backoff
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from tests.command_line import call_here
 from tests.fakes.native_providers import CACHED, INPUT, OUTPUT, PROTOCOLS, NativeServer, native_server
 from tests.fakes.openai_server import chain

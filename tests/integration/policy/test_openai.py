@@ -14,8 +14,8 @@ from evolve.prompt.control_tokens import BREAK, neutralise
 from evolve.proposal import Answer, CompletedReply, Message, Prompt, Proposal, Reply, Usage
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
-from service.policy.settings import PolicySettings
 from service.policy.tokens import Count, estimate_tokens
+from service.policy_settings.settings import PolicySettings
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, chain
 from tests.integration.policy.conftest import KEY, Make, Time, build_prompt, proposal

@@ -15,16 +15,16 @@ from evolve.errors import PolicyError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.proposal import Charge, CompletedReply, Individual, Proposal, Reply
 from evolve.search.ensemble import Ensemble
-from service.bootstrap.plan import RunPlan
 from service.bootstrap.policy_factory import PolicyFactory, answering
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
-from service.policy.settings import PolicySettings
-from service.policy.sources import load_policies
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import load_policies
 from service.problems.bundle import pack
 from service.problems.folder import read_folder
 from service.schemas.policies import PriceSettings
+from service.usecases.plan import RunPlan
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer, openai_server
 from tests.fakes.tiny_llama import NUMBERS, write_parrot

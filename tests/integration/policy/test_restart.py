@@ -17,7 +17,6 @@ import uvicorn
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.events import Event, EventKind
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
@@ -25,11 +24,12 @@ from service.net.retry import Backoff
 from service.policy.breaker import Breaker
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run
 from tests.fakes.openai_server import OpenAIServer, Reply, chain
 from tests.fakes.world import toy_problem

@@ -13,7 +13,6 @@ from prometheus_client import REGISTRY
 
 from evolve.errors import PolicyRefused
 from evolve.proposal import Proposal
-from service.bootstrap.plan import RunOrder, plan_new
 from service.bootstrap.policy_factory import answering
 from service.config import PoliciesSettings
 from service.net.transport import PinnedTransport
@@ -22,7 +21,8 @@ from service.policy.concurrency_controller import FIRST_CALLS, ConcurrencyLoad
 from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy.server_load import QUIET_SECONDS
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
+from service.usecases.plan import RunOrder, plan_new
 from tests.e2e.evolving import make_problem
 from tests.fakes import openai_server as fake
 from tests.fakes.openai_server import OpenAIServer

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation
-from service.bootstrap.environments import missing_environment
 from service.bootstrap.evaluator_factory import scoring
 from service.cli.environment import _question
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError
 from service.problems import environments
 from service.problems.environments import environment_of, make
+from service.problems.evaluator_environment import missing_environment
 from service.problems.folder import Folder
 from service.problems.load import LoadedProblem, load_problem
 from tests.command_line import Said, call_here

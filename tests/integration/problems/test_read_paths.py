@@ -11,11 +11,11 @@ import pytest
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.read_paths import private_places, with_paths
-from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, SandboxSettings, Settings
 from service.errors import InvalidProblemError, UsageError
 from service.problems.load import load_bundle, load_problem
+from service.sandbox.read_paths import private_places, with_paths
+from service.usecases.drive_run import check_folder
 from tests.unit.problems.folders import NATIVE, native
 
 READS = "import os\ndef solve():\n    return float(open(os.environ['EVOLVE_READ'] + '/number').read())\n"

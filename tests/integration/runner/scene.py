@@ -13,12 +13,12 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import CompletedReply, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 from tests.contract.story import RUN
 from tests.fakes.world import answers, score, toy_problem
 from tests.patience import PATIENCE_SECONDS

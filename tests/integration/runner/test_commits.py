@@ -10,13 +10,13 @@ import pytest
 
 from evolve.events import EventKind
 from evolve.proposal import Proposal, Reply
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
 from service.runner import run_loop as driving
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
+from service.timestamps import SystemClock
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyPolicy, job, play
 
 

@@ -15,7 +15,6 @@ from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.event_types import RunCancelled
 from evolve.events import Event, EventKind
 from evolve.program import Program
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
 from service.db.log import SqlRunLog
@@ -25,6 +24,7 @@ from service.runner import run_loop as driving
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 from tests.contract.story import RUN
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, ToyPolicy, job, play
 from tests.integration.sandbox.bench import processes_naming, sandbox

@@ -14,7 +14,6 @@ from evolve.errors import ConfigurationError
 from evolve.events import EventKind
 from evolve.proposal import Proposal, Reply
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
@@ -22,6 +21,7 @@ from service.ports import LoggedEvent
 from service.projections.costs import Costs
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import ToyEmbedder

@@ -8,13 +8,13 @@ import pytest
 from evolve.configuration import ArchiveConfig, DeterministicConfig
 from evolve.errors import MissingExtensionError
 from evolve.events import EventKind
-from service.bootstrap.extensions import refuse_missing, refuse_run
 from service.config import ExtensionsSettings
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import RefusedError
 from service.runner.desired_state import RunOrders
+from service.usecases.extensions import refuse_missing, refuse_run
 from tests.contract.story import RUN
 from tests.fakes.plugin import MODULE, NAME, VERSION, install, uninstall
 from tests.integration.runner.scene import Notes, job, play

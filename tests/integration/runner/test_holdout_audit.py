@@ -13,7 +13,6 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.search.assessment import Assessment
 from evolve.search.holdout_audit import MAX_HELD_OUT
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
@@ -21,6 +20,7 @@ from service.ports import LoggedEvent
 from service.projections.closing import assessment_of
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import toy_problem, value_of
 from tests.integration.runner.scene import Notes, ToyEvaluator, job, play

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
+from service.process.identity import this_process
 from service.runner import lease
-from service.runner.process_identity import this_process
 from service.runner.storage_retry import StorageRetry
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, FixedClock, Story
 from tests.contract.test_run_log import begin
 from tests.patience import PATIENCE_SECONDS

@@ -18,17 +18,17 @@ from evolve.events import EventKind
 from evolve.money import Money
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply, Usage
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.policy_factory import serve
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import LeaseLostError, StorageError
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run
 from tests.fakes.openai_server import Reply as Scripted
 from tests.fakes.openai_server import chain, openai_server

@@ -15,7 +15,6 @@ import pytest
 from evolve.errors import PolicyUnavailable, ReplayError
 from evolve.events import Event, EventKind
 from evolve.problem import Problem
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.intents import SqlRunClaims, SqlRunIntents
 from service.db.log import SqlRunLog
@@ -34,6 +33,7 @@ from service.runner.reevaluate import Reevaluation
 from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
+from service.timestamps import SystemClock
 from tests.contract.story import START, new_toy_run
 from tests.integration.runner.scene import SilentPolicy, ToyEvaluator, ToyPolicy, job
 from tests.patience import PATIENCE_SECONDS

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from evolve.events import EventKind
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.errors import LeaseLostError, StorageAwayError, StorageError
@@ -22,6 +21,7 @@ from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.runner.storage_retry import StorageRetry
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, FixedClock
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
 from tests.patience import PATIENCE_SECONDS

@@ -9,7 +9,6 @@ import pytest
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.events import EventKind
 from evolve.program import Program
-from service.bootstrap.clock import SystemClock
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
@@ -20,6 +19,7 @@ from service.runner.reevaluate import Reevaluation, reevaluate
 from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.runner.undriven_runs import give_up, settle, tell_waiting
+from service.timestamps import SystemClock
 from tests.contract.story import RUN
 from tests.integration.runner.scene import Notes, SilentPolicy, ToyEvaluator, job, play
 from tests.patience import PATIENCE_SECONDS

@@ -9,11 +9,11 @@ import pytest
 
 from evolve.program import Program
 from service.bootstrap.storage import Storage, open_storage
-from service.bootstrap.submit_run import BundledSubmissions
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.db.problems import SqlProblemStore
 from service.net import Resolve
 from service.ports import RunRecord, RunRequest, Upload
+from service.usecases.submit_run import BundledSubmissions
 from tests.contract.story import FixedClock, Story
 from tests.databases import sqlite_file
 from tests.unit.problems.folders import NATIVE, SCORE, SEED

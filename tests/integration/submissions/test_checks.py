@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
-from service.bootstrap.submit_run import BundledSubmissions
 from service.errors import RefusedError, UnreachableError
 from service.ports import ProblemReport, RunRequest, Upload
 from service.queue.memory import MemoryBroker
+from service.usecases.submit_run import BundledSubmissions
 from tests.integration.submissions.conftest import FILES, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE
 
@@ -79,7 +79,7 @@ async def test_an_interpreter_that_the_operator_names_is_used(build: Build) -> N
 
 async def test_a_check_by_workers_waits_only_so_long(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     house = build()
-    monkeypatch.setattr("service.bootstrap.submit_run.CHECK_SECONDS", 0.2)
+    monkeypatch.setattr("service.usecases.submit_run.CHECK_SECONDS", 0.2)
     alone = BundledSubmissions(house.settings, house.storage.database, house.clock, broker=MemoryBroker(house.clock))
     with pytest.raises(UnreachableError, match="no worker is free"):
         async with asyncio.timeout(20):

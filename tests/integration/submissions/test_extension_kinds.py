@@ -10,17 +10,17 @@ import pytest
 from evolve.evaluation import Outcome
 from evolve.program import Program
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.plan import plan_again
-from service.bootstrap.policies import way_to
 from service.bootstrap.policy_factory import answering
 from service.bootstrap.runners import StoredJobs
-from service.bootstrap.submit_run import BundledSubmissions
 from service.config import ExtensionsSettings, SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError, UsageError
-from service.policy.settings import DEFAULT_KEY_ENV
-from service.policy.sources import read_policy
+from service.policy.access import way_to
+from service.policy_settings.settings import DEFAULT_KEY_ENV
+from service.policy_settings.sources import read_policy
 from service.ports import RunRecord, RunRequest, Upload
 from service.problems.upload import load_upload
+from service.usecases.plan import plan_again
+from service.usecases.submit_run import BundledSubmissions
 from tests.fakes.plugin import ENTRY_POINTS, MODULE, SOURCE, install
 from tests.integration.submissions.conftest import OPERATOR, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE

@@ -9,17 +9,17 @@ import pytest
 
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
-from service.bootstrap.plan import plan_again
-from service.bootstrap.policies import way_to
 from service.bootstrap.policy_factory import answering
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.net.transport import AddressRefused, PinnedTransport
-from service.policy.bundled import shipped
-from service.policy.bundled.shipped import shipped_names
-from service.policy.settings import DEFAULT_KEY_ENV
-from service.policy.sources import read_policy
+from service.policy.access import way_to
+from service.policy_settings import shipped
+from service.policy_settings.settings import DEFAULT_KEY_ENV
+from service.policy_settings.shipped import shipped_names
+from service.policy_settings.sources import read_policy
 from service.ports import RunRecord, Upload
+from service.usecases.plan import plan_again
 from tests.fakes.openai_server import openai_server
 from tests.fakes.tiny_llama import write_model
 from tests.integration.submissions.conftest import OPERATOR, PUBLIC, Build, House

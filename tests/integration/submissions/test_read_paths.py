@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.submit_run import BundledSubmissions
 from service.bootstrap.workers import open_local_worker
 from service.config import SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError
@@ -16,6 +14,8 @@ from service.problems.folder import Folder
 from service.problems.load import load_files
 from service.problems.project import FILE
 from service.queue.memory import MemoryBroker
+from service.timestamps import SystemClock
+from service.usecases.submit_run import BundledSubmissions
 from tests.integration.submissions.conftest import FILES, TENANT, Build
 from tests.unit.problems.folders import NATIVE
 

@@ -6,12 +6,12 @@ import pytest
 
 from evolve.errors import ConfigurationError
 from evolve.program import Program
-from service.bootstrap.plan import plan_again
 from service.config import SandboxSettings
 from service.db.accounts import SqlAccounts
 from service.db.problems import SqlProblemStore
 from service.errors import NotFoundError, QuotaError, RefusedError, UsageError
 from service.ports import Quotas, RunRequest
+from service.usecases.plan import plan_again
 from tests.integration.submissions.conftest import FILES, TENANT, House
 from tests.unit.problems.folders import NATIVE
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.workers import open_local_worker, queued_here
 from service.config import SandboxSettings, Settings
 from service.problems.load import load_problem
 from service.queue.memory import MemoryBroker
+from service.timestamps import SystemClock
 from tests.unit.problems.domains.samples import files_of
 from tests.unit.problems.folders import write
 

@@ -4,14 +4,15 @@ from functools import partial
 
 import pytest
 
-from service.bootstrap import machine, workers
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.machine import SandboxReport
+from service.bootstrap import workers
 from service.config import SandboxSettings, Settings
 from service.errors import RefusedError
 from service.queue.memory import MemoryBroker
+from service.sandbox import examination
 from service.sandbox.evaluator import open_evaluator
+from service.sandbox.examination import SandboxReport
 from service.sandbox.layers import IsolationLevel
+from service.timestamps import SystemClock
 
 ORDER = ("none", "weak", "medium", "strong")
 
@@ -22,7 +23,7 @@ def offering(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
         reason = "" if enough else f"the sandbox reaches the level {level}, and {settings.own} is required"
         return SandboxReport(level=level, required=settings.own, enough=enough, reason=reason)
 
-    monkeypatch.setattr(machine, "examine_sandbox", examine)
+    monkeypatch.setattr(examination, "examine_sandbox", examine)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ async def test_a_worker_requires_medium_isolation_unless_another_is_named(
 async def test_a_worker_that_refuses_to_start_names_the_layers_that_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(machine, "open_evaluator", partial(open_evaluator, force=IsolationLevel.WEAK))
+    monkeypatch.setattr(examination, "open_evaluator", partial(open_evaluator, force=IsolationLevel.WEAK))
     opening = workers.open_local_worker(Settings(), MemoryBroker(clock=SystemClock()), slots=1)
     with pytest.raises(RefusedError, match="weak, and medium is required") as refused:
         await opening.__aenter__()

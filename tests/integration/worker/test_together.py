@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from evolve.evaluation import Outcome
-from service.bootstrap.supervise import together
 from service.ports import EvaluationResult
+from service.process.supervise import together
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.memory import MemoryEvaluationLeases, MemoryEvaluationQueue
 from service.worker.worker import Worker

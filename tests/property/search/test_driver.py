@@ -22,9 +22,9 @@ from evolve.proposal import Proposal, Reply
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
-from service.bootstrap.clock import SystemClock
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
 from tests.fakes.world import toy_problem

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from service.bootstrap.run_source import stored_site
 from service.bootstrap.storage import open_storage
 from service.cli.completions import completion_rows
 from service.cli.end_reason import ending_limit, limit_sources, limit_words
@@ -13,6 +12,7 @@ from service.cli.show import show_anything
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.ports import ProposalRecord, RunRecord
+from service.projections.run_site import stored_site
 from tests.unit.cli.recording import RUN
 
 FILE = {"wall_seconds": {"limit": 60.0, "from": "p/problem.toml"}}

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.run_source import stored_site
 from service.bootstrap.storage import open_storage
 from service.cli.failures import remark
 from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
 from service.cli.terminal import Terminal
 from service.config import load_settings
+from service.projections.run_site import stored_site
 from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.bootstrap.policies import PolicyChoice, operator_policies
 from service.config import PoliciesSettings
 from service.errors import RefusedError
+from service.policy_settings.choice import PolicyChoice, operator_policies
 
 DESCRIBED = {"kind": "openai", "base_url": "http://models.example:8001/v1", "model": "m"}
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from service.errors import UsageError
-from service.policy import price_table
-from service.policy.price_table import FILE, find_model
-from service.policy.settings import PolicySettings
-from service.policy.sources import load_policies
+from service.policy_settings import price_table
+from service.policy_settings.price_table import FILE, find_model
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import load_policies
 
 CLAUDE = {
     "input_cost_per_token": 3e-06,

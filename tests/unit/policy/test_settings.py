@@ -6,11 +6,11 @@ import pytest
 
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
-from service.policy.bundled import shipped
 from service.policy.forms import open_forms
-from service.policy.roles import read_policies
-from service.policy.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings
-from service.policy.sources import load_policies, read_policy
+from service.policy_settings import shipped
+from service.policy_settings.roles import read_policies
+from service.policy_settings.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings
+from service.policy_settings.sources import load_policies, read_policy
 
 SECRET = "sk-very-secret-0123456789"
 

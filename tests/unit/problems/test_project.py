@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.upload import upload_of
 from service.errors import InvalidProblemError
 from service.problems.load import load_bundle, load_problem
 from service.problems.project import FILE, Project
+from service.problems.upload_request import upload_of
 from tests.unit.problems.folders import EVALUATE, SEED, project, write
 
 CONFIG = "max_iterations: 7\n"

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
-from service.bootstrap.runs import isolation_warnings
 from service.sandbox import sandbox_users
 from service.sandbox.evaluator import SandboxEvaluator, main_file
 from service.sandbox.inside import tree
@@ -27,6 +26,7 @@ from service.sandbox.inside.protocol import Dialogue, ScoreReply
 from service.sandbox.layers import Attack, IsolationLevel, Layer, level_of
 from service.sandbox.reply import combine, read_reply
 from service.sandbox.selftest import Report, _crowd, refusal
+from service.usecases.drive_run import isolation_warnings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | st.text(),

@@ -6,7 +6,7 @@ from evolve.domains import MazeDomain, grade
 from evolve.domains.maze import maze_of
 from service.policy.bundled.model import load_model
 from service.policy.bundled.sampling import generate
-from service.policy.bundled.shipped import find_folder
+from service.policy_settings.shipped import find_folder
 
 MAZE = maze_of("small", "validation", 0)
 SAMPLES = 8

@@ -12,14 +12,12 @@ from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
-from service.bootstrap.extensions import refuse_missing
-from service.bootstrap.labels import check_labels
 from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
-from service.policy.roles import PolicyRoles, read_policies, together, with_params
-from service.policy.settings import PolicySettings
-from service.policy.sources import read_policy
+from service.policy_settings.roles import PolicyRoles, read_policies, together, with_params
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import read_policy
 from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord
 from service.problems.configuration import (
     PROBLEM,
@@ -36,6 +34,8 @@ from service.problems.load import LoadedProblem, load_bundle, load_problem
 from service.problems.openevolve import DEFAULT_BUDGET
 from service.problems.project import Project
 from service.projections.continuation import refusal
+from service.usecases.extensions import refuse_missing
+from service.usecases.labels import check_labels
 
 PROBLEM_FILE = "problem.toml"
 UNCHANGED: Mapping[str, Any] = MappingProxyType({})

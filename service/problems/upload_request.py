@@ -3,11 +3,11 @@
 import base64
 from pathlib import Path
 
-from service.client.messages import checked
 from service.errors import InvalidProblemError
 from service.problems.openevolve import without_keys
 from service.problems.project import Project, as_project
 from service.schemas.problems import ProblemCreate
+from service.schemas.requests import checked
 
 NATIVE = "problem.toml"
 

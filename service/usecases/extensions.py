@@ -11,7 +11,7 @@ from evolve.extensions import Extension, ExtensionKind, Extensions, built_in_nam
 from evolve.problem import Problem
 from service.config import ExtensionsSettings
 from service.errors import RefusedError
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.ports import RunLog, RunRecord
 from service.problems.configuration import VARIANTS, Layer, invalid_values
 

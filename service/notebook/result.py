@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evolve.search.result import Result
-from service.bootstrap.clock import SystemClock
-from service.bootstrap.plan import RunPlan, record_of
-from service.bootstrap.run_source import stored_site
 from service.bootstrap.storage import Storage, open_storage
 from service.config import load_settings
 from service.errors import ServiceError
 from service.ports import LoggedEvent, RunRecord
+from service.projections.run_site import stored_site
+from service.timestamps import SystemClock
+from service.usecases.plan import RunPlan, record_of
 
 if TYPE_CHECKING:
     from service.schemas.statistics import RunStatistics

@@ -10,29 +10,29 @@ from typing import Any
 from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
-from service.bootstrap.environments import environment_warning, with_environment
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.extensions import load_all, named_beside
-from service.bootstrap.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
-from service.bootstrap.policies import submitted
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.read_paths import private_places
-from service.bootstrap.run_controller import COMMAND_LINE
 from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.activity import Activity
+from service.policy_settings.choice import submitted
 from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord
 from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
+from service.problems.evaluator_environment import environment_warning, with_environment
 from service.problems.load import load_problem
 from service.problems.project import Project
-from service.runner.process_identity import this_process
+from service.process.identity import this_process
 from service.runner.run_loop import RunJob
 from service.sandbox.evaluator import SandboxEvaluator
 from service.sandbox.layers import REACHABLE
+from service.sandbox.read_paths import private_places
 from service.sandbox.selftest import shortcomings
+from service.usecases.control_runs import COMMAND_LINE
+from service.usecases.extensions import load_all, named_beside
+from service.usecases.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"

@@ -13,10 +13,10 @@ from evolve.answers.continuation import CONTINUE
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
-from service.policy.key_sources import key_in_file, key_in_variable
-from service.policy.kind_traits import KindTraits, check_kind, traits_of
-from service.policy.parameters import read_parameters
-from service.policy.provider_catalog import PROVIDERS
+from service.policy_settings.key_sources import key_in_file, key_in_variable
+from service.policy_settings.kind_traits import KindTraits, check_kind, traits_of
+from service.policy_settings.parameters import read_parameters
+from service.policy_settings.provider_catalog import PROVIDERS
 from service.schemas.policies import PolicyDescription
 
 # What acts for a server that writes no programs.

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from service import keys
-from service.bootstrap.secret import open_seal
-from service.bootstrap.storage import database_url
+from service.config import database_url
+from service.db.secret import open_seal
 from service.errors import UsageError
 from service.identifiers import new_id
 from service.ports import AuditEntry, AuditLog, Clock, KeyRecord, KeyStore, Scope

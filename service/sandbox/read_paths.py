@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evolve.problem import EvaluatorSpec, Problem
+from evolve.problem import EvaluatorSpec, Problem, lies_relative
 from service.config import SECRETS_DIR, SandboxSettings, Settings, config_file, data_home
 from service.errors import InvalidProblemError, RefusedError, UsageError
-from service.problems.project import lies_relative
 from service.sandbox.inside import visible_files
 from service.sandbox.inside.sandbox_spec import interpreter_paths
 from service.sandbox.scratch import PREFIX

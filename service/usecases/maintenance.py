@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.bootstrap.storage import database_url
+from service.config import database_url
 from service.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.errors import UsageError
-from service.policy.kind_traits import traits_of
-from service.policy.parameters import parse_words
-from service.policy.settings import PolicySettings
-from service.policy.sources import load_policies, read_policy, refuse_repeats
+from service.policy_settings.kind_traits import traits_of
+from service.policy_settings.parameters import parse_words
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import load_policies, read_policy, refuse_repeats
 
 MAX_POLICIES = 16  # of one run
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from evolve.ports import AdaptedPolicy, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
 from evolve.search.format_yield import FormatYield, measure_format_yield
-from service.bootstrap.clock import SystemClock
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.plan import RunOrder, RunPlan, plan_new
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.read_paths import private_places
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.forms import open_forms
 from service.policy.openai import OpenAIPolicy
 from service.policy.recommendation import best_yield, next_form, sized
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.problems.init import init_problem
+from service.sandbox.read_paths import private_places
+from service.timestamps import SystemClock
+from service.usecases.plan import RunOrder, RunPlan, plan_new
 
 SLOTS = 2
 LIMIT_SECONDS = 90.0  # for each form

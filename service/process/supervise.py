@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import structlog
-
-if TYPE_CHECKING:
-    from service.worker.worker import Worker
 
 Part = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
 
-async def together(parts: Sequence[Part], worker: "Worker | None", leave: Callable[[], None]) -> None:
+class DrainablePart(Protocol):
+    """A part that may come to its end by itself, and ends no other by that."""
+
+    async def run(self) -> None:
+        """Work until it is drained."""
+
+
+async def together(parts: Sequence[Part], worker: DrainablePart | None, leave: Callable[[], None]) -> None:
     """Run the parts of a process until one of them ends, then have all others leave.
 
     Args:
@@ -40,7 +44,7 @@ async def together(parts: Sequence[Part], worker: "Worker | None", leave: Callab
         await asyncio.gather(*tasks, *beside, return_exceptions=True)
 
 
-async def _work(worker: "Worker") -> None:
+async def _work(worker: DrainablePart) -> None:
     await worker.run()
     log.warning("worker.rests", reason="it was drained: runs wait for other workers or a restart")
     await asyncio.Event().wait()

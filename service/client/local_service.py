@@ -13,15 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from service.config import data_home
 from service.errors import RefusedError
 from service.keys import identity_proof, well_formed
-from service.runner.process_identity import boot, is_gone, this_process
-
-if TYPE_CHECKING:
-    from service.api.local_key import LocalKey
+from service.process.identity import boot, is_gone, this_process
 
 FOLDER = "services"
 MAX_BYTES = 4096
@@ -44,8 +41,20 @@ class LocalService:
     outage: str = ""
 
 
+class AnnouncedKey(Protocol):
+    """The key that a service has for commands of its user, with the address that it is for."""
+
+    @property
+    def url(self) -> str:
+        """Where the service listens."""
+
+    @property
+    def text(self) -> str:
+        """The key."""
+
+
 @contextmanager
-def announced(database: str, key: "LocalKey") -> Iterator[str]:
+def announced(database: str, key: AnnouncedKey) -> Iterator[str]:
     """Have commands of this user find a service for as long as the block lasts; why they cannot, or an empty text.
 
     Where another living service of this user serves the same database, that one stays the one that is found.

@@ -25,26 +25,26 @@ from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
 from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.extensions import load_all, named_beside
-from service.bootstrap.labels import named
-from service.bootstrap.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
-from service.bootstrap.notebook_extensions import take_objects
-from service.bootstrap.notebook_problem import Function, read_problem, scored_by
-from service.bootstrap.notebook_result import RunFailedError, RunResult, told
-from service.bootstrap.plan import RunOrder, RunPlan, plan_loaded
 from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
-from service.bootstrap.progress_line import ProgressLine
-from service.bootstrap.read_paths import private_places
-from service.bootstrap.runs import isolation_warnings
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
+from service.notebook.extensions import take_objects
+from service.notebook.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
+from service.notebook.problem import Function, read_problem, scored_by
+from service.notebook.progress_line import ProgressLine
+from service.notebook.result import RunFailedError, RunResult, told
 from service.policy.critic import Critic, reviewed
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
-from service.policy.roles import PolicyRoles, refuse_unread
+from service.policy_settings.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
 from service.problems.suggestion import hint
 from service.sandbox.function import FunctionEvaluator
+from service.sandbox.read_paths import private_places
+from service.usecases.drive_run import isolation_warnings
+from service.usecases.extensions import load_all, named_beside
+from service.usecases.labels import named
+from service.usecases.plan import RunOrder, RunPlan, plan_loaded
 
 Asked = str | Policy | Function
 Watcher = Callable[[Event], object]

@@ -1,15 +1,15 @@
-"""What the machine offers: the sandbox, opened once on a problem of no weight, and the queue."""
+"""What the sandbox reaches on this machine, opened once on a problem of no weight."""
 
 from dataclasses import dataclass
 
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
-from service.bootstrap.read_paths import private_places, with_paths
 from service.config import SandboxSettings
 from service.errors import RefusedError, ServiceError
 from service.sandbox import scratch
 from service.sandbox.evaluator import open_evaluator
 from service.sandbox.layers import IsolationLevel, Layer
+from service.sandbox.read_paths import private_places, with_paths
 from service.sandbox.selftest import refusal
 
 _EVALUATOR = "def score(outputs, program):\n    return {}\n"
@@ -29,18 +29,6 @@ class SandboxReport:
     enough: bool
     layers: tuple[Layer, ...] = ()
     reason: str = ""
-
-
-async def examine_queue(url: str) -> None:
-    """Ask the Redis of a URL for a sign of life.
-
-    Raises:
-        ServiceError: it gives none, or that is no URL of a Redis.
-    """
-    from service.queue.connection import connect, reaching
-
-    async with connect(url) as redis, reaching():
-        await redis.ping()
 
 
 async def require_sandbox(settings: SandboxSettings) -> SandboxReport:

@@ -77,7 +77,7 @@ def complete(values: Mapping[str, Any], *, paths: bool) -> dict[str, Any]:
 def _places() -> list[Path]:
     """Where shipped models lie: at the top of the repository, and inside of what was installed."""
     here = Path(__file__).resolve().parent
-    top = here.parents[2]
+    top = here.parents[1]
     places = [top / "models"] if (top / "pyproject.toml").is_file() else []
     return [place for place in (*places, here / "models") if place.is_dir()]
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
-from service.bootstrap.plan import RunOrder, RunPlan, plan_loaded, plan_stored
 from service.bootstrap.policy_factory import read_templates
-from service.bootstrap.storage import Storage, database_url, open_storage, refuse_missing
+from service.bootstrap.storage import Storage, open_storage, refuse_missing
+from service.config import database_url
 from service.errors import NotFoundError, UsageError
-from service.policy.settings import PolicySettings
+from service.policy_settings.settings import PolicySettings
 from service.ports import RunRecord
 from service.problems.load import load_problem
 from service.projections.export import export_lines
+from service.usecases.plan import RunOrder, RunPlan, plan_loaded, plan_stored
 
 if TYPE_CHECKING:
     from service.config import Settings

@@ -6,39 +6,25 @@ same reason a described policy is reached at checked addresses alone, and the re
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
-from service.policy.bundled.shipped import PREFIX, complete, is_path, shipped_names
-from service.policy.kind_traits import traits_of
-from service.policy.roles import PolicyRoles, together
-from service.policy.settings import PolicySettings
-from service.policy.sources import load_policies, read_policy
+from service.policy_settings.kind_traits import traits_of
+from service.policy_settings.roles import PolicyRoles, together
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.shipped import PREFIX, complete, is_path, shipped_names
+from service.policy_settings.sources import load_policies, read_policy
 from service.ports import PolicyWords
-
-if TYPE_CHECKING:
-    import httpx
-    from pydantic import SecretStr
 
 SYNTAX = "syntax"
 SOURCE = "api:"
-_KEYS = ("api_key_env", "api_key_file")
+KEY_PLACES = ("api_key_env", "api_key_file")
 # It reads keys and files of this machine, and its addresses are not checked.
 LIBRARY_REFUSED = "only the operator's policies are asked through LiteLLM: name one of them"
 
 Operators = Mapping[str, PolicySettings]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyAccess:
-    """How a policy is reached: with a key or without, over the network as it is or to checked addresses only."""
-
-    policy: PolicySettings
-    key: "SecretStr | None"
-    transport: "httpx.AsyncBaseTransport | None" = None
 
 
 def submitted(source: str) -> bool:
@@ -99,7 +85,7 @@ def _shipped(model: str) -> PolicySettings:
 
 def shown(policy: PolicySettings) -> dict[str, Any]:
     """A policy without where its key lies, which is the operator's business."""
-    return {key: value for key, value in policy.describe().items() if key not in _KEYS}
+    return {key: value for key, value in policy.describe().items() if key not in KEY_PLACES}
 
 
 class PolicyChoice:
@@ -149,19 +135,19 @@ class PolicyChoice:
     def _asked(self, words: PolicyWords) -> PolicySettings:
         if isinstance(words, str):
             return operator_policy(self._operators, words)
-        if any(words.get(key) for key in _KEYS):
+        if any(words.get(key) for key in KEY_PLACES):
             raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
         return self._described(words, "the policy")
 
     def _again(self, words: Mapping[str, Any]) -> PolicySettings:
-        described = {key: value for key, value in words.items() if key not in _KEYS}
+        described = {key: value for key, value in words.items() if key not in KEY_PLACES}
         policy = read_policy(described, "the policy of the problem")
         if policy.kind == "bundled":
             if is_path(policy.model) and policy.model not in [own.model for own in self._operators.values()]:
                 raise RefusedError("the policy is a model folder of this machine: only the operator names those")
             return policy
         for own in self._operators.values():
-            if _same_place(own, policy) and own.role == policy.role and own.model in ("", policy.model):
+            if same_place(own, policy) and own.role == policy.role and own.model in ("", policy.model):
                 return own if traits_of(policy.kind).reached else policy
         return self._described(described, "the policy of the problem")
 
@@ -181,40 +167,11 @@ class PolicyChoice:
         return policy
 
 
-def _same_place(own: PolicySettings, policy: PolicySettings) -> bool:
+def same_place(own: PolicySettings, policy: PolicySettings) -> bool:
+    """Whether two policies are reached at the same place."""
     return (own.kind, own.base_url, own.provider) == (policy.kind, policy.base_url, policy.provider)
 
 
 def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:
     """Without those that come to the same policy of the operator's."""
     return [policy for place, policy in enumerate(policies) if policy not in policies[:place]]
-
-
-def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> PolicyAccess:
-    """How the policy of a run is reached; waits for the resolver of names.
-
-    Args:
-        policy: as the run's record describes it.
-        source: of the run.
-        settings: the operator's policies, and which addresses others may have.
-
-    Raises:
-        UsageError: the key that is named is not there.
-        RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
-    """
-    if not submitted(source):
-        return PolicyAccess(policy=policy, key=policy.read_key())
-    own = operator_policies(settings).get(policy.name)
-    if own is not None and _same_place(own, policy) and (policy.kind != "litellm" or own.model == policy.model):
-        mine = policy.model_copy(update={key: getattr(own, key) for key in _KEYS})
-        return PolicyAccess(policy=mine, key=mine.read_key())
-    if policy.kind == "litellm":
-        raise RefusedError(LIBRARY_REFUSED)
-    from service.net.transport import PinnedTransport
-
-    if policy.base_url is not None:
-        check_address(policy.base_url, settings.allow, settings.private)
-    bare = policy.model_copy(update=dict.fromkeys(_KEYS, ""))
-    keep = policy.concurrency + 8
-    transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)
-    return PolicyAccess(policy=bare, key=None, transport=transport)

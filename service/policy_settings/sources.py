@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from evolve.extensions import ExtensionKind, installed, is_reference
 from service.errors import NotFoundError, UsageError
-from service.policy.bundled.shipped import PREFIX, choice, complete
-from service.policy.price_table import find_model
-from service.policy.provider_catalog import split_provider
-from service.policy.settings import PolicySettings
+from service.policy_settings.price_table import find_model
+from service.policy_settings.provider_catalog import split_provider
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.shipped import PREFIX, choice, complete
 from service.schemas.policies import PriceSettings
 
 LIBRARY = "litellm:"

@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from service.bootstrap.run_source import RunSite, SourceOptions, choose_service, remote_site, stored_site
+from service.client.run_site import remote_site
+from service.client.service_choice import SourceOptions, choose_service
 from service.errors import ConflictError
 from service.ports import PAUSED, RUNNING, Intent, RunRecord
+from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
     from service.bootstrap.storage import Storage
@@ -65,7 +67,8 @@ def open_helm(settings: "Settings", where: SourceOptions) -> Iterator[RunControl
         with service.client() as client:
             yield RunController(site=remote_site(client), control=RemoteControl(client), alone=False)
         return
-    from service.bootstrap.storage import database_url, open_storage, refuse_missing
+    from service.bootstrap.storage import open_storage, refuse_missing
+    from service.config import database_url
 
     refuse_missing(database_url(settings, where.db))
     with open_storage(settings, where.db) as storage:
@@ -104,8 +107,8 @@ class StoredControl:
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
     ) -> RunRecord:
         """Submit a run that begins with a program of another."""
-        from service.bootstrap.submit_run import BundledSubmissions
         from service.ports import RunRequest
+        from service.usecases.submit_run import BundledSubmissions
 
         submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
         request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
@@ -121,7 +124,7 @@ class StoredControl:
             pass
 
     def _settle(self, run: RunRecord, desired_state: str) -> None:
-        from service.runner.process_identity import this_process
+        from service.process.identity import this_process
         from service.runner.undriven_runs import settle
 
         intent = Intent(desired_state=desired_state, by=COMMAND_LINE)

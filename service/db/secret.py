@@ -5,8 +5,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.bootstrap.storage import database_url
-from service.config import make_folder
+from service.config import database_url, make_folder
 from service.errors import RefusedError, UsageError
 from service.signer import Signer
 

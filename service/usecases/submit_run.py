@@ -14,14 +14,8 @@ from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.environments import environment_warning
 from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermitted, scoring
-from service.bootstrap.extensions import refuse_kinds, refuse_request, refuse_runtime
-from service.bootstrap.labels import check_labels
-from service.bootstrap.plan import RunPlan, limits_of, new_run
-from service.bootstrap.policies import SOURCE, PolicyChoice, operator_policies, shown
 from service.bootstrap.policy_factory import read_templates
-from service.bootstrap.read_paths import private_places, refuse_ungranted
 from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
 from service.db.accounts import SqlAccounts
@@ -40,8 +34,9 @@ from service.errors import (
 )
 from service.identifiers import new_id
 from service.net import Resolve
-from service.policy.settings import PolicySettings
-from service.policy.sources import read_policy
+from service.policy_settings.choice import SOURCE, PolicyChoice, operator_policies, shown
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import read_policy
 from service.ports import (
     DEFAULT_TENANT,
     Clock,
@@ -57,9 +52,14 @@ from service.problems.check import check_problem
 from service.problems.configuration import PROBLEM, Layer, read_config
 from service.problems.description import describe_problem
 from service.problems.documents import DocumentError, check_size
+from service.problems.evaluator_environment import environment_warning
 from service.problems.forked_problem import fork_problem
 from service.problems.load import LoadedProblem, load_bundle
 from service.problems.upload import load_upload
+from service.sandbox.read_paths import private_places, refuse_ungranted
+from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
+from service.usecases.labels import check_labels
+from service.usecases.plan import RunPlan, limits_of, new_run
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker

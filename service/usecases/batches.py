@@ -8,15 +8,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from service.bootstrap.run_controller import COMMAND_LINE, StoredControl
-from service.bootstrap.run_source import ServiceChoice, SourceOptions, choose_service
-from service.bootstrap.storage import Storage, database_url, open_storage, refuse_missing
+from service.bootstrap.storage import Storage, open_storage, refuse_missing
+from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
+from service.config import database_url
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
+from service.process.identity import is_gone, this_process
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
 from service.runner.lease import LEASE_SECONDS
-from service.runner.process_identity import is_gone, this_process
 from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary
+from service.usecases.control_runs import COMMAND_LINE, StoredControl
 
 if TYPE_CHECKING:
     from service.client import Client
@@ -103,8 +104,8 @@ class RemoteBatches:
 
     def add_problem(self, folder: Path) -> str:
         """Send a problem's folder."""
-        from service.bootstrap.upload import upload_of
         from service.client import calls
+        from service.problems.upload_request import upload_of
 
         return self._client.send(calls.create_problem(upload_of(folder))).id
 
@@ -149,9 +150,9 @@ class StoredBatches:
     """Batches of a database, of the tenant `default`: their runs are those of `evolve run`, submitted as one."""
 
     def __init__(self, settings: "Settings", storage: Storage) -> None:
-        from service.bootstrap.clock import SystemClock
         from service.db.batches import SqlBatchStore
         from service.db.problems import SqlProblemStore
+        from service.timestamps import SystemClock
 
         self._settings, self._storage, self._clock = settings, storage, SystemClock()
         self._batches = SqlBatchStore(storage.database)
@@ -161,9 +162,9 @@ class StoredBatches:
 
     def add_problem(self, folder: Path) -> str:
         """Store a problem's folder, whose runs may do what those of `evolve run` may."""
-        from service.bootstrap.submit_run import problem_document
         from service.ports import NewProblem
         from service.problems.load import load_problem
+        from service.usecases.submit_run import problem_document
 
         loaded = load_problem(folder)
         problem = NewProblem(
@@ -179,8 +180,8 @@ class StoredBatches:
 
     def create(self, body: BatchCreate) -> Batch:
         """Store a batch with its runs: all of them or none."""
-        from service.bootstrap.submit_run import created_at
         from service.identifiers import new_id
+        from service.usecases.submit_run import created_at
 
         now = self._clock.now()
         batch_id = new_id("bat", now)
@@ -246,11 +247,11 @@ class StoredBatches:
 
     def _planned(self, request: RunRequest, now: datetime) -> NewRun:
         """The run that a request asks for: of a folder of one's own, else of a problem that was stored earlier."""
-        from service.bootstrap.plan import RunOrder, new_run, plan_loaded
-        from service.bootstrap.policies import operator_policies, own_policies
         from service.bootstrap.policy_factory import read_templates
-        from service.bootstrap.submit_run import WORKERS, BundledSubmissions, problem_document
         from service.identifiers import new_id
+        from service.policy_settings.choice import operator_policies, own_policies
+        from service.usecases.plan import RunOrder, new_run, plan_loaded
+        from service.usecases.submit_run import WORKERS, BundledSubmissions, problem_document
 
         loaded = self._own.get(request.problem)
         if loaded is None:

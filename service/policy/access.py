@@ -1,0 +1,52 @@
+"""How the policy of a run is reached: with which key, and over which network."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.config import PoliciesSettings
+from service.errors import RefusedError
+from service.net import check_address
+from service.policy_settings.choice import KEY_PLACES, LIBRARY_REFUSED, operator_policies, same_place, submitted
+from service.policy_settings.settings import PolicySettings
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic import SecretStr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyAccess:
+    """How a policy is reached: with a key or without, over the network as it is or to checked addresses only."""
+
+    policy: PolicySettings
+    key: "SecretStr | None"
+    transport: "httpx.AsyncBaseTransport | None" = None
+
+
+def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> PolicyAccess:
+    """How the policy of a run is reached; waits for the resolver of names.
+
+    Args:
+        policy: as the run's record describes it.
+        source: of the run.
+        settings: the operator's policies, and which addresses others may have.
+
+    Raises:
+        UsageError: the key that is named is not there.
+        RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
+    """
+    if not submitted(source):
+        return PolicyAccess(policy=policy, key=policy.read_key())
+    own = operator_policies(settings).get(policy.name)
+    if own is not None and same_place(own, policy) and (policy.kind != "litellm" or own.model == policy.model):
+        mine = policy.model_copy(update={key: getattr(own, key) for key in KEY_PLACES})
+        return PolicyAccess(policy=mine, key=mine.read_key())
+    if policy.kind == "litellm":
+        raise RefusedError(LIBRARY_REFUSED)
+    from service.net.transport import PinnedTransport
+
+    check_address(str(policy.base_url), settings.allow, settings.private)
+    bare = policy.model_copy(update=dict.fromkeys(KEY_PLACES, ""))
+    keep = policy.concurrency + 8
+    transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)
+    return PolicyAccess(policy=bare, key=None, transport=transport)

@@ -1,0 +1,1 @@
+"""What users say of policies: descriptions, roles, sources, prices and keys, before any policy is opened."""

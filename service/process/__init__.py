@@ -1,0 +1,1 @@
+"""Processes that serve without end: their name, their watch, their parts, their figures."""

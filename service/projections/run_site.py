@@ -1,0 +1,140 @@
+"""Everything that can be read of the runs of one place, and all of it for a database."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from evolve.search.assessment import Assessment
+from service.ports import ENDED, CandidateKey, CandidateRecord, ResultReader, RunReader, RunRecord
+from service.projections.closing import assessment_of
+from service.projections.front import Front, measure_front
+
+if TYPE_CHECKING:
+    from service.projections.comparison import Order
+    from service.schemas.artifacts import ExportForm
+    from service.schemas.failures import RunFailures
+    from service.schemas.series import RunComparison
+    from service.schemas.statistics import RunStatistics
+    from service.schemas.votes import Rule, RunVotes
+
+POLL_SECONDS = 0.3
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSite:
+    """A place where runs are.
+
+    Attributes:
+        name: of the place, as it may be shown.
+        export: the lines of a run's export in a form, by whole id.
+        weighted: the best candidate under weights, and what it is worth.
+        front: what the Pareto front of a run is worth; None where it has but one objective.
+        assessment: what came of examining what a run found; None where nothing did.
+        compare: runs side by side, by whole ids, as they are ordered.
+        statistics: what a run came to.
+        failures: why answers of a run came to nothing.
+        votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
+        search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
+        events: what happens in a run, by whole id, behind a sequence number, until it has ended.
+    """
+
+    name: str
+    reader: ResultReader
+    export: "Callable[[str, ExportForm], Iterator[str]]"
+    weighted: Callable[[RunRecord, Mapping[str, float]], tuple[str, float]]
+    front: Callable[[RunRecord], Front | None]
+    assessment: Callable[[RunRecord], Assessment | None]
+    compare: "Callable[[Sequence[str], Order], RunComparison]"
+    statistics: "Callable[[RunRecord], RunStatistics]"
+    failures: "Callable[[RunRecord], RunFailures]"
+    votes: "Callable[[RunRecord, Rule, float], RunVotes]"
+    search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
+    events: Callable[[str, int], Iterator[Mapping[str, Any]]]
+
+
+def stored_site(reader: RunReader, url: str) -> RunSite:
+    """Runs in a database."""
+    from service.config import redacted
+
+    def export(run_id: str, form: "ExportForm") -> Iterator[str]:
+        from service.projections.export import lines_of
+
+        return lines_of(reader, reader.run(run_id), form)
+
+    def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
+        from service.projections.columns import columns_of
+        from service.projections.weighted import weighted_best
+
+        return weighted_best(columns_of(reader, run), weights)
+
+    def front(run: RunRecord) -> Front | None:
+        return measure_front(run, [one.rewards for one in reader.front(run.id)]) if len(run.objectives) > 1 else None
+
+    def compare(run_ids: Sequence[str], order: "Order") -> "RunComparison":
+        from service.projections.comparison_reply import compare_stored
+
+        return compare_stored(reader, run_ids, order)
+
+    def statistics(run: RunRecord) -> "RunStatistics":
+        from service.projections.columns import columns_of
+        from service.projections.statistics import fold_statistics
+
+        return fold_statistics(reader, columns_of(reader, run), run)
+
+    def failures(run: RunRecord) -> "RunFailures":
+        from service.projections.failures import group_failures
+
+        return group_failures(run.id, reader.outcomes(run.id))
+
+    def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
+        from service.projections.votes import judge
+
+        return judge(run.id, reader.poll(run.id), rule, min_share)
+
+    def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
+        return _searched(reader, run.id, text, ranked=ranked)
+
+    def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
+        return _polled(reader, run_id, after)
+
+    return RunSite(
+        name=redacted(url),
+        reader=reader,
+        export=export,
+        weighted=weighted,
+        front=front,
+        assessment=partial(assessment_of, reader),
+        compare=compare,
+        statistics=statistics,
+        failures=failures,
+        votes=votes,
+        search=search,
+        events=events,
+    )
+
+
+def _searched(reader: RunReader, run_id: str, text: str, *, ranked: bool) -> Iterator[CandidateRecord]:
+    """Candidates with a text in their sources, a portion of the run at a time."""
+    reached: CandidateKey | None = None
+    while True:
+        found = reader.search(run_id, text, PAGE, reached, ranked=ranked)
+        yield from found.candidates
+        reached = found.reached
+        if reached is None:
+            return
+
+
+def _polled(reader: RunReader, run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
+    """Events of a run in a database, looked for a few times a second."""
+    while True:
+        sequence, state = reader.sequences([run_id]).get(run_id, (0, "cancelled"))
+        while after < sequence:
+            for event in reader.events(run_id, after, PAGE):
+                after = event.sequence
+                yield event.as_json()
+        if state in ENDED:
+            return
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,1 @@
+"""What the service does for its front doors, in terms of ports."""
