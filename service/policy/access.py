@@ -45,7 +45,8 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> P
         raise RefusedError(LIBRARY_REFUSED)
     from service.net.transport import PinnedTransport
 
-    check_address(str(policy.base_url), settings.allow, settings.private)
+    if policy.base_url is not None:
+        check_address(policy.base_url, settings.allow, settings.private)
     bare = policy.model_copy(update=dict.fromkeys(KEY_PLACES, ""))
     keep = policy.concurrency + 8
     transport = PinnedTransport(allow=settings.allow, private=settings.private, keep=keep)
