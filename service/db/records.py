@@ -52,19 +52,7 @@ RUNS: AnySelect = select(
 
 CANDIDATES: AnySelect = (
     select(
-        CandidateRow.id,
-        CandidateRow.run_id,
-        CandidateRow.proposal_number,
-        CandidateRow.position,
-        CandidateRow.island,
-        CandidateRow.status,
-        CandidateRow.reason,
-        CandidateRow.program_id,
-        CandidateRow.duplicate_of,
-        CandidateRow.fitness,
-        CandidateRow.rewards,
-        CandidateRow.created_at,
-        CandidateRow.evaluated_at,
+        *CandidateRow.__table__.c,
         ProposalRow.operator,
         ProposalRow.policy,
         EvaluationRow.outcome,
