@@ -52,7 +52,7 @@ def test_outcomes_and_groups_are_what_the_api_says(page: Page, service: Service,
     line = page.get_by_role("region", name="Groups").locator("tbody tr")
     expect(line).to_contain_text("#1, #2")
     expect(line).to_contain_text(f"{group['final_mean']:.5g}")
-    keys = page.get_by_role("region", name="What sets them apart").locator("tbody th")
+    keys = page.get_by_role("region", name="Differences in the settings").locator("tbody th")
     expect(keys).to_have_text(["budget.evaluations", "seed"])
 
 

@@ -90,7 +90,7 @@ def test_plugins_are_listed_with_what_is_allowed(
         ["awk", "runtime", NAME, VERSION],
     ]
     assert f"several packages use the name: write {MODULE}:Newest" in said.out
-    assert said.err == "extensions.allow names gready, which no installed package offers\n"
+    assert said.err == "extensions.allow names gready, but no installed package has it\n"
     found = evolve.said("plugins", "--json").lines[0]
     assert {one["name"]: (one["allowed"], one["usable"]) for one in found["extensions"]} == {
         "greedy": (True, True), "newest": (False, True), "top": (False, False), "hill_climber": (False, True),
@@ -179,6 +179,6 @@ def test_a_policy_of_a_users_kind_is_checked_and_its_recommended_file_is_read(
     file = tmp_path / "recommended.toml"
     said = evolve.said("policy", "check", problem, "--policy", "doubler", "-o", str(file))
     assert said.code == 0, said.err
-    assert "the policy can be used" in said.out + said.err
+    assert "the policy is ready to use" in said.out + said.err
     assert 'kind = "doubler"' in file.read_text()
     evolve.call("run", problem, "--policy", str(file), "--evaluations", "2")

@@ -178,7 +178,7 @@ def test_what_does_not_go_together_is_refused_before_a_run_is_stored(server: Ope
         stored(planned(author(server), eye(server), novelty=NoveltyConfig(kind="syntax")))
     with pytest.raises(UsageError, match="eye and second both have the role embedder: a run takes one"):
         together([author(server), eye(server), eye(server, name="second")])
-    with pytest.raises(UsageError, match="eye is embedder of the run, and nobody writes"):
+    with pytest.raises(UsageError, match="eye is embedder of the run, but a run also needs a policy that writes"):
         together([eye(server)])
 
 

@@ -55,7 +55,7 @@ def problem_with(runtime: str) -> dict[str, bytes]:
 def test_a_policy_kind_that_is_not_allowed_is_refused_and_not_imported(build: Build, kind: str) -> None:
     house = build()
     house.problem()
-    sentence = f"the policy kind '{kind}' is not allowed here: the operator allows it with the setting extensions.allow"
+    sentence = f"the policy kind '{kind}' is not allowed: ask the operator to add it to the setting extensions.allow"
     for policy in ({"kind": kind}, ["syntax", {"name": "other", "kind": kind}]):
         with pytest.raises(RefusedError, match=sentence):
             submit(house, ["another"], policy=policy)
@@ -67,7 +67,7 @@ def test_a_policy_kind_that_is_not_allowed_is_refused_and_not_imported(build: Bu
 def test_a_policy_kind_in_the_operators_file_needs_the_setting_as_well(build: Build) -> None:
     house = build(operator=OPERATOR + KIND)
     house.problem()
-    with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed here"):
+    with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed: ask the operator"):
         submit(house, policy="theirs")
     assert submit(house, ["doubler"], policy="theirs").policies[0]["kind"] == "doubler"
 
@@ -106,7 +106,7 @@ async def test_a_run_is_not_driven_once_its_kind_is_allowed_no_longer(build: Bui
     house.problem()
     run = submit(house, ["doubler"], policy={"kind": "doubler"})
     jobs = StoredJobs(house.storage, house.settings, lambda _: pytest.fail("nothing is scored"))
-    with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed here"):
+    with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed: ask the operator"):
         async with jobs.open(run):
             pytest.fail("it was opened")
     assert MODULE not in sys.modules
@@ -120,7 +120,7 @@ async def test_a_runtime_that_is_not_allowed_is_refused_and_not_imported(
     house = build()
     submissions = BundledSubmissions(house.settings, house.storage.database, house.clock, queue=queue)
     files = problem_with(runtime)
-    sentence = f"the runtime '{runtime}' is not allowed here: the operator allows it with the setting extensions.allow"
+    sentence = f"the runtime '{runtime}' is not allowed: ask the operator to add it to the setting extensions.allow"
     with pytest.raises(RefusedError, match=sentence):
         await submissions.check_problem(Upload(name="", files=files))
     house.problem(files=files)
