@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
 from evolve.proposal import Proposal, Reply
 from evolve.reply_form import ReplyForm
-from evolve.similarity.vectors import EmbeddedPrograms
+
+if TYPE_CHECKING:  # numpy is not to be waited for where nothing is embedded
+    from evolve.similarity.vectors import EmbeddedPrograms
 
 
 class Policy(Protocol):
@@ -86,7 +88,7 @@ class Embedder(Protocol):
     def name(self) -> str:
         """The policy's name in records and statistics."""
 
-    async def embed(self, programs: Sequence[Program]) -> EmbeddedPrograms:
+    async def embed(self, programs: Sequence[Program]) -> "EmbeddedPrograms":
         """The vectors of programs, float32 and of norm 1, of one length over a run; None for one that it cannot embed.
 
         Raises:

@@ -8,9 +8,23 @@ with Client("https://evolve.example", key) as client:
         ...
 """
 
-from service.client import calls
-from service.client.asynchronous import AsyncClient
-from service.client.call import Call
-from service.client.client import Client
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __all__ = ["AsyncClient", "Call", "Client", "calls"]
+
+if TYPE_CHECKING:
+    from service.client import calls
+    from service.client.asynchronous import AsyncClient
+    from service.client.call import Call
+    from service.client.client import Client
+else:
+    # A command that looks whether there is a service is not to wait for what speaks to one.
+    _MODULES = {"AsyncClient": "asynchronous", "Call": "call", "Client": "client"}
+
+    def __getattr__(name: str) -> object:
+        if name == "calls":
+            return import_module(f"{__name__}.calls")
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -17,10 +17,10 @@ from service.ports import (
     RunFilter,
     RunRecord,
 )
+from service.ports.shared_fields import for_record
 from service.schemas import candidates
 from service.schemas.artifacts import ExportForm
 from service.schemas.runs import Run
-from service.schemas.shared_fields import for_record
 
 PAGE = 200
 Place = tuple[int, int]

@@ -8,7 +8,7 @@ from service.db.models import CandidateRow, ProposalRow, TextRow
 from service.db.row_mappers import AnySelect, chunks
 from service.db.scope import TenantScope
 from service.ports import ProposalRecord
-from service.schemas.shared_fields import for_record
+from service.ports.shared_fields import for_record
 
 _LONG = {"prompt", "completions", "reasoning"}
 _WHOLE: AnySelect = select(*ProposalRow.__table__.c)

@@ -31,8 +31,8 @@ from service.ports import (
     PolicyHealth,
     RunRecord,
 )
+from service.ports.shared_fields import for_record
 from service.projections.candidates import read_objectives
-from service.schemas.shared_fields import for_record
 
 _SEED = aliased(CandidateRow)
 _SEEN = tuple(name for name in PolicyHealth.__slots__ if name not in {"run_id", "policy", "at"})

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from evolve.policies import PolicyContext
 from evolve.ports import Policy
 from service.policy_settings.kind_traits import SAMPLED, KindTraits
-from service.policy_settings.settings import PolicySettings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # whether a kind costs something is asked by commands that open no policy
     from service.policy.connection import ServerConnection
+    from service.policy_settings.settings import PolicySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,14 @@ class BuiltInKind:
 class ServicePolicyContext(PolicyContext):
     """A context that holds the settings as they were read, with what they leave open."""
 
-    policy: PolicySettings
+    policy: "PolicySettings"
 
 
-def _settings(context: PolicyContext) -> PolicySettings:
+def _settings(context: PolicyContext) -> "PolicySettings":
     if isinstance(context, ServicePolicyContext):
         return context.policy
+    from service.policy_settings.settings import PolicySettings
+
     return PolicySettings.model_validate({**context.settings, "name": context.name})
 
 
@@ -49,7 +51,7 @@ def _open_server(context: PolicyContext) -> Policy:
     return OpenAIPolicy(connect(_settings(context), context.key, context.transport), build_prompt=context.build_prompt)
 
 
-def connect(settings: PolicySettings, key: str | None, transport: Any) -> "ServerConnection[Any]":
+def connect(settings: "PolicySettings", key: str | None, transport: Any) -> "ServerConnection[Any]":
     """A connection to the server of a policy; nothing is asked of the server yet."""
     import numpy as np
     from pydantic import SecretStr

@@ -246,7 +246,7 @@ class Server:
         if status in DENIED:
             return PolicyDenied(f"it {self._about_key()} ({error})")
         if isinstance(error, PolicyDenied):
-            return PolicyDenied(f"{error} (check the address and the model {self._settings.model or 'there'}?)")
+            return PolicyDenied(f"{error}: check the address, and {self._settings.model or 'the model'} there")
         return error
 
     def _about_key(self) -> str:

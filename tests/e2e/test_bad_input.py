@@ -295,7 +295,7 @@ def test_an_openevolve_configuration_that_is_off_is_an_invalid_problem(clumsy: C
     [
         ("x = [", "cannot be read"),
         ("", "holds no [[policies]]"),
-        ("[[policies]]\nkind = 'opnai'\n", "'openai'"),
+        ("[[policies]]\nkind = 'opnai'\n", "'opnai' is not known: name one of openai, litellm"),
         ("[[policies]]\nkind = 'syntax'\nanswrs = 3\n", "answers"),
         ("[[policies]]\nkind = 'openai'\nbase_url = 'x'\n", "http://"),
         ("[[policies]]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\napi_key = 'sk-inline'\n", "api_key_env"),

@@ -35,8 +35,9 @@ def test_without_its_frameworks_training_says_what_to_install(tmp_path: Path, mi
     done = python(WITHOUT, missing, "train", "maze", "-o", str(tmp_path / "x"))
     assert done.returncode == USAGE
     (sentence,) = done.stderr.splitlines()
-    assert sentence.startswith(f"evolve: training needs {', '.join(missing.split(','))}, ")
-    assert "evolve-search[training]" in sentence
+    named, _, cure = sentence.removeprefix("evolve: training needs ").partition(": ")
+    assert named.split(", ")[: missing.count(",") + 1] == missing.split(",")  # others may be absent too
+    assert cure.startswith("install evolve-search[training]")
     assert "CPU build of torch" in sentence
     assert "docs/how-to/train-a-policy.md" in sentence
     assert not (tmp_path / "x").exists()

@@ -57,7 +57,7 @@ def test_where_no_port_is_named_and_the_usual_one_is_taken_a_free_one_is_served_
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0
-        assert f"port {FIRST_PORT} is taken" in err
+        assert f"port {FIRST_PORT} is in use" in err
 
 
 def test_a_port_that_was_named_and_is_taken_is_refused_in_a_sentence(evolve: Evolve) -> None:

@@ -328,7 +328,7 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
         next(started[0].events("evaluation.begun"))
         started[0].process.send_signal(signal.SIGTERM)
         assert started[0].process.stderr is not None
-        assert "draining" in started[0].process.stderr.readline()
+        assert "Draining" in started[0].process.stderr.readline()
         assert started[0].end(signal.SIGTERM) == 130
         assert wait_until_gone(started[0].children) == set()
         run.send_signal(signal.SIGINT)
@@ -340,7 +340,7 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
     [
         (["--queue", "unix:///nowhere/redis.sock"], 6, "the queue does not answer"),
         (["--queue", "http://localhost"], 2, "redis://localhost"),
-        (["--pool", "a pool"], 2, "is no name"),
+        (["--pool", "a pool"], 2, "is not a name"),
     ],
 )
 def test_a_worker_that_cannot_work_says_why(evolve: Evolve, words: list[str], code: int, said: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from evolve.identity import evaluation_id, proposal_id
 from service.ports import Caller, CandidateRecord, EvaluationRecord, ProposalRecord, Scope
+from service.ports.shared_fields import for_schema
 from service.schemas.candidates import (
     Candidate,
     CandidateUrls,
@@ -15,7 +16,6 @@ from service.schemas.candidates import (
     ProposalDetail,
     ProposalUrls,
 )
-from service.schemas.shared_fields import for_schema
 
 
 def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:

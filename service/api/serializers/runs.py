@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import get_args
 
 from service.ports import ENDED, Caller, RunRecord
+from service.ports.shared_fields import for_schema
 from service.schemas.runs import Progress, Run, RunFailure, RunUrls, State, Stats, TokenUsage, Waiting
-from service.schemas.shared_fields import for_schema
 
 _TRANSIENT: dict[str, State] = {"cancelled": "cancelling", "paused": "pausing"}
 

@@ -213,7 +213,7 @@ async def test_a_parent_too_long_for_the_critic_is_not_reviewed(author: OpenAISe
 async def test_a_critic_that_denies_is_named(author: OpenAIServer) -> None:
     with openai_server(judge, key="secret") as critic:
         policies = writing(author), judging(critic)
-        with pytest.raises(PolicyDenied, match=r"the critic judge cannot be asked: .*wants a key"):
+        with pytest.raises(PolicyDenied, match=r"the critic judge cannot be asked: .*needs a key"):
             async with opened(*policies):
                 pass
 

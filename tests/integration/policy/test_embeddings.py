@@ -187,8 +187,14 @@ async def test_a_direction_survives_numbers_at_the_ends_of_the_scale(
         (raw(entries([1.0], [1.0], [1.0])), "it sends 3 embeddings for 2 texts"),
         (raw(entries([1.0], [1.0, 2.0])), "it sends embeddings of different lengths"),
         (raw([{"index": 0, "embedding": [1.0]}] * 2), "it does not send a list of embeddings"),
-        (raw([{"index": 7, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]), "it sends what is no list"),
-        (raw([{"index": "0", "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]), "it sends what is no list"),
+        (
+            raw([{"index": 7, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]),
+            "it does not send a list of embeddings",
+        ),
+        (
+            raw([{"index": "0", "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]),
+            "it does not send a list of embeddings",
+        ),
         (raw([1.0, 2.0]), "it does not send a list of embeddings"),
         (raw(entries([], [])), "it does not send a list of embeddings"),
         (raw(entries("AAAAAA==", "AAAAAA==")), "it does not send a list of embeddings"),
@@ -245,7 +251,7 @@ async def test_the_key_is_sent_and_never_shown(server: OpenAIServer, make: Make)
     with pytest.raises(PolicyDenied, match="refuses the key") as raised:
         await make(key=KEY).check()
     assert KEY not in str(raised.value)
-    with pytest.raises(PolicyDenied, match="wants a key"):
+    with pytest.raises(PolicyDenied, match="needs a key"):
         await make().check()
 
 
@@ -262,7 +268,7 @@ async def test_a_server_that_does_not_embed_is_found_before_a_run_begins(server:
     assert "embeds a word as a vector that is zero or not finite" in await refused(make())
     assert "does not know the model large: it offers fake" in await refused(make(model="large"))
     server.embed = None
-    assert "is the address right" in await refused(make())
+    assert "Not Found: check the address, and the model there" in await refused(make())
     server.models = ["one", "two"]
     assert "name one of one, two" in await refused(make())
 

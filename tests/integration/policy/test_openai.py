@@ -421,7 +421,7 @@ async def test_a_list_of_models_that_makes_no_sense_is_an_error(
         ((404, "", ""), (404, "application/json", '{"detail":"Not Found"}'), "Not Found"),
         ((405, "", ""), (200, "text/html; charset=utf-8", "<html>welcome</html>"), "web page"),
         ((200, "text/html", "<html>welcome</html>"), (400, "", ""), "web page"),
-        ((404, "", ""), (401, "application/json", '{"error":"no"}'), "wants a key"),
+        ((404, "", ""), (401, "application/json", '{"error":"no"}'), "needs a key"),
     ],
 )
 async def test_what_is_no_such_server_is_denied_before_anything_is_asked(

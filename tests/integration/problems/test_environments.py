@@ -101,9 +101,8 @@ def test_nothing_is_installed_where_nobody_agrees(home: Path, tmp_path: Path, mo
     folder = loaded_in(tmp_path).place
     said = evolve("problem", "check", folder)
     assert said.code == 8
-    assert (
-        "requirements.txt: not installed here: slug-of-our-tests==1.0: evolve problem check PROBLEM --yes" in said.err
-    )
+    cure = "install them with evolve problem check PROBLEM --yes"
+    assert f"requirements.txt: not installed here: slug-of-our-tests==1.0: {cure}" in said.err
     monkeypatch.setattr(sys, "stdin", Person("n\n"))
     said = evolve("problem", "check", folder)
     assert said.code == 8

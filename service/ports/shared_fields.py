@@ -7,22 +7,21 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # pydantic takes longer to import than many a command takes
     from _typeshed import DataclassInstance
+    from pydantic import BaseModel
 
 
-def for_schema(record: object, schema: type[BaseModel], **others: Any) -> dict[str, Any]:
+def for_schema(record: object, schema: "type[BaseModel]", **others: Any) -> dict[str, Any]:
     """The fields of a schema that a record has too; `others` come beside or in place of them."""
     return {name: getattr(record, name) for name in schema.model_fields if hasattr(record, name)} | others
 
 
 def for_record(
-    value: BaseModel | Mapping[Any, Any], record: "type[DataclassInstance]", **others: Any
+    value: "BaseModel | Mapping[Any, Any]", record: "type[DataclassInstance]", **others: Any
 ) -> dict[str, Any]:
     """The fields of a record that a value of the wire, or a row, has too; `others` come beside or in place of them."""
     names = (one.name for one in fields(record))
-    if isinstance(value, BaseModel):
-        return {name: getattr(value, name) for name in names if name in type(value).model_fields} | others
-    return {name: value[name] for name in names if name in value} | others
+    if isinstance(value, Mapping):
+        return {name: value[name] for name in names if name in value} | others
+    return {name: getattr(value, name) for name in names if name in type(value).model_fields} | others
