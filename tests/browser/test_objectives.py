@@ -161,7 +161,7 @@ def test_a_single_objective_shows_how_its_scores_are_spread(
         if candidate["status"] == "evaluated" and candidate["outcome"] == "ok"
     ]
     page = open_page(f"/runs/{single_run}/objectives", javascript=False)
-    expect(page.get_by_text("one objective, length (smaller is better)")).to_be_visible()
+    expect(page.get_by_text("a single objective, length (smaller is better)")).to_be_visible()
     tiles = page.locator("#spread .tile")
     expect(tiles.filter(has_text="Best").locator("strong")).to_have_text(f"{min(lengths):.5g}")
     expect(tiles.filter(has_text="Valid").locator("strong")).to_have_text(str(len(lengths)))

@@ -34,7 +34,7 @@ def test_answers_stand_side_by_side_with_their_rewards(page: Page, service: Serv
     page.goto(f"/runs/{chained_run}/proposals")
     page.locator("main tbody a").first.click()
     expect(page).to_have_url(re.compile("/proposals/1$"))
-    answers = service.get(f"/v1/runs/{chained_run}/candidates?number=1")["items"]
+    answers = service.get(f"/v1/runs/{chained_run}/candidates?proposal_number=1")["items"]
     assert len(answers) > 1
     table = page.get_by_role("region", name="Answers side by side")
     expect(table.locator("thead th")).to_have_count(len(answers))
