@@ -244,6 +244,6 @@ def repeats(runs: Sequence[Run]) -> Complaints:
 
 def _essence(run: Run) -> list[Any]:
     """Its candidates without what holds the run's name and times."""
-    kept = ("number", "position", "island", "status", "program_id", "fitness", "rewards")
-    rows = sorted(run.candidates.values(), key=lambda row: (row["number"], row["position"]))
+    kept = ("proposal_number", "position", "island", "status", "program_id", "fitness", "rewards")
+    rows = sorted(run.candidates.values(), key=lambda row: (row["proposal_number"], row["position"]))
     return [[row[name] for name in kept] for row in rows]
