@@ -9,11 +9,12 @@ import re
 
 BREAK = "\u2060"
 
-# The bars and brackets that models of the field build their control tokens from; a lone word in angle brackets is taken
-# for one only when it is known, because programs are full of generics and of markup.
+# The bars and brackets that models of the field build their control tokens from. A lone word in angle brackets is taken
+# for a token only when it is known, because programs are full of generics and of markup. Nothing between the bars is a
+# bracket: so a token inside them is found by itself.
 _BODY = (
-    r"\|[^<>|\s]{1,80}\|>"
-    r"|\uff5c[^<>\uff5c\s]{1,80}\uff5c>"
+    r"\|[^<>|\[\]\s]{1,80}\|>"
+    r"|\uff5c[^<>\uff5c\[\]\s]{1,80}\uff5c>"
     r"|/?(?:s|bos|eos|pad|unk|cls|sep|mask|(?:start|end)_of_(?:turn|image|audio)|image_soft_token|think"
     r"|tool_(?:call|response)|fim_(?:prefix|middle|suffix|pad)|unused\d{1,4}|extra_id_\d{1,4})>"
     r"|</?SYS>>"

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evolve.prompt.control_tokens import BREAK, guard, neutralise, restore
@@ -16,15 +16,20 @@ TOKENS = [
 pieces = st.sampled_from(
     [*TOKENS, "<", ">", "|", "[", "]", "<<", "SYS>>", "im_end", "|>", "<|", "s>", BREAK, "\n", " "]
 )
+NESTED = f"<{BREAK}|[IMG]|>"
 hostile = st.lists(pieces | st.text(max_size=3), max_size=30).map("".join)
 
 
 @given(hostile)
+@example("<|[IMG]|>")
+@example(NESTED)
 def test_every_text_survives_the_round_trip(text: str) -> None:
     assert restore(neutralise(text)) == text
 
 
 @given(hostile)
+@example("<|[IMG]|>")
+@example(NESTED)
 def test_no_control_token_is_left_after_neutralising(text: str) -> None:
     broken = neutralise(text)
     assert [token for token in TOKENS if token in broken] == []
@@ -56,10 +61,14 @@ def test_a_token_broken_twice_needs_two_restorations(token: str) -> None:
 
 
 @given(hostile)
+@example("<|[IMG]|>")
+@example(NESTED)
 def test_the_guard_leaves_what_is_neutralised(text: str) -> None:
     assert guard(neutralise(text)) == neutralise(text)
 
 
 @given(hostile)
+@example("<|[IMG]|>")
+@example(NESTED)
 def test_nothing_whole_passes_the_guard(text: str) -> None:
     assert [token for token in TOKENS if token in guard(text)] == []
