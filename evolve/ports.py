@@ -9,7 +9,7 @@ from evolve.program import Program
 from evolve.proposal import Proposal, Reply
 from evolve.reply_form import ReplyForm
 
-if TYPE_CHECKING:  # numpy is not to be waited for where nothing is embedded
+if TYPE_CHECKING:  # commands that read must start fast, and numpy is slow to import
     from evolve.similarity.vectors import EmbeddedPrograms
 
 

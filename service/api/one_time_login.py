@@ -1,4 +1,4 @@
-"""The one-time address of a service on a laptop, with which its own user opens a session."""
+"""The login address of a service on your own machine. It works once."""
 
 import hmac
 import secrets
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class OneTimeLogin:
-    """An address that opens a session once: whoever reads it on the terminal of `evolve serve` may use it."""
+    """An address that opens a session once. `evolve serve` prints it, so only its user can read it."""
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     used: bool = False

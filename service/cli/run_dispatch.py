@@ -1,4 +1,4 @@
-"""Who follows the words of `evolve run`: this process, or a service."""
+"""`evolve run` in this process or through a service, whichever the options and the settings choose."""
 
 from service.cli.run_options import RunOptions
 from service.cli.terminal import Terminal

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from service.client.call import Call
     from service.client.client import Client
 else:
-    # A command that looks whether there is a service is not to wait for what speaks to one.
+    # Imported at first use: commands that only look for a service must start fast, and httpx is slow to import.
     _MODULES = {"AsyncClient": "asynchronous", "Call": "call", "Client": "client"}
 
     def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ from evolve.policies import PolicyContext
 from evolve.ports import Policy
 from service.policy_settings.kind_traits import SAMPLED, KindTraits
 
-if TYPE_CHECKING:  # whether a kind costs something is asked by commands that open no policy
+if TYPE_CHECKING:  # commands that open no policy ask what a kind costs, and must start fast
     from service.policy.connection import ServerConnection
     from service.policy_settings.settings import PolicySettings
 

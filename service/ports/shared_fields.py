@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # pydantic takes longer to import than many a command takes
+if TYPE_CHECKING:  # commands that read must start fast, and pydantic is slow to import
     from _typeshed import DataclassInstance
     from pydantic import BaseModel
 
