@@ -3,6 +3,8 @@
 //   evolve:best   there is a new best; detail: {candidate_id, fitness}
 //   evolve:state  the run's state may be another
 // @ts-check
+import { number } from "./numbers.js";
+import { asScore } from "./score.js";
 
 const FRAME_MILLISECONDS = 250;
 const FIRST_WAIT = 1000;
@@ -56,7 +58,7 @@ class Live {
     this.kinds.add(kind);
     if (kind === "best.improved") {
       const told = JSON.parse(message.data);
-      say(`New best: ${Number(told.fitness).toPrecision(5)}`);
+      say(`New best: ${number(asScore(told.fitness))}`);
       tell("evolve:best", told);
     }
     if (STATES.has(kind)) tell("evolve:state", { kind });
