@@ -35,7 +35,7 @@ def test_scripts_write_numbers_as_the_cases_say(page: Page) -> None:
 
 def test_scripts_and_pages_write_the_same_numbers(page: Page) -> None:
     page.goto("/runs")
-    drawn = random.Random(7)  # noqa: S311 -- values to compare, not secrets
+    drawn = random.Random(7)
     values = [
         *(drawn.uniform(-1, 1) * 10 ** drawn.uniform(-120, 120) for _ in range(2000)),
         *(drawn.randint(-(10**6), 10**6) / 2 ** drawn.randint(0, 12) for _ in range(2000)),

@@ -9,6 +9,7 @@ import { colour, entry, islandColour, islandShape, mark, onTheme } from "./palet
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
+const DOUBLE_CLICK_MILLISECONDS = 250;
 const SCALES = { linear: "linear", log: "logarithmic", gap: "distance to the best known, logarithmic" };
 const MARKS = {
   "island.migrated": "⇄",
@@ -87,6 +88,24 @@ class ScoreCurve extends HTMLElement {
     else this.chart = this.make(data);
     this.dataset.shown = String(columns.total);
     this.list(columns);
+    this.summarise(columns, line);
+  }
+
+  /**
+   * Writes the numbers of the chart's summary as they are now.
+   * @param {import("./columns.js").Columns} columns
+   * @param {(number | null)[]} line
+   */
+  summarise(columns, line) {
+    const summary = this.closest("figure")?.querySelector(".summary");
+    const write = (/** @type {string} */ name, /** @type {string} */ text) => {
+      const found = summary?.querySelector(`[data-${name}]`);
+      if (found) found.textContent = text;
+    };
+    const seeds = columns.number.findIndex((number) => number > 0);
+    write("best", number(line[line.length - 1]));
+    write("evaluated", `${number(columns.total)} evaluation${columns.total === 1 ? "" : "s"}`);
+    write("seed", number(line[(seeds < 0 ? columns.number.length : seeds) - 1] ?? null));
   }
 
   /** A value in the unit of the chart. @param {number | null} value */
@@ -122,10 +141,22 @@ class ScoreCurve extends HTMLElement {
       return scale === "linear" || (this.known !== null && this.known !== undefined);
     });
     if (!found.includes(this.scale ?? "")) this.scale = "linear";
-    const names = found.join(" ");
+    const names = `${found.join(" ")}${this.zoom ? " zoomed" : ""}`;
     if (this.dataset.scales === names) return;
     this.dataset.scales = names;
-    this.choice?.replaceChildren(...(found.length > 1 ? [this.select(found)] : []));
+    this.choice?.replaceChildren(
+      ...(found.length > 1 ? [this.select(found)] : []),
+      ...(this.zoom ? [this.wholeButton()] : []),
+    );
+  }
+
+  wholeButton() {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "quiet";
+    made.textContent = "Show all evaluations";
+    made.addEventListener("click", () => this.enlarge(null));
+    return made;
   }
 
   /** @param {string[]} scales */
@@ -173,8 +204,17 @@ class ScoreCurve extends HTMLElement {
       plot,
     );
     chart.over.append(/** @type {HTMLElement} */ (this.tip));
-    chart.over.addEventListener("click", () => this.open());
-    chart.over.addEventListener("dblclick", () => this.enlarge(null), { capture: true });
+    // A click opens a candidate unless a second one follows, which shows the whole run again.
+    let opening = 0;
+    chart.over.addEventListener("click", () => {
+      window.clearTimeout(opening);
+      opening = window.setTimeout(() => this.open(), DOUBLE_CLICK_MILLISECONDS);
+    });
+    const whole = () => {
+      window.clearTimeout(opening);
+      this.enlarge(null);
+    };
+    chart.over.addEventListener("dblclick", whole, { capture: true });
     return chart;
   }
 
