@@ -117,7 +117,7 @@ class CandidateDiff(Reply):
     """What changed from one program to another."""
 
     candidate_id: str = Field(description="Id of the candidate")
-    against: str | None = Field(description="Null: a seed is compared with nothing")
+    against: str | None = Field(description="Null: a seed, compared with the empty program")
     added: Count = Field(description="Lines added, of all files")
     removed: Count = Field(description="Lines removed, of all files")
     files: list[FileChange] = Field(description="Files that differ")

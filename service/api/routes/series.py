@@ -86,7 +86,7 @@ Budgets = Annotated[
 def get_run_metrics(
     request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep, points: Points = 200
 ) -> Response:
-    """Read how a run went over its evaluations: its best, what was wasted, what it cost, and who succeeded."""
+    """Read the progress of a run over its evaluations: best, waste, cost, and success by operator and policy."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
@@ -115,10 +115,10 @@ def get_run_columns(
     after: After = 0,
     points: Drawable = 0,
 ) -> Response:
-    """Read the evaluations of a run in columns, as charts draw them: all, or those that the caller lacks.
+    """Read the evaluations of a run in columns, as for a chart: all, or those after `after`.
 
-    A caller that has some hands back their `total` as `after`. Down-sampled are the best and the worst of each stretch,
-    some failures, the last one, the Pareto front where there is room, and every evaluation that became the best.
+    To get only new evaluations, send the previous `total` as `after`. A sample holds the best and the worst of each
+    stretch, some failures, the last evaluation, every new best, and the Pareto front if there is room.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
@@ -141,11 +141,11 @@ def compare_runs(
     names: GroupNames = "",
     budgets: Budgets = "",
 ) -> RunComparison:
-    """Set runs side by side: their best fitness so far over a common axis, and how far groups of them are ahead.
+    """Compare runs: their best fitness over a common axis, and the differences between groups of them.
 
-    Of a group are told the mean, the range, the expected best of k runs, and its mean at some equal budgets with a 95 %
-    interval; of every two groups how far one is ahead of the other there, paired by seed and problem where seeds match,
-    and whether that can be told from so few.
+    Each group has its mean, its range, the expected best of k runs, and its mean at some equal budgets with a 95 %
+    interval. Each pair of groups has its difference there, paired by seed and problem if seeds match, and whether
+    the difference is significant.
     """
     reader = reader_of(parts, caller)
     found, groups = _found(reader, runs.split(","), names.split(",") if names else [])
