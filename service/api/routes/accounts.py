@@ -21,9 +21,9 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
 Tenant = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Name of a tenant.")]
 Time = Annotated[
-    str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
+    str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z. Empty: see the operation.")
 ]
-Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end; 0: as set.")]
+Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end. 0: as set.")]
 MAX_PERIOD = timedelta(days=366)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)

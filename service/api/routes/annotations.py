@@ -47,7 +47,7 @@ About = Annotated[
     str, Query(pattern=r"^([A-Za-z0-9_-]{1,64})?$", description="Notes about this candidate alone, by its whole id.")
 ]
 OfRun = Annotated[
-    str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run; empty: of no run in particular.")
+    str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run. Empty: views without a run.")
 ]
 
 

@@ -47,7 +47,7 @@ Weights = Annotated[
     Query(
         pattern=NAME,
         max_length=2000,
-        description="`accuracy=1,speed=2`: by the weighted mean of normalised scores; empty: by fitness.",
+        description="`accuracy=1,speed=2`: by the weighted mean of normalised scores. Empty: by fitness.",
     ),
 ]
 

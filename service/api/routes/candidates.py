@@ -49,7 +49,7 @@ Status = Annotated[
 ]
 Result = Annotated[str, Query(pattern=r"^[a-z]{0,20}$", description="Only with this outcome: `ok`, `timeout`, ...")]
 Island = Annotated[str, Query(pattern=WHOLE, description="Only of this island.")]
-Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator; `seed`: seeds.")]
+Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator. `seed`: seeds.")]
 Policy = Annotated[str, Query(pattern=NAME, max_length=200, description="Only by this policy.")]
 Number = Annotated[str, Query(pattern=WHOLE, description="Only of the proposal with this number.")]
 SourceText = Annotated[
@@ -57,17 +57,15 @@ SourceText = Annotated[
     Query(
         pattern=NAME,
         max_length=200,
-        description=(
-            "Only with this text in a source file, as it stands there, letters of either case; needs `programs:read`."
-        ),
+        description=("Only with exactly this text in a source file, in upper or lower case. Needs `programs:read`."),
     ),
 ]
 Order = Annotated[
     Literal["age", "fitness"],
-    Query(description="`age`: oldest first; `fitness`: only those that have one, the fittest first."),
+    Query(description="`age`: oldest first. `fitness`: only candidates with a fitness, fittest first."),
 ]
 Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_-]{6,100})?$", description="Id of another candidate.")]
-Family = Annotated[int, Query(ge=1, description="Programs at most; more than 1000 are 1000.")]
+Family = Annotated[int, Query(ge=1, description="Maximum number of programs. More than 1000 counts as 1000.")]
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
 

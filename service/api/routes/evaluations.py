@@ -52,7 +52,7 @@ _PURPOSE = "lease"
 _BUNDLE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The folder.", "content": {"application/gzip": {"schema": {"type": "string"}}}}
 }
-_NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task came in that time."}}
+_NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task arrived in that time."}}
 
 
 @router.post("/evaluations/lease", response_model=LeasedTask, responses=_NO_TASK, operation_id="lease_evaluation")

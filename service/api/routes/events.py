@@ -35,14 +35,14 @@ Kinds = Annotated[
 ]
 LastEventId = Annotated[
     str,
-    Header(alias="Last-Event-ID", description="Of a stream: the id of the last event that was seen; before `after`."),
+    Header(alias="Last-Event-ID", description="For a stream: the id of the last event received. It wins over `after`."),
 ]
 Place = Annotated[
     str,
     Query(
         pattern=f"^({FORM})?$",
         max_length=MAX_LENGTH,
-        description="`position` of an earlier page, or the id of an event; empty: from now.",
+        description="`position` of an earlier page, or the id of an event. Empty: from now.",
     ),
 ]
 _STREAM: dict[str, Any] = {

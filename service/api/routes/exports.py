@@ -24,8 +24,8 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
 Format = Annotated[
     ExportForm,
     Query(
-        description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards;"
-        " `events`: what happened."
+        description="`jsonl`: candidates with their files. `csv`: candidates without files. `training`: prompts and"
+        " rewards. `events`: the event log."
     ),
 ]
 ArtifactName = Annotated[str, Path(max_length=1100, description="Name of an artifact of the run.")]

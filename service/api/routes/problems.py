@@ -27,7 +27,7 @@ Downloading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 ProblemId = Annotated[
     str,
-    Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest one, or `name@version`."),
+    Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest version, or `name@version`."),
 ]
 _MADE: dict[int | str, dict[str, Any]] = raises(InvalidProblemError, RefusedError) | {
     201: {"model": Problem, "headers": LOCATION | REPLAY_HEADER}

@@ -73,14 +73,14 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_spelled)] | SkipJsonSchema[N
 CreatedAfter = Annotated[Instant, Query(description="Only those created at this time or later, RFC 3339.")]
 CreatedBefore = Annotated[Instant, Query(description="Only those created before this time, RFC 3339.")]
 Sort = Annotated[
-    Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first; `created_at`: oldest first.")
+    Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first. `created_at`: oldest first.")
 ]
 BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
 Prefer = Annotated[
     str,
     Header(
         max_length=200,
-        description="`wait=30` answers when the state has changed, or what `If-None-Match` names, or after 30 s.",
+        description="`wait=30` waits for another state, or with `If-None-Match` for any change, or for 30 s.",
     ),
 ]
 MAX_WAIT_SECONDS = 60
