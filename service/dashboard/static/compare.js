@@ -1,5 +1,5 @@
-// <compare-curve data-axis data-by data-sign data-runs>: the best so far of several runs over one axis, with the range of their
-// groups.
+// <compare-curve data-axis data-by data-sign data-runs>: the best so far of several runs over one axis, with the
+// range of their groups.
 // @ts-check
 import { across, upwards } from "./axes.js";
 import { lineSample } from "./line-sample.js";

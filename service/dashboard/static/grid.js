@@ -235,7 +235,8 @@ class CellGrid extends HTMLElement {
     this.scale?.replaceChildren(`${scoreWord()} ${number(asScore(this.low))}`, bar, number(asScore(this.high)));
     this.canvas?.setAttribute(
       "aria-label",
-      `${this.cells?.size} filled cells, with a ${scoreWord()} from ${number(asScore(this.low))} to ${number(asScore(this.high))}. ` +
+      `${this.cells?.size} filled cells, with a ${scoreWord()} from ${number(asScore(this.low))} to ` +
+        `${number(asScore(this.high))}. ` +
         "The table below lists them.",
     );
   }

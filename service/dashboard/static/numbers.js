@@ -1,5 +1,5 @@
-// Numbers as people read them, in texts and on axes. `service/dashboard/numbers.py` writes the same texts on the server:
-// tests/data/numbers.json holds cases for both.
+// Numbers as people read them, in texts and on axes. `service/dashboard/numbers.py` writes the same texts on the
+// server: tests/data/numbers.json holds cases for both.
 // @ts-check
 
 export const NOTHING = "–";
@@ -68,7 +68,8 @@ export function ticksBy(low, high, step) {
 }
 
 /**
- * Round values of a logarithmic axis, at most about `count`: powers of ten, with 2 and 5 between them where there is room.
+ * Round values of a logarithmic axis, at most about `count`: powers of ten, with 2 and 5 between them where there
+ * is room.
  * @param {number} low above 0
  * @param {number} high
  * @param {number} count
