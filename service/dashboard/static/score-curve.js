@@ -1,5 +1,6 @@
 // <score-curve data-src data-run data-sign data-known>: best so far, each candidate as a mark of its island, failures
-// in a gutter, and events of the run. Scores are those of the objective: `data-sign` is -1 where smaller ones are better.
+// in a gutter, and events of the run. Scores are those of the objective: `data-sign` is -1 where smaller ones are
+// better.
 // @ts-check
 import { chosen, keep } from "./address.js";
 import { across, unitOf, upwards } from "./axes.js";
