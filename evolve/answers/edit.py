@@ -15,7 +15,7 @@ from evolve.program import Program
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
 # What answers lack that are written as they should be.
-TOO_NEAR = "the program is too near to one that its island has"
+TOO_NEAR = "the program is too near to a program of its island"
 EQUALS_PARENT = "the answer equals its parent"
 CHANGES_NOTHING = "the answer changes nothing inside the EVOLVE-BLOCK regions"
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
@@ -81,7 +81,7 @@ def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
     for path in changes.keys() - old.keys():
         clash = [other for other in {**old, **changes} if other.startswith(path + "/") or path.startswith(other + "/")]
         if clash:
-            raise AnswerError(f"the answer adds {path}, which cannot stand beside {clash[0]}")
+            raise AnswerError(f"the answer adds {path}, which cannot exist beside {clash[0]}")
     try:
         return parent.replace({path: _like(text, old.get(path, "")) for path, text in changes.items()})
     except ProgramError as error:

@@ -75,7 +75,7 @@ def _replaced(files: Mapping[str, str], block: _Block) -> tuple[str, str]:
     for matching in (_exact, _but_for_line_ends, _but_for_indentation):
         found = [(name, content) for name in names if (content := matching(files[name], block)) is not None]
         if len(found) > 1:
-            raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} fits several files: say FILE: path")
+            raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} fits several files: add FILE: path")
         if found:
             return found[0]
     raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} is not in the program")

@@ -100,7 +100,7 @@ def check_markers(program: Program) -> None:
 def unread_markers(program: Program) -> list[str]:
     """One sentence for each marker that stands behind code, where it bounds nothing."""
     return [
-        f"{path}: EVOLVE-BLOCK-{match[1]} in line {number} stands behind code and bounds nothing: give it its own line"
+        f"{path}: EVOLVE-BLOCK-{match[1]} in line {number} is after code and marks no region: give it its own line"
         for path, text in program.files
         if _HINT in text
         for number, line in enumerate(text.split("\n"), start=1)
@@ -192,7 +192,7 @@ def _pair(lines: list[str]) -> tuple[list[Region], str]:
     opened: int | None = None
     for number, kind in _markers(lines):
         if kind == "START" and opened is not None:
-            return [], f"EVOLVE-BLOCK-START in line {number + 1} stands inside the region of line {opened + 1}"
+            return [], f"EVOLVE-BLOCK-START in line {number + 1} is inside the region of line {opened + 1}"
         if kind == "END" and opened is None:
             return [], f"EVOLVE-BLOCK-END in line {number + 1} has no EVOLVE-BLOCK-START before it"
         if kind == "END" and opened is not None:

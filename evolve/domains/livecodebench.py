@@ -116,9 +116,8 @@ class LiveCodeBench:
         ask = (
             "Write one Python program in a fenced block:"
             if m == 1
-            else f"Write {m} Python programs that go about it in different ways, each whole and in a fenced"
-            " block, with a"
-            " line --- between them:"
+            else f"Write {m} Python programs that solve it in different ways. Write each whole and in a fenced block,"
+            " with a line --- between them:"
         )
         return f"{self.task(question)}\n\n{ask}\n{form}\n"
 

@@ -75,11 +75,10 @@ class Musique:
         """The paragraphs, the question, and the form of the reply."""
         form = "<support>0, 4</support>\n<answer>a name, a date, a few words</answer>"
         ask = (
-            f"Give the numbers of the paragraphs it follows from, at most {HOPS}, and the answer:\n{form}"
+            f"Give the answer, and the numbers of the paragraphs that it follows from, at most {HOPS}:\n{form}"
             if m == 1
-            else f"Give {m} different answers. Each cites the paragraphs it follows from, at most {HOPS}, and"
-            " stands between"
-            f" tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
+            else f"Give {m} different answers. Each cites the paragraphs that it follows from, at most {HOPS}. Put each"
+            f" between tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
         )
         return f"{self.task(question)}\n\n{ask}\n"
 

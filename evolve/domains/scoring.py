@@ -106,7 +106,7 @@ def _verdict(test: Test, output: Mapping[str, Any], *, as_json: bool) -> str:
     if failed or not isinstance(printed, str):
         return f"the program failed: {_cut(str(failed))}"
     right = same_value(printed, test.output) if as_json else same_output(printed, test.output)
-    return "" if right else f"it gave {_cut(printed)}, which is not what is wanted"
+    return "" if right else f"it gave {_cut(printed)}, which is not the expected output"
 
 
 def same_output(printed: str, wanted: str) -> bool:

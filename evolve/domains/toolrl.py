@@ -25,7 +25,7 @@ MAX_DEPTH = 20
 _OUTER = re.compile(r"<(/?)response[ _-]?\d{1,6}[ \t]{0,8}>", re.IGNORECASE | re.ASCII)
 _SPACE = re.compile(r"[\s,;]*")
 FORM = (
-    "Reply in this form; leave the calls out where none is needed:\n<think>why these calls</think>\n"
+    "Reply in this form. Leave the calls out if none is needed:\n<think>why these calls</think>\n"
     '<tool_call>\n{"name": "tool", "parameters": {"argument": "value"}}\n</tool_call>\n'
     "<response>what you say, if anything</response>"
 )
@@ -90,9 +90,8 @@ class ToolRL:
         parts += [] if question.system else [FORM]
         if m > 1:
             parts.append(
-                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between"
-                " tags of its"
-                f" own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
+                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between tags of"
+                f" its own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
             )
         return "\n\n".join(parts) + "\n"
 
@@ -168,11 +167,11 @@ def _calls(body: str) -> tuple[list[ToolCall], str]:
         try:
             value, at = decoder.raw_decode(body, at)
         except (ValueError, RecursionError):
-            return calls, f"what follows call {len(calls)} is no JSON"
+            return calls, f"the text after call {len(calls)} is not JSON"
         for entry in value if isinstance(value, list) else [value]:
             call = _call(entry)
             if call is None:
-                return calls, f"what follows call {len(calls)} is no call with a name and parameters"
+                return calls, f"the text after call {len(calls)} is not a call with a name and parameters"
             calls.append(call)
     return calls, ""
 

@@ -75,7 +75,7 @@ class Maze:
         if outside:
             raise ProblemError(f"cell {outside[0]} lies outside of a maze of {self.height}x{self.width}")
         if len(set(taken)) < len(taken):
-            raise ProblemError("two things stand on one cell of the maze")
+            raise ProblemError("two things are on the same cell of the maze")
         object.__setattr__(self, "steps", _table(self.height, self.width, frozenset(self.walls)))
 
     @property

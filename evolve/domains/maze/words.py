@@ -91,5 +91,5 @@ def _cell(word: str, height: int, width: int) -> int:
     found = _CELL.fullmatch(word)
     row, column = (int(found[2]) - 1, COLUMNS.index(found[1])) if found else (MAX_SIDE, 0)
     if not (0 <= row < height and column < width):
-        raise ProblemError(f"{word[:20]!r} is no cell of a maze of {height}x{width}")
+        raise ProblemError(f"{word[:20]!r} is not a cell of a maze of {height}x{width}")
     return row * width + column

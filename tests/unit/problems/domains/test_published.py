@@ -86,7 +86,11 @@ def test_tests_packed_as_a_pickle_are_refused_and_not_unpacked() -> None:
         ("toolrl", {"prompt": [{"role": "system", "content": "x"}]}, "no turn of the user"),
         ("toolrl", {"reward_model": None}, "reward_model should be an object"),
         ("toolrl", {"reward_model": {"ground_truth": "call it"}}, "not a readable reply"),
-        ("toolrl", {"reward_model": {"ground_truth": "<tool_call>{x</tool_call>"}}, "what follows call 0 is no JSON"),
+        (
+            "toolrl",
+            {"reward_model": {"ground_truth": "<tool_call>{x</tool_call>"}},
+            "the text after call 0 is not JSON",
+        ),
         ("livecodebench", {"question_content": ""}, None),
         ("livecodebench", {"public_test_cases": "[1]"}, "should be a list of tests"),
         ("livecodebench", {"public_test_cases": '[{"input": "x"}]'}, "output should be a text, not nothing"),
