@@ -30,7 +30,9 @@ def check_adapter(folder: Path) -> None:
         with safe_open(folder / _WEIGHTS, framework="pt") as weights:
             broken = [name for name in weights.keys() if not torch.isfinite(weights.get_tensor(name)).all()]  # noqa: SIM118 - no mapping
     except (OSError, ValueError, SafetensorError) as error:
-        raise CheckpointError(f"{folder} holds no whole adapter: remove it, and train or resume again.") from error
+        raise CheckpointError(
+            f"{folder} does not hold a complete adapter: remove it, then train or resume again."
+        ) from error
     if broken:
         raise CheckpointError(f"{folder}: {broken[0]} holds numbers that are not finite: lower the learning rate.")
 
@@ -46,7 +48,7 @@ def last_checkpoint(output: Path, *, resume: bool) -> Path | None:
         raise CheckpointError(f"There is no checkpoint in {output / CHECKPOINTS} to resume from.")
     if not resume:
         if found or (output / ADAPTER).exists():
-            raise CheckpointError(f"{output} holds a training: resume it, or name another folder.")
+            raise CheckpointError(f"{output} holds another training: resume it, or name another folder.")
         return None
     check_adapter(found[-1])
     return found[-1]

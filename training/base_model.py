@@ -16,8 +16,8 @@ def require_frameworks() -> None:
     missing = [name for name in ("torch", "transformers", "trl", "peft", "datasets") if find_spec(name) is None]
     if missing:
         raise TrainingError(
-            f"{', '.join(missing)} is not installed: install the extra trl (docs/how-to/train-a-policy.md says how, and"
-            " how to ask for a build of torch without CUDA)."
+            f"{', '.join(missing)} is not installed: install the extra trl (docs/how-to/train-a-policy.md says how,"
+            " also for a build of torch without CUDA)."
         )
 
 
@@ -41,7 +41,7 @@ def load_model(name: str, *, on_cpu: str = "float32") -> tuple[Any, Any]:
         reason = str(error).strip().partition("\n")[0][:200]
         raise ModelError(f"The model {name} cannot be loaded: {reason}") from error
     if not tokenizer.chat_template:
-        raise ModelError(f"The tokenizer of {name} has no chat template: take a model that is made for instructions.")
+        raise ModelError(f"The tokenizer of {name} has no chat template: use an instruction-tuned model.")
     fits = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > fits:
         raise ModelError(

@@ -67,7 +67,7 @@ def _complaint(error: Exception, problem: Problem) -> str:
     if missing in problem.objective_names:
         return f"has no score {missing!r}, an objective of {problem.name}: name the folder of its own problem."
     reason = f"{missing} is missing" if missing else str(error).rstrip(".")
-    return f"is no candidate ({reason}): write the file again with evolve export RUN -o FILE."
+    return f"is not a candidate ({reason}): write the file again with evolve export RUN -o FILE."
 
 
 def _candidate(line: Mapping[str, Any], problem: Problem) -> AcceptedCandidate | None:

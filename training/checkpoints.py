@@ -99,7 +99,7 @@ def read(path: Path) -> Checkpoint:
     try:
         with ZipFile(path) as parts:  # torch compares no checksums
             if (damaged := parts.testzip()) is not None:
-                raise BadZipFile(f"the checksum of {damaged} is another")
+                raise BadZipFile(f"the checksum of {damaged} does not match")
         values = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, BadZipFile, pickle.UnpicklingError, ValueError, KeyError) as error:
         raise CheckpointError(f"the checkpoint {path} is cut off or damaged: remove it") from error
@@ -108,7 +108,7 @@ def read(path: Path) -> Checkpoint:
         or values.pop("format", None) != _FORMAT
         or set(values) != set(Checkpoint.__slots__)
     ):
-        raise CheckpointError(f"{path} is no checkpoint that this version wrote: remove it")
+        raise CheckpointError(f"{path} is not a checkpoint of this version: remove it")
     return Checkpoint(**values)
 
 

@@ -132,8 +132,8 @@ def _nothing(sources: Sequence[CandidateSource], result: Demonstrations, setting
             f" {settings.edits}: choose another."
         )
     return (
-        f"There is nothing to demonstrate: of {valid} valid candidates no {min(settings.answers)} are children of one"
-        " parent. Run evolve run PROBLEM --policy syntax with more evaluations first."
+        f"There is nothing to demonstrate: of {valid} valid candidates no {min(settings.answers)} are children of the"
+        " same parent. Run evolve run PROBLEM --policy syntax with more evaluations first."
     )
 
 

@@ -117,7 +117,7 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
     log = UpdateLog(settings.output / LOG, _LOGGED, watch)
     log.keep(updates_of(checkpoint))
     trainer = _trainer(settings, model, tokenizer, rows, judge, log)
-    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, max_tokens or group where memory runs out")
+    run_trainer(trainer, checkpoint, "lower the rate if weights diverge, and max_tokens or group if memory runs out")
     watch.close()
     card = {"settings": asdict(settings), "prompts": len(rows), "passed_over": records.passed_over}
     write_card(settings.output, card)

@@ -179,7 +179,7 @@ class _Run:
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
         if not bool(torch.isfinite(norm)):
-            raise TrainingError(f"the {self._stage} ran into a loss that is not finite: take another seed")
+            raise TrainingError(f"the {self._stage} has an infinite loss: use another seed")
         self._optimizer.step()
 
     def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, *, whole: bool = True) -> None:

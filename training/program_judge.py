@@ -43,7 +43,7 @@ class ProgramJudge:
         expected = tuple(objective.name for objective in problem.objectives)
         if records.usable[0].objectives != expected:
             raise TrainingError(
-                f"The records are of another problem than {problem.name}: they have the objectives"
+                f"The records are from another problem than {problem.name}: they have the objectives"
                 f" {', '.join(records.usable[0].objectives) or 'none'}, the problem {', '.join(expected) or 'none'}."
             )
         self._problem, self._evaluate, self._records = problem, evaluate, records.usable

@@ -78,7 +78,7 @@ class Reinforcement:
             )
         if not 1 / CONCENTRATED <= self.alpha <= CONCENTRATED:
             raise ConfigurationError(
-                f"alpha must lie between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not be {self.alpha}"
+                f"alpha must be between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not {self.alpha}"
             )
         if not 1 <= self.m <= MAX_ANSWERS:
             raise ConfigurationError(f"a chain has 1 to {MAX_ANSWERS} answers, not {self.m}")

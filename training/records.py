@@ -110,13 +110,13 @@ def read_records(paths: Sequence[Path]) -> Records:
     usable = tuple(record for _, record in read if record is not None)
     if not usable:
         raise TrainingError(
-            "The records hold no prompt with answers: train on runs whose policy was a language model that answered,"
-            " and where its answers could not be read, run evolve train sft first."
+            "The records hold no prompt with answers: train on runs with answers of a language model. If"
+            " its answers could not be read, run evolve train sft first."
         )
     names = {record.objectives for record in usable}
     if len(names) > 1:
         shown = " and ".join(", ".join(each) or "none" for each in sorted(names))
-        raise TrainingError(f"The records have different objectives ({shown}): train on runs of one problem.")
+        raise TrainingError(f"The records have different objectives ({shown}): train on runs of a single problem.")
     return Records(usable=usable, passed_over=len(read) - len(usable), prompts=sum(asked for asked, _ in read))
 
 
@@ -132,7 +132,7 @@ def _file(path: Path) -> Iterator[tuple[bool, Record | None]]:
             yield bool(values["messages"]), _record(values)
         except (KeyError, TypeError, ValueError, AttributeError, EvolveError) as error:
             raise TrainingError(
-                f"{path}, line {number}, is no training record ({_reason(error)}): write the file again with"
+                f"{path}, line {number}, is not a training record ({_reason(error)}): write the file again with"
                 " evolve export --training"
             ) from error
 

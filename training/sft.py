@@ -115,7 +115,7 @@ def train_sft(
     log = UpdateLog(settings.output / LOG, _LOGGED, report)
     log.keep(updates_of(checkpoint))
     trainer = _trainer(settings, model, tokenizer, rows, [log.callback(), _time_limit(settings.max_seconds, clock)])
-    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, batch or max_tokens where memory runs out")
+    run_trainer(trainer, checkpoint, "lower the rate if weights diverge, and batch or max_tokens if memory runs out")
     result = SftResult(
         adapter=save_adapter(trainer.model, settings.output),
         updates=trainer.state.global_step,

@@ -10,10 +10,7 @@ from training.errors import NothingToLearnError
 from training.records import Records
 
 PATIENCE = 5  # updates without any difference, after which there will be none
-_CURE = (
-    "Run evolve train sft first, so that the model answers in the form that it is asked for, or add --keep-going to"
-    " train all the same."
-)
+_CURE = "Run evolve train sft first, to teach the model the requested form, or add --keep-going to train anyway."
 
 
 def check_signal(records: Records) -> None:

@@ -43,7 +43,7 @@ class TrainingLog:
             if value is not None:
                 found.append(value)
             elif number < len(raw):
-                raise TrainingError(f"line {number} of {self._path} is none that training wrote: remove it")
+                raise TrainingError(f"line {number} of {self._path} is not a line of this training: remove it")
         return found
 
 

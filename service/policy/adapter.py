@@ -55,7 +55,7 @@ class RequestAdapter:
 
     def miss_choices(self, asked: int, given: int) -> None:
         """Take in that fewer choices came than were asked for: from now on each takes a request of its own."""
-        reason = f"{given} of {asked} choices came: each chain is asked for by a request of its own"
+        reason = f"{given} of {asked} choices came: from now on each chain has a request of its own"
         changes = (ParameterChange(parameter="n", action="dropped"),)
         self._take(Adaptation(shape=without_choices(self.shape), changes=changes, reason=reason))
 

@@ -67,8 +67,7 @@ class OpenAIEmbedder:
             raise PolicyDenied(f"{error} (is {model} a model that embeds?)") from error
         if not found.length:
             raise PolicyDenied(
-                f"{self.settings.place} embeds a word as a vector that is zero or not finite: name"
-                f" another model than {model}"
+                f"{self.settings.place} returns a zero or infinite vector for a word: name another model than {model}"
             )
         self._unpaid += found.usage or Usage(input=estimate_tokens(_WORD))
         self._measure(found.length)
@@ -152,6 +151,6 @@ class OpenAIEmbedder:
         if length and self._length not in (0, length):
             raise PolicyDenied(
                 f"{self.settings.place} embeds in {length} numbers, and before in {self._length}:"
-                " serve the model of before, or resume the run anew"
+                " serve the previous model, or resume the run again"
             )
         self._length = length or self._length

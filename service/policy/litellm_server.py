@@ -183,7 +183,7 @@ class LiteLLMServer:
             raise self._named(read_error(error)) from None
 
     def _named(self, error: PolicyError) -> PolicyError:
-        sentence = f"the provider of {self._settings.model} gives no answer: {without_secrets(str(error), self._key)}"
+        sentence = f"the provider of {self._settings.model} does not answer: {without_secrets(str(error), self._key)}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):
@@ -241,7 +241,7 @@ def _refuse_unknown(library: Any, model: str) -> None:
         library.get_llm_provider(model)
     except Exception as error:
         raise PolicyDenied(
-            "LiteLLM does not know this provider: name a provider of https://docs.litellm.ai/docs/providers and"
+            "LiteLLM does not know this provider: name a provider from https://docs.litellm.ai/docs/providers and"
             " its model, such as anthropic/claude-sonnet-4-5"
         ) from error
 

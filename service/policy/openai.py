@@ -131,7 +131,7 @@ class OpenAIPolicy:
         continues = any(entry.owner in CONTINUING for entry in offered or () if entry.name == model)
         if self.settings.edits == CONTINUE and not continues:
             raise PolicyDenied(
-                f'{self.settings.place} cannot continue a begun reply, which edits = "continue" needs: use vLLM, or set'
+                f'{self.settings.place} cannot prefill a reply, which edits = "continue" needs: use vLLM, or set'
                 ' edits = "rewrite"'
             )
         self.connection.found = PreflightResult(

@@ -16,7 +16,7 @@ from service.policy.concurrency_controller import ConcurrencyController, Concurr
 LOOK_SECONDS = 1.0
 QUIET_SECONDS = 300.0
 _JITTER = 0.2
-CONCURRENCY = Gauge("evolve_policy_concurrency", "Calls at once that the policies of this process allow themselves now")
+CONCURRENCY = Gauge("evolve_policy_concurrency", "Concurrent calls that the policies of this process allow now")
 
 
 class ServerLoad:

@@ -58,7 +58,7 @@ def open_bundle(bundle: Bundle) -> Folder:
     """
     folder = _read(bundle)
     if _digest(folder.files, folder.executable) != bundle.hash:
-        raise StorageError("the stored problem folder is not what its hash says: submit the problem again")
+        raise StorageError("the stored problem folder does not match its hash: submit the problem again")
     return folder
 
 

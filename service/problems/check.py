@@ -141,13 +141,13 @@ def _declarations(problem: Problem) -> Iterator[str]:
     for objective in problem.objectives:
         if objective.target is not None and not _within(objective, objective.target):
             yield (
-                f"objective {objective.name}: the target {objective.target:g} lies outside of its bounds"
+                f"objective {objective.name}: the target {objective.target:g} is outside of its bounds"
                 f" {_bounds(objective)}: no score can reach it"
             )
     known, several = problem.known_best, len(problem.objectives) > 1
     first = problem.objectives[0] if problem.objectives else None
     if first is not None and not several and known is not None and not _within(first, known):
-        yield f"known_best = {known:g} lies outside of {first.name}'s bounds {_bounds(first)}"
+        yield f"known_best = {known:g} is outside of {first.name}'s bounds {_bounds(first)}"
 
 
 def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
             )
         if objective.reached(score):
             yield (
-                f"objective {objective.name}: the seed {seed.name} reaches the target already, so a run would end"
+                f"objective {objective.name}: the seed {seed.name} already reaches the target, so a run would end"
                 " at once"
             )
     measured = {**evaluation.measures, "complexity": float(seed.program.size)}
@@ -173,7 +173,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
         value = measured.get(measure.name)
         if value is not None and not _within(measure, value):
             yield (
-                f"measure {measure.name}: the seed {seed.name} lies at {value:g}, outside of its bounds"
+                f"measure {measure.name}: the seed {seed.name} has the value {value:g}, outside of its bounds"
                 f" {_bounds(measure)}: widen them, or leave them out for a running range"
             )
 

@@ -31,7 +31,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
     files = _native(folder, seed) if native.FILE in folder.files else _project(folder, seed)
     loaded = load_files(replace(folder, files=files), name, "the fork")
     if loaded.problem.seeds != (seed,):
-        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files are other ones"])
+        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files differ"])
     return loaded
 
 

@@ -53,12 +53,12 @@ def evaluator_text(function: Callable[..., Any], problem: Problem) -> str:
     """
     name = getattr(function, "__name__", "")
     if not (inspect.isfunction(function) and name.isidentifier()):
-        raise UsageError("the sandbox takes evaluate as a function of its own name: def evaluate(source): ...")
+        raise UsageError("the sandbox needs evaluate as a named function: def evaluate(source): ...")
     try:
         text = f"{_LATER}\n\n\n{textwrap.dedent(inspect.getsource(function))}"
         needed = sorted(_needed(text, name))
     except (OSError, TypeError, SyntaxError) as error:
-        raise UsageError(f"the text of {name} cannot be read, which the sandbox needs: {error}") from error
+        raise UsageError(f"the text of {name} cannot be read, and the sandbox needs it: {error}") from error
     imports = "".join(_import(function, word) for word in needed)
     names = problem.objective_names
     call = _CALL.format(function=name, score=COMBINED if problem.scalar else names[0], alone=len(names) == 1)
@@ -87,6 +87,6 @@ def _import(function: Callable[..., Any], word: str) -> str:
     if hasattr(builtins, word) and found is getattr(builtins, word):
         return ""
     raise UsageError(
-        f"{function.__name__} uses {word}, which stands outside of it and is not in the sandbox: define or import it"
+        f"{function.__name__} uses {word}, which is outside of it and not in the sandbox: define or import it"
         " inside the function, or score in this process with sandbox=False"
     )

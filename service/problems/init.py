@@ -40,7 +40,7 @@ evaluations = 300
 """
 
 _SEED = '''\
-"""A point in the plane. Only what stands between the two markers may change."""
+"""A point in the plane. Only the text between the two markers may change."""
 
 
 def solve():
@@ -52,7 +52,7 @@ def solve():
 '''
 
 _EVALUATOR = '''\
-"""Scores what the program's function returned; the program itself runs in a process of its own."""
+"""Scores the value that the program's function returned. The program runs in a process of its own."""
 
 
 def score(outputs, program):

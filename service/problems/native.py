@@ -223,9 +223,9 @@ def _idle(table: _Evaluator) -> list[str]:
     """Keys that say how something is done which is not asked for."""
     found = []
     if "repeats_confidence" in table.model_fields_set and not table.min_repeats:
-        found.append(f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.min_repeats")
+        found.append(f"{FILE}: evaluator.repeats_confidence decides when repeats are spared: add evaluator.min_repeats")
     if "audit_tolerance" in table.model_fields_set and not table.audit:
-        found.append(f"{FILE}: evaluator.audit_tolerance says by how much scores may differ: add evaluator.audit")
+        found.append(f"{FILE}: evaluator.audit_tolerance limits the difference of scores: add evaluator.audit")
     return found
 
 
@@ -281,7 +281,7 @@ def _unclear(seeds: Sequence[Program], main: str) -> list[str]:
     if "" in files:
         return [f"{FILE}: main is missing: name the file of the program that the runtime runs"]
     if len(files) > 1:
-        return [f"{FILE}: the runtime runs one file, and the seeds have {', '.join(sorted(files))}: give them one name"]
+        return [f"{FILE}: the runtime runs one file, and the seeds have {', '.join(sorted(files))}: use the same name"]
     return []
 
 

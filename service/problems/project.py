@@ -97,7 +97,7 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts
-    raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+    raise InvalidProblemError([f"{FILE} is a name that Evolve itself uses for such problems: rename the file"])
 
 
 def with_folder(files: Folder, folder: Path) -> Folder:
@@ -126,5 +126,5 @@ def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]
         complaints.append(f"{path} cannot be read ({error.strerror})")
         return path.name
     if files.setdefault(path.name, content) != content:
-        complaints.append(f"{path} and a file of the evaluator's folder have one name: rename one of them")
+        complaints.append(f"{path} and a file of the evaluator's folder have the same name: rename one of them")
     return path.name

@@ -55,7 +55,7 @@ async def check_requirements(python: str, requirements: Sequence[str], preload: 
         ]
     complaints += [sentence for text, name in names.items() if (sentence := _judge(text, found[name], interpreter))]
     missing = [name for name in modules if found[name] is None]
-    return complaints + [f"evaluator.preload: {name} is not there for {interpreter}: install it" for name in missing]
+    return complaints + [f"evaluator.preload: {name} does not exist for {interpreter}: install it" for name in missing]
 
 
 async def _look_up(interpreter: str, names: Sequence[str]) -> dict[str, str | None] | None:

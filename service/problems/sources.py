@@ -33,7 +33,7 @@ def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | Non
             texts[name] = content.decode()
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            complaints.append(f"the seed {path!r}: {name} is not UTF-8 text (line {line}); a program is text")
+            complaints.append(f"the seed {path!r}: {name} is not UTF-8 text (line {line}): save it as UTF-8")
     if len(texts) < len(files):
         return None
     return _program(path, texts, complaints)

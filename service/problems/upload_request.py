@@ -32,7 +32,7 @@ def upload_of(place: Path | Project) -> ProblemCreate:
         else:
             texts[path] = text
     if not texts:
-        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder that holds {NATIVE}"])
+        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder with {NATIVE}"])
     named = {} if NATIVE in texts else {"name": project.name}
     executable = sorted(read.executable)
     return checked(ProblemCreate, files=texts, binary_files=others, executable=executable, **named)

@@ -75,7 +75,7 @@ def _completions(
     prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], max_tokens: int | None
 ) -> list[Completion]:
     if len(prompts) != len(completions):
-        raise RewardError(f"There are {len(completions)} completions to {len(prompts)} prompts: pair them.")
+        raise RewardError(f"There are {len(completions)} completions for {len(prompts)} prompts: pair them.")
     kept = {name: column for name, column in columns.items() if name not in _OWN}
     tokens = columns.get("completion_ids") or [()] * len(prompts)
     return [

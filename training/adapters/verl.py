@@ -120,11 +120,11 @@ def _read(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as error:
         raise RewardError(
-            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send what score_function gives."
+            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send the value of score_function."
         ) from error
 
 
 def _prompt(data_source: str, extra_info: Mapping[str, Any]) -> list[Any]:
     if "index" not in extra_info:
-        raise RewardError("extra_info has no index: number the rows of the data set, as weights are shared by prompt.")
+        raise RewardError("extra_info has no index: number the rows of the data set, because prompts share weights.")
     return [data_source, str(extra_info.get("split", "")), str(extra_info["index"])]

@@ -63,7 +63,7 @@ def checked(rollouts: Sequence[Rollout], prompts: Sequence[Any]) -> list[Floats 
             not one rollout for each prompt.
     """
     if len(rollouts) != len(prompts):
-        raise RewardError(f"{len(prompts)} completions were to be scored, and {len(rollouts)} rewards came back.")
+        raise RewardError(f"{len(prompts)} completions needed scores, and {len(rollouts)} rewards came back.")
     widths: dict[str, int] = {}
     matrices: list[Floats | None] = []
     for number, (rollout, prompt) in enumerate(zip(rollouts, prompts, strict=True)):

@@ -51,9 +51,9 @@ class LlamaConfig(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.num_attention_heads % self.num_key_value_heads:
-            raise ValueError("num_attention_heads is no multiple of num_key_value_heads")
+            raise ValueError("num_attention_heads is not a multiple of num_key_value_heads")
         if any(not 0 <= token < self.vocab_size for token in self.eos_token_id):
-            raise ValueError("eos_token_id lies outside of the vocabulary")
+            raise ValueError("eos_token_id is outside of the vocabulary")
         return self
 
     @property
@@ -70,9 +70,9 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
     """
     kind = values.get("model_type")
     if kind != "llama":
-        raise ValueError(f"its architecture is {str(kind)[:40]!r}, and only llama is run here: serve it with vLLM")
+        raise ValueError(f"its architecture is {str(kind)[:40]!r}, and only llama runs here: serve it with vLLM")
     if part := _unknown_part(values):
-        raise ValueError(f"its config.json asks for {part}, which is not run here: serve it with vLLM")
+        raise ValueError(f"its config.json needs {part}, which does not run here: serve it with vLLM")
     try:
         return LlamaConfig.model_validate(values)
     except ValidationError as error:
@@ -80,7 +80,7 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
         key = ".".join(str(place) for place in first["loc"][:1])
         said = first["msg"].removeprefix("Value error, ")
         said = said[0].lower() + said[1:]
-        raise ValueError(f"its config.json is off: {key + ': ' if key else ''}{said}") from None
+        raise ValueError(f"its config.json is invalid: {key + ': ' if key else ''}{said}") from None
 
 
 def _unknown_part(values: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def load_model(folder: Path) -> Model:
         ends = {*config.eos_token_id, *_ends_of_generation(folder, len(vocabulary))}
         ends |= {vocabulary.numbers[word] for word in [tokens.get("eos_token")] if word in vocabulary.numbers}
         if not ends:
-            raise ValueError("it names no eos_token_id and no eos_token, so that nothing would end its answers")
+            raise ValueError("it names no eos_token_id and no eos_token, so its answers would never end")
         template = ChatTemplate(_chat_template(folder, naming), tokens)
         llama = Llama(config, read_weights(folder / "model.safetensors", config))
     except (ValueError, UsageError) as error:
@@ -103,7 +103,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its {name} is not JSON ({error}): copy or export it again") from error
     if not isinstance(value, dict):
-        raise ValueError(f"its {name} holds no object: copy or export it again")
+        raise ValueError(f"its {name} is not a JSON object: copy or export it again")
     return value
 
 
@@ -124,7 +124,7 @@ def _ends_of_generation(folder: Path, words: int) -> list[int]:
     value = _read_json(folder, "generation_config.json").get("eos_token_id")
     ends = value if isinstance(value, list) else [value] if value is not None else []
     if not all(type(end) is int and 0 <= end < words for end in ends):
-        raise ValueError("the eos_token_id of its generation_config.json is no token")
+        raise ValueError("the eos_token_id of its generation_config.json is not a token")
     return ends
 
 
@@ -138,7 +138,7 @@ def _unreadable(folder: Path, error: OSError) -> str:
     name = Path(str(error.filename)).name if error.filename else "one of its files"
     if isinstance(error, FileNotFoundError):
         return (
-            f"the model folder {folder} cannot be used: {name} is missing; config.json, model.safetensors,"
-            " tokenizer.json and tokenizer_config.json are needed"
+            f"the model folder {folder} cannot be used: {name} is missing: it needs config.json,"
+            " model.safetensors, tokenizer.json and tokenizer_config.json"
         )
     return f"the model folder {folder} cannot be used: {name} cannot be read: {error.strerror or error}"

@@ -127,7 +127,7 @@ class BundledPolicy:
             try:
                 ids = model.vocabulary.encode(model.render(messages))
             except UsageError as error:
-                raise PolicyRefused(f"The model {model.folder.name} does not take the prompt: {error}") from error
+                raise PolicyRefused(f"The model {model.folder.name} does not accept the prompt: {error}") from error
             needed = len(ids) + reply
             if ids and needed <= context:
                 return _TokenizedPrompt(prompt=replace(prompt, tokens=len(ids)), ids=ids)

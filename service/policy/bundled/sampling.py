@@ -147,11 +147,11 @@ def check_prompt(model: Model, prompt: Sequence[int]) -> None:
     context = model.config.max_position_embeddings
     if not 0 < len(prompt) < context:
         raise PolicyRefused(
-            f"The prompt takes {len(prompt)} tokens, and the context of the model {model.folder.name} is {context}: at"
-            " least one of the prompt and one of the reply are needed."
+            f"The prompt takes {len(prompt)} tokens, and the context of the model {model.folder.name} is {context}: the"
+            " prompt and the reply each need at least one."
         )
     if min(prompt) < 0 or max(prompt) >= model.config.vocab_size:
-        raise PolicyRefused(f"The prompt holds numbers that are no tokens of the model {model.folder.name}.")
+        raise PolicyRefused(f"The prompt holds numbers that are not tokens of the model {model.folder.name}.")
 
 
 class _Batch:

@@ -54,17 +54,17 @@ def read_vocabulary(values: Mapping[str, Any]) -> Vocabulary:
     model, cutter = _table(values, "model"), _table(values, "pre_tokenizer")
     if model.get("type") != "WordLevel" or cutter.get("type") != "WhitespaceSplit":
         raise ValueError(
-            f"its tokenizer is {_named(model)} over {_named(cutter)}, and only WordLevel over WhitespaceSplit is run"
+            f"its tokenizer is {_named(model)} over {_named(cutter)}, and only WordLevel over WhitespaceSplit runs"
             " here: serve it with vLLM"
         )
     for key in ("normalizer", "decoder"):
         if values.get(key) is not None:
-            raise ValueError(f"its tokenizer has a {key}, which is not run here: serve it with vLLM")
+            raise ValueError(f"its tokenizer has a {key}, which does not run here: serve it with vLLM")
     added = _added(values.get("added_tokens"))
     words = _words(_table(model, "vocab") | {entry["content"]: entry["id"] for entry in added})
     unknown = model.get("unk_token")
     if unknown not in words:
-        raise ValueError("its tokenizer names no unk_token of its vocabulary, for words that it does not know")
+        raise ValueError("its tokenizer names no unk_token of its vocabulary for unknown words")
     return Vocabulary(
         words,
         unknown=words.index(str(unknown)),

@@ -91,8 +91,8 @@ class SyntaxPolicy:
         if not seen:
             raise PolicyRefused(
                 f"The syntax mutator found nothing to change in program {proposal.parent.program.id}:"
-                " it needs a number or Python syntax where changes are allowed. Text is written by a model:"
-                " --policy URL --model NAME, or one that comes with Evolve, --policy bundled:NAME."
+                " it needs a number or Python syntax where changes are allowed. For text, use a model:"
+                " --policy URL --model NAME, or a bundled model, --policy bundled:NAME."
             )
         yield CompletedReply(
             completions=tuple("\n".join(account) for account in accounts),

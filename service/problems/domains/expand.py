@@ -86,7 +86,7 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
 def _collisions(folder: Folder, wanted: DomainQuestion) -> Iterator[str]:
     for path in (EVALUATOR, QUESTION):
         if path in folder.files and path != wanted.file:
-            yield f"{path} would be written over by [domain]: rename or remove it"
+            yield f"{path} would be overwritten by [domain]: rename or remove it"
 
 
 def _domain(name: str) -> Domain[Any, Any]:
@@ -116,7 +116,7 @@ def _filled(document: dict[str, Any], wanted: DomainQuestion, asked: _AskedQuest
     description = f"{asked.domain.task(asked.question)}\n\n{form_of_answer(asked.question)}"
     if len(description) > MAX_CHARACTERS or not storable(description):
         raise InvalidProblemError(
-            [f"the question has more than {MAX_CHARACTERS} characters, or some that cannot be stored: take another"]
+            [f"the question is longer than {MAX_CHARACTERS} characters, or cannot be stored: take another"]
         )
     python = wanted.name == "livecodebench"
     filled = {"name": wanted.title, **document}

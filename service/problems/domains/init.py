@@ -24,7 +24,7 @@ split = "questions"                      # train, validation, test or questions
 number = {number}
 """
 _ROW = """\
-file = "question.json"                   # one row of the published data set
+file = "question.json"                                      # a row of the published data set
 """
 _SEARCH = """
 [search]                                 # defaults of the run configuration

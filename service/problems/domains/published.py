@@ -50,7 +50,7 @@ def _musique(row: Row) -> musique.MusiqueQuestion:
     support = [_index(hop, "paragraph_support_idx", "question_decomposition", None) for hop in hops]
     lost = [place for place in support if place not in places]
     if lost:
-        raise _RowError(f"question_decomposition names the paragraph {lost[0]}, which is not among the paragraphs")
+        raise _RowError(f"question_decomposition names the paragraph {lost[0]}, which does not exist")
     return musique.MusiqueQuestion(
         text=_text(row, "question"),
         paragraphs=tuple((_text(one, "title"), _text(one, "paragraph_text")) for one in paragraphs),
@@ -83,7 +83,7 @@ def _toolrl(row: Row) -> toolrl.ToolTask:
         raise _RowError(f"reward_model.ground_truth is not a readable reply: {reason}")
     said = {role: [_text(turn, "content") for turn in turns if turn.get("role") == role] for role in ("system", "user")}
     if not said["user"]:
-        raise _RowError("prompt holds no turn of the user")
+        raise _RowError("prompt has no message of the user")
     return toolrl.ToolTask(user="\n\n".join(said["user"]), system="\n\n".join(said["system"]), calls=attempt.calls)
 
 
@@ -125,8 +125,8 @@ def _packed(row: Row, name: str) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         raise _RowError(
-            f"{name} is not JSON text: where the data set packs it as a pickle, which can run code, write it as JSON"
-            " first with the data set's own program, or leave it empty"
+            f"{name} is not JSON text: if it is a pickle, which can run code, convert it to JSON with the data set's"
+            " own program, or leave it empty"
         ) from None
 
 

@@ -81,7 +81,7 @@ def form_of_answer(question: Any) -> str:
     match question:
         case Maze():
             return (
-                "An answer is the moves alone: as words (RIGHT DOWN), as letters (RD), or each with the cell that it"
+                "An answer is only moves: as words (RIGHT DOWN), as letters (RD), or each with the cell that it"
                 " leads to (Rb1 Db2)."
             )
         case musique.MusiqueQuestion():
@@ -91,9 +91,9 @@ def form_of_answer(question: Any) -> str:
             )
         case eureqa.EureqaQuestion():
             form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in eureqa.OBJECTIVES)
-            return f"An answer names all five, as their Wikipedia pages are named:\n{form}"
+            return f"An answer gives all five names, as in the titles of their Wikipedia pages:\n{form}"
         case toolrl.ToolTask():
-            return "An answer is one such reply." if question.system else toolrl.FORM
+            return "An answer is a single reply of this form." if question.system else toolrl.FORM
         case _:
             names = f" All of typing, {', '.join(_MODULES)} is imported." if question.function else ""
             return f"An answer is one Python program.{names}"
