@@ -24,9 +24,9 @@ class EureqaQuestion:
     """A question.
 
     Attributes:
-        narrative: the sentences that join the masked entities; the last names one that is not masked.
-        masks: what the five entities are called in it, the one asked for first.
-        entities: what they are, in the same order.
+        narrative: the sentences that join the masked entities. The last of them names an entity without a mask.
+        masks: names of the five entities in the narrative, the requested entity first.
+        entities: the entities, in the same order.
 
     Raises:
         ProblemError: there are not five of each.
@@ -45,7 +45,7 @@ class EureqaQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eureqa:
-    """Name five masked entities; an answer is five names, empty where none was given."""
+    """Name five masked entities. An answer is five names, empty if a name is missing."""
 
     name: str = "eureqa"
 
@@ -79,7 +79,7 @@ class Eureqa:
         return fill(*blocks(text, "response", m, cut), m, _chain)
 
     def reward(self, question: EureqaQuestion, answer: tuple[str, ...]) -> Floats:
-        """(5,): 1 for each entity named right, whatever the case, punctuation, articles and underscores."""
+        """(5,): 1 for each correct name, ignoring case, punctuation, articles and underscores."""
         return np.array([float(_matches(*pair)) for pair in zip(answer, question.entities, strict=True)])
 
     def scalar(self, vector: Floats) -> float:

@@ -1,4 +1,4 @@
-"""What an answer did, in words for whoever writes the next one: what of it was right, never what would have been."""
+"""Feedback on an answer for the next prompt. It says which parts were right, and never reveals the solution."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -15,13 +15,13 @@ def remarks(name: str, question: Any, answer: Any, vector: Floats) -> str:
     """Sentences about an answer of a domain of that name.
 
     Args:
-        name: of a domain whose answers are texts.
+        name: a domain whose answers are texts.
         question: the question.
-        answer: the answer, as the domain parsed it.
+        answer: the parsed answer.
         vector: its reward vector.
 
     Raises:
-        KeyError: there is no such domain.
+        KeyError: the domain does not exist.
     """
     return _WRITERS[name](question, answer, vector)
 

@@ -26,12 +26,12 @@ class MusiqueQuestion:
     """A question.
 
     Attributes:
-        paragraphs: (title, text) pairs; cited by their place, from 0.
-        support: for each hop in order, the place of its paragraph.
+        paragraphs: (title, text) pairs, cited by their place, from 0.
+        support: the place of the paragraph of each hop, in order.
         aliases: other forms of the answer.
 
     Raises:
-        ProblemError: there are more hops than four, none, or one without a paragraph.
+        ProblemError: there are no hops, more than four, or a hop without a paragraph.
     """
 
     text: str
@@ -91,7 +91,7 @@ class Musique:
         return fill(*blocks(text, "response", m, cut), m, _cited)
 
     def reward(self, question: MusiqueQuestion, answer: CitedAnswer) -> Floats:
-        """(5,): 1 for each hop whose paragraph is cited or that the question lacks; F1 of the answer's best form."""
+        """(5,): 1 for each hop with a cited paragraph, or that the question lacks, and F1 of the answer's best form."""
         hops = [float(place in answer.support) for place in question.support]
         spare = [1.0] * (HOPS - len(hops))
         said = words(answer.answer, articles=False)

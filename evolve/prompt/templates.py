@@ -1,4 +1,4 @@
-"""The texts of a prompt, with named placeholders (`$name`); a user may replace any of them by its name."""
+"""The templates of a prompt, with named placeholders (`$name`). A user may replace each by its name."""
 
 import difflib
 import string
@@ -240,10 +240,10 @@ TEMPLATES: Mapping[str, Template] = {
 
 
 def check_templates(templates: Mapping[str, str]) -> None:
-    """Check the texts that are to replace built-in ones, by name.
+    """Check the user's templates, by name.
 
     Raises:
-        ConfigurationError: a name or a placeholder is unknown, or a placeholder that is needed is missing.
+        ConfigurationError: a name or a placeholder is unknown, or a required placeholder is missing.
     """
     for name, text in templates.items():
         if name not in TEMPLATES:
@@ -252,7 +252,7 @@ def check_templates(templates: Mapping[str, str]) -> None:
 
 
 def fill(templates: Mapping[str, str], template: str, /, **values: object) -> str:
-    """A template's text, the user's if there is one, its placeholders filled; what fills them is not read again."""
+    """A template's text, or the user's, with its placeholders filled. The filled values are not read again."""
     return string.Template(templates.get(template, TEMPLATES[template].text)).substitute(values)
 
 

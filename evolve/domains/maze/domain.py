@@ -39,7 +39,7 @@ _EARNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MazeDomain:
-    """Walk through a maze: reach the exit, gather treasure, keep off lava; an answer is a string of `MOVES`."""
+    """Walk through a maze: reach the exit, collect treasure, avoid lava. An answer is a string of `MOVES`."""
 
     name: str = "maze"
 
@@ -48,7 +48,7 @@ class MazeDomain:
         return OBJECTIVES
 
     def task(self, question: Maze) -> str:
-        """The maze drawn, its rules, and the maze in short, which is what small policies read."""
+        """The drawn maze, its rules, and its short form, which small policies read."""
         return (
             f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, . empty."
             " A move is UP, DOWN, LEFT or RIGHT. A move against a wall or the border leads nowhere and counts as a"
@@ -69,10 +69,10 @@ class MazeDomain:
         return f"{self.task(question)}\n\n{form}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[str]:
-        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.
+        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in the whole text.
 
-        Moves are words, capital letters or arrows, or a capital letter with the cell it leads to, such as `Rc4`;
-        letters may be small where nothing but moves stands. Other words are passed over and counted; `END` ends a walk.
+        Moves are words, capital letters or arrows, or a capital letter with its destination cell, such as `Rc4`.
+        Letters may be lower case if the text holds only moves. Other words are ignored and counted. `END` ends a walk.
 
         Raises:
             ConfigurationError: `m` is below 1.
