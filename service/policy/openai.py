@@ -30,14 +30,14 @@ TEMPLATE_TOKENS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightResult:
-    """What a preflight found.
+    """The result of a preflight check.
 
     Attributes:
-        model: that will answer.
+        model: the answering model.
         context_tokens: of the model.
         tokenizer: whether the server counts tokens.
-        told: whether the server told the context, rather than the settings.
-        continues: whether the server can go on from the beginning of a reply.
+        told: whether the context comes from the server instead of the settings.
+        continues: whether the server can continue a prefilled reply.
     """
 
     model: str

@@ -42,14 +42,14 @@ def evaluate(program_path):
 
 
 def evaluator_text(function: Callable[..., Any], problem: Problem) -> str:
-    """An evaluator of shared integrity that calls the function: its own text, and imports of the modules that it uses.
+    """An evaluator of shared integrity that calls the function: its text, and imports of its modules.
 
     Args:
-        function: takes a program's text, and gives a number or a dict of scores.
-        problem: which score a number alone is.
+        function: takes a program's text, and returns a number or a dict of scores.
+        problem: names the score of a single number.
 
     Raises:
-        UsageError: its text cannot be had, or it uses what is not in it.
+        UsageError: its text is not available, or it uses names from outside.
     """
     name = getattr(function, "__name__", "")
     if not (inspect.isfunction(function) and name.isidentifier()):
@@ -78,7 +78,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _import(function: Callable[..., Any], word: str) -> str:
-    """The line that gives the function a name from around it; empty where it needs none."""
+    """The line that gives the function a name from outside. Empty if it needs none."""
     around = inspect.getclosurevars(function).nonlocals
     known = {**vars(builtins), **function.__globals__, **around}
     found = known.get(word)

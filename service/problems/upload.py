@@ -1,4 +1,4 @@
-"""A problem's folder as it was sent: taken by the same rules as one on disk, without touching it."""
+"""An uploaded problem folder, read by the same rules as a folder on disk, without touching the disk."""
 
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -18,10 +18,10 @@ _UNNAMED = "problem"
 
 
 def load_upload(upload: Upload) -> LoadedProblem:
-    """Read a problem from the files that were sent; it is called as the upload says, else as its files do.
+    """Read a problem from uploaded files. Its name is that of the upload, or else that of its files.
 
     Raises:
-        InvalidProblemError: with every complaint about the files, the name and the problem.
+        InvalidProblemError: every complaint about the files, the name and the problem.
     """
     folder, complaints = _read(upload)
     loaded = load_files(folder, upload.name or _UNNAMED, "the upload", complaints)

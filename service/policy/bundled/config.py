@@ -9,10 +9,10 @@ _MAX_CONTEXT = 131_072
 
 
 class LlamaConfig(BaseModel):
-    """Shape and constants of a Llama; names are those of the Hugging Face file.
+    """Shape and constants of a Llama, with the names of the Hugging Face file.
 
     Attributes:
-        num_key_value_heads: each shared by `num_attention_heads / num_key_value_heads` heads.
+        num_key_value_heads: each is shared by `num_attention_heads / num_key_value_heads` heads.
         eos_token_id: tokens that end an answer.
     """
 
@@ -66,7 +66,7 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
     """Read the content of a `config.json`.
 
     Raises:
-        ValueError: it is of another architecture, or a value is off; the text says which and what to do.
+        ValueError: it has another architecture, or an invalid value. The text names the fault and the cure.
     """
     kind = values.get("model_type")
     if kind != "llama":
@@ -84,7 +84,7 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
 
 
 def _unknown_part(values: Mapping[str, Any]) -> str:
-    """A part of the family that changes the numbers and is not computed here; empty: there is none."""
+    """A part of the family that changes the numbers and is not supported. Empty: there is none."""
     if values.get("hidden_act", "silu") != "silu":
         return f"hidden_act {str(values['hidden_act'])[:40]!r}"
     for key in ("attention_bias", "mlp_bias", "quantization_config"):

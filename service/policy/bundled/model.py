@@ -37,7 +37,7 @@ class Model:
     ends: frozenset[int]
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Messages, each with `role` and `content`, as the text that the model goes on from.
+        """Messages, each with `role` and `content`, as the text that the model continues.
 
         Raises:
             UsageError: the chat template fails, or refuses these messages.
@@ -45,7 +45,7 @@ class Model:
         return self.template.render(messages)
 
     def log_probabilities(self, ids: Sequence[int]) -> Floats:
-        """Logarithms of what may follow: row i is about the token after the first i + 1; (tokens, vocabulary)."""
+        """Log-probabilities of the next token. Row i is about the token after the first i + 1: (tokens, vocabulary)."""
         logits = self.llama.logits(ids)
         logits -= logits.max(axis=-1, keepdims=True)
         logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -56,8 +56,8 @@ def load_model(folder: Path) -> Model:
     """Read a model folder in the Hugging Face layout.
 
     Raises:
-        UsageError: a file is missing or damaged, they do not belong together, or it is a model of another kind; the
-            text names what is wrong and what to do.
+        UsageError: a file is missing or damaged, the files do not belong together, or the model has another kind. The
+            text names the fault and the cure.
     """
     try:
         # The tokenizer first: that of a large model says what the rest would only say after much reading.
@@ -118,7 +118,7 @@ def _chat_template(folder: Path, naming: Mapping[str, Any]) -> str:
 
 
 def _ends_of_generation(folder: Path, words: int) -> list[int]:
-    """What generation_config.json says ends an answer; servers of the field stop there too."""
+    """The tokens that end an answer by generation_config.json. Other servers stop there too."""
     if not (folder / "generation_config.json").is_file():
         return []
     value = _read_json(folder, "generation_config.json").get("eos_token_id")

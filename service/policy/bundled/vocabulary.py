@@ -14,7 +14,7 @@ class Vocabulary:
 
     Args:
         words: the word of each number.
-        unknown: the number that stands for every other word.
+        unknown: the number of every other word.
         added: words that are found inside of others, such as `<eos>`.
         special: numbers that no text shows.
     """
@@ -41,7 +41,7 @@ class Vocabulary:
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Words joined by one blank, without special ones."""
+        """Words joined by a blank, without special words."""
         return " ".join(self.words[number] for number in ids if number not in self.special)
 
 
@@ -49,7 +49,7 @@ def read_vocabulary(values: Mapping[str, Any]) -> Vocabulary:
     """Read the content of a `tokenizer.json`.
 
     Raises:
-        ValueError: its tokens are no whole words, or its numbers have gaps; the text says which and what to do.
+        ValueError: its tokens are not whole words, or its numbers have gaps. The text names the fault and the cure.
     """
     model, cutter = _table(values, "model"), _table(values, "pre_tokenizer")
     if model.get("type") != "WordLevel" or cutter.get("type") != "WhitespaceSplit":

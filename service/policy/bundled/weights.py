@@ -20,7 +20,8 @@ def read_weights(path: Path, config: LlamaConfig) -> dict[str, Floats]:
     """All weights by name, in single precision.
 
     Raises:
-        ValueError: the file is no whole safetensors file, or its weights do not fit the shape; the text says which.
+        ValueError: the file is not a complete safetensors file, or its weights do not fit the shape. The text says
+            which.
         OSError: it cannot be read.
     """
     if path.stat().st_size > MAX_BYTES:

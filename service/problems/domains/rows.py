@@ -12,15 +12,15 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
-    """One row of a JSON or JSON lines file.
+    """A row of a JSON or JSON lines file.
 
     Args:
         name: of the file, for its suffix and for people.
         file: its content.
-        number: of the row, from 0, blank lines not counted; None: the file holds one alone.
+        number: of the row, from 0, without blank lines. None: the file holds a single row.
 
     Raises:
-        InvalidProblemError: one sentence with the line.
+        InvalidProblemError: a sentence with the line.
     """
     suffix = PurePosixPath(name).suffix
     if suffix == ".jsonl":
@@ -36,10 +36,10 @@ def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any
 
 
 def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
-    """One row of a file on disk of whatever size, Parquet included.
+    """A row of a file on disk of any size, including Parquet.
 
     Raises:
-        InvalidProblemError: as `read_row`; the file cannot be read; it takes pyarrow, and that is not installed.
+        InvalidProblemError: as `read_row`, or the file cannot be read, or it needs pyarrow, which is not installed.
     """
     try:
         if path.suffix == ".parquet":

@@ -15,12 +15,12 @@ _PLACE = "problem.toml: domain"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainQuestion:
-    """A question, named.
+    """A question, by name.
 
     Attributes:
         name: of the domain.
-        file: that holds it; empty: a maze that is fixed by kind, split and number.
-        number: of the question in the file, from 0; None: the file holds this one alone.
+        file: with the question. Empty: a maze that is fixed by kind, split and number.
+        number: of the question in the file, from 0. None: the file holds only this question.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What is written for a question: its evaluator, what runs programs on tests, a seed, and the form of an answer."""
+"""The files of a question: its evaluator, the code that runs programs on tests, a seed, and the form of an answer."""
 
 import ast
 from typing import Any
@@ -115,7 +115,7 @@ def seed_of(question: Any) -> tuple[str, str]:
 
 
 def shortest_walk(maze: Maze) -> str:
-    """A shortest walk from S to E in letters, whatever lies on its way; empty where none is within the limit."""
+    """A shortest walk from S to E in letters, over any cells. Empty if there is none within the limit."""
     walks = {maze.start: ""}
     edge = [maze.start]
     while edge and maze.goal not in walks:
