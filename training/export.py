@@ -22,14 +22,14 @@ _TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 
 
 def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -> None:
-    """Write a model folder, in half precision, whole or not at all; one that is there is replaced.
+    """Write a model folder in half precision, completely or not at all. An existing folder is replaced.
 
     Args:
-        m: answers that it is asked for in one chain where nobody says otherwise.
+        m: default number of answers per chain.
         card: its README.md.
 
     Raises:
-        ModelError: the weights are not finite in half precision, or the folder does not read back as it was written.
+        ModelError: the weights are not finite in half precision, or the folder does not read back as written.
     """
     halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
     if not all(bool(torch.isfinite(half).all()) for half in halves.values()):

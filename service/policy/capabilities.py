@@ -124,13 +124,13 @@ class RequestShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptation:
-    """What a refusal taught.
+    """The lesson of a refusal.
 
     Attributes:
-        shape: how requests are written from now on.
-        changes: in what it differs.
-        reason: the server's words, bounded.
-        reply_tokens: the room that the refused prompt leaves for a reply; None: it was not about the length.
+        shape: the form of requests from now on.
+        changes: its differences.
+        reason: the server's words, cut to a limit.
+        reply_tokens: the room that the refused prompt leaves for a reply. None: the refusal was not about the length.
     """
 
     shape: RequestShape
@@ -142,13 +142,13 @@ class Adaptation:
 def adapted(
     shape: RequestShape, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int | None = None
 ) -> Adaptation | None:
-    """What a refused request teaches; None: nothing that would make the same request acceptable.
+    """The lesson of a refused request. None: nothing would make the same request acceptable.
 
     Args:
-        shape: how the request was written.
-        body: the request as it was sent.
+        shape: the form of the request.
+        body: the request as sent.
         refusal: of the server.
-        context_tokens: the context that the request was written for, where one is known.
+        context_tokens: context length assumed for the request, if known.
     """
     found = _of_system(shape, body, refusal) or _of_length(shape, body, refusal, context_tokens)
     if found is not None:

@@ -18,7 +18,7 @@ _OWN = frozenset({"completion_ids", "trainer_state", "log_extra", "log_metric", 
 
 
 class RewardFunction(Protocol):
-    """What TRL calls with the completions of a process: one number each comes back."""
+    """The callable for TRL: it takes the completions of a process and returns a number for each."""
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
         """The set reward of each completion."""
