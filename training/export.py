@@ -67,13 +67,13 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     """
     for name in _TINY_FOLDER_FILES:
         if not (folder / name).is_file():
-            raise ModelError(f"{folder} is not a model folder: {name} is missing. {_CURE}")
+            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
     try:
         configuration = _read_json(folder / "config.json")
         vocabulary = dict(_read_json(folder / "tokenizer.json")["model"]["vocab"])
         halves = load_file(folder / WEIGHTS)
     except (ValueError, KeyError, TypeError, OSError, RecursionError, SafetensorError) as error:
-        raise ModelError(f"the model in {folder} is cut off or damaged: {str(error)[:200]}. {_CURE}") from error
+        raise ModelError(f"the model in {folder} is cut off or damaged ({str(error)[:200]}): {_CURE}") from error
     shape = _shape(folder, configuration)
     if vocabulary != IDS or shape.vocabulary != len(WORDS):
         raise ModelError(

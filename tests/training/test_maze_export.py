@@ -123,7 +123,7 @@ def test_a_folder_that_does_not_fit_is_named_with_the_cure(folder: Path, spoilt:
 
 
 def test_no_folder_is_named_too(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="nowhere is no model folder"):
+    with pytest.raises(ModelError, match="nowhere is not a model folder"):
         read_model(tmp_path / "nowhere")
 
 
