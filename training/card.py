@@ -1,4 +1,4 @@
-"""Model cards: what a shipped policy is, how it was made, and what it was measured at."""
+"""Model cards: the description of a bundled policy, its training, and its scores."""
 
 from collections.abc import Mapping, Sequence
 
@@ -75,9 +75,9 @@ def card(
     Args:
         name: of the model folder.
         method: a key of `METHODS`, or another estimator's name.
-        command: what makes it again.
-        weights: how many numbers it has.
-        figures: by kind of maze, what `training.measures` found.
+        command: makes it again.
+        weights: number of its weights.
+        figures: by kind of maze, the figures of `training.measures`.
     """
     learnt = recipe.reinforcement
     reinforced = (

@@ -1,4 +1,4 @@
-"""Activity: what is received from a policy's server between two commits, for whoever watches a run."""
+"""Activity: text received from a policy's server between two commits, for displays of a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,11 +13,11 @@ MAX_REASONS, OTHER = 20, "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """A reading of what policies do.
+    """A snapshot of the policies' work.
 
     Attributes:
         calls: in flight.
-        tokens: received since the process started, by estimate.
+        tokens: received since the process started, estimated.
         dropped: parts of completions that made no answer, by reason.
     """
 
@@ -27,7 +27,7 @@ class Activity:
 
 
 def total(readings: Iterable[Activity]) -> Activity:
-    """The sum of what several policies do."""
+    """The sum over several policies."""
     known = list(readings)
     dropped: Counter[str] = Counter()
     for reading in known:
@@ -38,18 +38,18 @@ def total(readings: Iterable[Activity]) -> Activity:
 
 
 class ActivityMeter:
-    """Counts what one server sends."""
+    """Counts the data of a server."""
 
     def __init__(self) -> None:
         self._characters = 0
         self._dropped: Counter[str] = Counter()
 
     def receive(self, chunk: StreamChunk) -> None:
-        """Count the text of one event of a stream."""
+        """Count the text of a stream's event."""
         self._characters += sum(len(delta.text) for delta in chunk.deltas)
 
     def drop(self, dropped: Iterable[RejectedText]) -> None:
-        """Count what made no answer; there is an end to the reasons."""
+        """Count a part that made no answer. The number of reasons is limited."""
         for entry in dropped:
             reason = entry.reason.partition(":")[0]
             known = reason in self._dropped or len(self._dropped) < MAX_REASONS

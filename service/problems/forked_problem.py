@@ -20,7 +20,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
 
     Args:
         bundle: the folder.
-        name: what the problem is called where its files do not say.
+        name: name of the problem, if its files have none.
         seed: the program to start from.
 
     Raises:
@@ -31,7 +31,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
     files = _native(folder, seed) if native.FILE in folder.files else _project(folder, seed)
     loaded = load_files(replace(folder, files=files), name, "the fork")
     if loaded.problem.seeds != (seed,):
-        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files are other ones"])
+        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files differ"])
     return loaded
 
 
@@ -48,5 +48,5 @@ def _native(folder: Folder, seed: Program) -> dict[str, bytes]:
 
 
 def _project(folder: Folder, seed: Program) -> dict[str, bytes]:
-    """The seed of an OpenEvolve project is one file beside the evaluator."""
+    """The seed of an OpenEvolve project is a single file beside the evaluator."""
     return {**folder.files, **{path: text.encode() for path, text in seed.files}}

@@ -1,4 +1,4 @@
-"""A problem as a person names it: a folder, or a program with its evaluator and configuration; and an interpreter."""
+"""A problem as a user names it: a folder, or a program with its evaluator and configuration, and an interpreter."""
 
 import json
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ PYTHON, SEED, EVALUATOR, CONFIG, FOLDER = "python", "seed", "evaluator", "config
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What is named of a problem.
+    """The names of a problem's parts.
 
     Attributes:
-        folder: the problem's folder, or the program to start from where an evaluator is named.
-        evaluator: a file whose folder is the problem's; None: the folder says.
-        config: an OpenEvolve configuration; None: the folder says.
-        python: interpreter of program and evaluator; empty: the problem says.
+        folder: the problem's folder, or the program to start from if an evaluator is named.
+        evaluator: a file whose folder is the problem's. None: the folder decides.
+        config: an OpenEvolve configuration. None: the folder decides.
+        python: interpreter of program and evaluator. Empty: the problem decides.
     """
 
     folder: Path
@@ -32,7 +32,7 @@ class Project:
 
     @property
     def name(self) -> str:
-        """What the problem is called whose files do not say."""
+        """The name of a problem whose files have none."""
         return self.folder.resolve().name if self.evaluator is None else self.evaluator.resolve().parent.name
 
     @property
@@ -49,7 +49,7 @@ class Project:
         return self.evaluator.parent if self.evaluator else self.folder
 
     def read(self) -> tuple[Folder, list[str]]:
-        """Its files, with one sentence for everything that cannot be taken along."""
+        """Its files, with a sentence for everything that cannot be included."""
         folder, complaints = read_folder(self.top)
         named = {PYTHON: self.python} if self.python else {}
         files = dict(folder.files)
@@ -81,10 +81,10 @@ def as_project(place: Path | Project) -> Project:
 
 
 def named_in(folder: Folder) -> Mapping[str, str]:
-    """What was named of a problem, by what it is; empty: its folder says all.
+    """The named parts of a problem, by kind. Empty: the folder holds everything.
 
     Raises:
-        InvalidProblemError: a file of that name is another's.
+        InvalidProblemError: another file has that name.
     """
     content = folder.files.get(FILE)
     if content is None:
@@ -97,7 +97,7 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts
-    raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+    raise InvalidProblemError([f"{FILE} is a name that Evolve itself uses for such problems: rename the file"])
 
 
 def with_folder(files: Folder, folder: Path) -> Folder:
@@ -108,7 +108,7 @@ def with_folder(files: Folder, folder: Path) -> Folder:
 
 
 def _inside(path: Path, top: Path) -> str | None:
-    """A path relative to a folder; None: it lies elsewhere."""
+    """A path relative to a folder. None: it is outside."""
     try:
         return PurePosixPath(path.resolve().relative_to(top.resolve())).as_posix()
     except (ValueError, OSError, RuntimeError):
@@ -116,7 +116,7 @@ def _inside(path: Path, top: Path) -> str | None:
 
 
 def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]) -> str:
-    """The name of a file among those of the problem, to which it is added where it lies elsewhere."""
+    """The name of a file among those of the problem. A file from outside is added to them."""
     inside = _inside(path, top)
     if inside in files:
         return str(inside)
@@ -126,5 +126,5 @@ def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]
         complaints.append(f"{path} cannot be read ({error.strerror})")
         return path.name
     if files.setdefault(path.name, content) != content:
-        complaints.append(f"{path} and a file of the evaluator's folder have one name: rename one of them")
+        complaints.append(f"{path} and a file of the evaluator's folder have the same name: rename one of them")
     return path.name

@@ -1,4 +1,4 @@
-"""Documents written as TOML: what a problem is made of that nobody wrote by hand."""
+"""Documents written as TOML, for problems that nobody wrote by hand."""
 
 import json
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def toml_text(document: Mapping[str, Any]) -> str:
-    """A problem's document as TOML, one line for each key at the top."""
+    """A problem's document as TOML, with a line for each key at the top."""
     return "".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in document.items())
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML on one line; of what a problem's document holds."""
+    """A value of a problem's document as TOML on a single line."""
     if isinstance(value, str):
         # A JSON text is a basic string of TOML, but for DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -107,5 +107,5 @@ def test_a_project_is_forked_in_place() -> None:
 def test_a_program_of_other_files_is_no_seed_of_a_project() -> None:
     files = {"initial_program.py": SEED.encode(), "evaluator.py": EVALUATE.encode()}
     original = load_upload(Upload(name="sorter", files=files))
-    with pytest.raises(InvalidProblemError, match="its files are other ones"):
+    with pytest.raises(InvalidProblemError, match="its files differ"):
         fork_problem(original.bundle, "sorter", Program.of({"elsewhere.py": "x = 1\n"}))
