@@ -12,24 +12,16 @@ from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
 from service.bootstrap.workers import queue_url
 from service.config import Settings, database_url
-from service.db.accounts import SqlAccounts
 from service.db.annotations import SqlAnnotations, SqlShares
-from service.db.audit import SqlAuditLog
-from service.db.batches import SqlBatchStore
-from service.db.deletion import SqlDeletions
 from service.db.engine import Database, open_database
 from service.db.evaluated import SqlEvaluationRecords
-from service.db.intents import SqlRunIntents
-from service.db.keys import SqlKeyStore
-from service.db.problems import SqlProblemStore
-from service.db.reader import SqlRunReader
-from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
 from service.db.run_columns import SqlColumnStore
 from service.db.schema import Revision
 from service.db.schema import revision as revision_of
 from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
+from service.db.storage import SqlStorage
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
 from service.errors import StorageError
@@ -88,28 +80,29 @@ async def open_parts(
     signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
         database = stack.enter_context(closing(_open_database(settings, override)))
+        storage = SqlStorage(database, database_url(settings, override))
         found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
         yield ApiDependencies(
             settings=settings.api,
-            clock=database.clock,
+            clock=storage.clock,
             signer=signer,
-            unit=database.unit,
-            readers=SqlReaders(database),
-            standings=SqlRunReader(database).sequences,
-            queued=SqlRunReader(database).queued,
-            intents=lambda tenant: SqlRunIntents(database, tenant, database.clock),
-            deletions=SqlDeletions(database),
-            problems=SqlProblemStore(database),
-            submissions=BundledSubmissions(settings, database, database.clock, queue=queue, broker=broker),
-            batches=SqlBatchStore(database),
+            unit=storage.unit,
+            readers=storage.readers,
+            standings=storage.reader.sequences,
+            queued=storage.reader.queued,
+            intents=storage.intents,
+            deletions=storage.deletions,
+            problems=storage.problems,
+            submissions=BundledSubmissions(settings, storage, queue=queue, broker=broker),
+            batches=storage.batches,
             columns=SqlColumnStore(database),
             annotations=lambda tenant: SqlAnnotations(database, tenant),
             shares=SqlShares(database),
-            keys=SqlKeyStore(database),
+            keys=storage.keys,
             sessions=SqlSessions(database),
-            audit=SqlAuditLog(database),
+            audit=storage.audit,
             requests=SqlRequests(database),
-            accounts=SqlAccounts(database),
+            accounts=storage.accounts,
             holdings=SqlHoldings(database, database.clock),
             retention=settings.retention,
             webhooks=SqlWebhooks(database),

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from evolve.ports import Evaluator
 from service.bootstrap.evaluator_factory import refuse_unpermitted
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.storage import Storage
 from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
 from service.config import Settings
 from service.policy_settings.choice import submitted
-from service.ports import RunRecord
+from service.ports import RunRecord, Storage
 from service.process.identity import this_process
 from service.process.supervise import together
 from service.runner.metrics import RunMetrics
@@ -159,7 +158,6 @@ class StoredJobs:
 
     def __init__(self, storage: Storage, settings: Settings, evaluating: Evaluating) -> None:
         self._storage, self._settings, self._evaluating = storage, settings, evaluating
-        self._clock = storage.database.clock
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
@@ -184,7 +182,7 @@ class StoredJobs:
                 health=asked.health,
                 evaluator=evaluator,
                 log=self._storage.log,
-                clock=self._clock,
+                clock=self._storage.clock,
                 owner=this_process(),
                 extensions=named,
                 elapsed_seconds=record.active_seconds,
@@ -202,7 +200,7 @@ class StoredJobs:
                 evaluator=evaluator,
                 log=self._storage.log,
                 reader=self._storage.reader,
-                clock=self._clock,
+                clock=self._storage.clock,
                 owner=this_process(),
             )
 
@@ -210,14 +208,11 @@ class StoredJobs:
 def _opened(
     storage: Storage, settings: Settings, evaluating: Evaluating, maximum: int, evaluates: str, batch_id: str = ""
 ) -> OpenedRunner:
-    from service.db.intents import SqlRunClaims
-
-    clock = storage.database.clock
     runner = Runner(
-        SqlRunClaims(storage.database, clock, batch_id=batch_id),
+        storage.claims(batch_id),
         storage.log,
         StoredJobs(storage, settings, evaluating),
-        clock,
+        storage.clock,
         this_process(),
         maximum=maximum,
         watch=RunMetrics(),

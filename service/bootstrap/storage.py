@@ -3,8 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,55 +11,88 @@ import structlog
 
 from service.config import database_url
 from service.errors import NotFoundError
-from service.ports import Readers, RunLog, RunReader
+from service.ports import RunReader
 
 if TYPE_CHECKING:
     from service.config import Settings
-    from service.db.engine import Database
+    from service.db.maintenance import SqlMaintenance
     from service.db.schema import Revision
+    from service.db.storage import SqlStorage
+    from service.usecases.keys import KeyService
 
 SCHEMA_SECONDS, SCHEMA_LOG_TRIES = 2.0, 15
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """An open database and its doors.
+@contextmanager
+def open_storage(settings: "Settings", override: str | None = None) -> Iterator["SqlStorage"]:
+    """Open the database for writing; a SQLite file is made."""
+    from service.db.engine import open_database
+    from service.db.storage import SqlStorage
 
-    Attributes:
-        database: for the doors of those that wire more of them.
-        reader: of all tenants.
-        readers: by tenant.
-    """
-
-    url: str
-    database: "Database"
-    log: RunLog
-    reader: RunReader
-    readers: Readers
+    url = database_url(settings, override)
+    with closing(open_database(url)) as database:
+        yield SqlStorage(database, url)
 
 
 @contextmanager
-def open_storage(settings: "Settings", override: str | None = None) -> Iterator[Storage]:
-    """Open the database for writing; a SQLite file is made."""
-    from service.db.engine import open_database
-    from service.db.log import SqlRunLog
-    from service.db.reader import SqlRunReader
-    from service.db.readers import SqlReaders
+def open_existing_storage(settings: "Settings", override: str | None) -> Iterator["SqlStorage"]:
+    """Open a database that holds runs.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+    """
+    refuse_missing(database_url(settings, override))
+    with open_storage(settings, override) as storage:
+        yield storage
+
+
+@contextmanager
+def open_keys(settings: "Settings", override: str | None) -> Iterator["KeyService"]:
+    """The keys of the installation that settings or a flag name.
+
+    Raises:
+        UsageError: there is no secret.
+    """
+    from service.db.secret import open_seal
+    from service.usecases.keys import KeyService
+
+    signer = open_seal(settings, override)
+    with open_storage(settings, override) as storage:
+        yield KeyService(store=storage.keys, audit=storage.audit, signer=signer, clock=storage.clock)
+
+
+@contextmanager
+def open_maintenance(
+    settings: "Settings", override: str | None, *, make: bool = False, upgrade: bool = True
+) -> Iterator["SqlMaintenance"]:
+    """Open a database for its maintenance.
+
+    Args:
+        settings: of this installation.
+        override: database to use instead of the one of the settings.
+        make: whether a SQLite file that is not there is made.
+        upgrade: whether an older SQLite file is brought to this version's schema.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+    """
+    from service.db.engine import connect, open_database
+    from service.db.maintenance import SqlMaintenance
 
     url = database_url(settings, override)
-    database = open_database(url)
-    try:
-        yield Storage(
-            url=url,
-            database=database,
-            log=SqlRunLog(database, database.clock),
-            reader=SqlRunReader(database),
-            readers=SqlReaders(database),
-        )
-    finally:
-        database.close()
+    if not make and _is_missing(url):
+        raise NotFoundError(f"there is no database {url.partition(':///')[2]}: name another with --db")
+    with closing(open_database(url) if upgrade else connect(url)) as database:
+        yield SqlMaintenance(database)
+
+
+def backup_revision(path: Path) -> str:
+    """The revision of the schema in a backup."""
+    from service.db.backup import contents
+
+    return contents(path)
 
 
 @contextmanager
@@ -74,11 +106,8 @@ def open_reader(settings: "Settings", override: str | None = None) -> Iterator[R
     from service.db.engine import open_database
     from service.db.reader import SqlRunReader
 
-    database = open_database(database_url(settings, override))
-    try:
+    with closing(open_database(database_url(settings, override))) as database:
         yield SqlRunReader(database)
-    finally:
-        database.close()
 
 
 def refuse_missing(url: str) -> None:
@@ -87,11 +116,16 @@ def refuse_missing(url: str) -> None:
     Raises:
         NotFoundError: it is not there.
     """
-    scheme, _, path = url.partition(":///")
-    if scheme == "sqlite" and not Path(path).expanduser().exists():
+    if _is_missing(url):
+        path = url.partition(":///")[2]
         raise NotFoundError(
             f"there is no database {path} yet: make it with evolve run PROBLEM, or name another with --db"
         )
+
+
+def _is_missing(url: str) -> bool:
+    scheme, _, path = url.partition(":///")
+    return scheme == "sqlite" and not Path(path).expanduser().exists()
 
 
 def check_database(url: str) -> "Revision":

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from service.bootstrap.evaluator_factory import level_of
 from service.bootstrap.runners import open_batch_runner
-from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url
 from service.cli import formatting
 from service.cli.batch_progress import BatchProgress, opening, rests
@@ -18,7 +17,7 @@ from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import RefusedError, StorageError, UsageError
-from service.ports import ENDED, PAUSED, RUNNING
+from service.ports import ENDED, PAUSED, RUNNING, Storage
 from service.process.liveness import watched
 from service.sandbox.examination import require_sandbox
 from service.usecases.batches import BatchSite, StoredBatches

@@ -4,19 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.storage import check_database, upgrade_database
+from service.bootstrap.storage import backup_revision, check_database, open_maintenance, upgrade_database
 from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
 from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings, redacted
 from service.errors import RefusedError
-from service.usecases.maintenance import (
-    back_up_database,
-    prune_database,
-    read_backup,
-    restore_database,
-    retention,
-)
+from service.usecases.maintenance import read_retention
 
 
 def upgrade(terminal: Terminal, db: str | None) -> None:
@@ -70,13 +64,14 @@ def prune(
 ) -> None:
     """Remove what has had its time, and say how much of each kind that was."""
     settings = load_settings()
-    kept = retention(settings, older_than, keep_labels)
+    kept = read_retention(settings.retention, older_than, keep_labels)
     shown = redacted(database_url(settings, db))
-    if not (dry_run or yes):
-        counts = prune_database(settings, db, kept, dry_run=True)
-        _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
-    with terminal.doing("looking" if dry_run else "removing"):
-        counts = prune_database(settings, db, kept, dry_run=dry_run)
+    with open_maintenance(settings, db) as maintenance:
+        if not (dry_run or yes):
+            counts = maintenance.prune(kept, dry_run=True)
+            _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
+        with terminal.doing("looking" if dry_run else "removing"):
+            counts = maintenance.prune(kept, dry_run=dry_run)
     if terminal.as_json:
         terminal.emit({"database": shown, "dry_run": dry_run, "removed": counts})
     else:
@@ -87,8 +82,8 @@ def backup(terminal: Terminal, db: str | None, target: Path) -> None:
     """Write a backup and say where it is."""
     settings = load_settings()
     shown = redacted(database_url(settings, db))
-    with terminal.doing("writing"):
-        revision = back_up_database(settings, db, target)
+    with terminal.doing("writing"), open_maintenance(settings, db, upgrade=False) as maintenance:
+        revision = maintenance.back_up(target)
     size = target.stat().st_size
     if terminal.as_json:
         terminal.emit({"database": shown, "file": str(target), "revision": revision, "bytes": size})
@@ -104,9 +99,9 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     settings = load_settings()
     shown = redacted(database_url(settings, db))
     if not yes:
-        _confirm(terminal, f"restore {plain(str(path))} (revision {read_backup(path)}) into {shown}")
-    with terminal.doing("restoring"):
-        counts = restore_database(settings, db, path)
+        _confirm(terminal, f"restore {plain(str(path))} (revision {backup_revision(path)}) into {shown}")
+    with terminal.doing("restoring"), open_maintenance(settings, db, make=True) as maintenance:
+        counts = maintenance.restore(path)
     if terminal.as_json:
         terminal.emit({"database": shown, "file": str(path), "restored": counts})
     else:

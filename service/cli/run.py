@@ -11,7 +11,7 @@ from shlex import quote
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.storage import open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
@@ -24,7 +24,7 @@ from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
-from service.ports import PAUSED
+from service.ports import PAUSED, Storage
 from service.problems.configuration import config_as_json
 from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted

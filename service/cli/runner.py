@@ -5,11 +5,12 @@ import os
 import signal
 
 from service.bootstrap.runners import open_runner
-from service.bootstrap.storage import Storage, open_storage, wait_for_schema
+from service.bootstrap.storage import open_storage, wait_for_schema
 from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, load_settings
+from service.ports import Storage
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
 

@@ -62,6 +62,7 @@ from service.ports.log import (
     RunLog,
     nobody,
 )
+from service.ports.maintenance import Maintenance, RetentionPolicy
 from service.ports.problems import (
     NewProblem,
     PolicyWords,
@@ -85,6 +86,7 @@ from service.ports.reader import (
     RunReader,
     SearchResult,
 )
+from service.ports.storage import BatchClaims, Storage
 from service.ports.time import (
     Clock,
 )
@@ -126,6 +128,7 @@ __all__ = [
     "Annotations",
     "AuditEntry",
     "AuditLog",
+    "BatchClaims",
     "BatchFilter",
     "BatchRecord",
     "BatchStore",
@@ -153,6 +156,7 @@ __all__ = [
     "LeaseName",
     "LeaseState",
     "LoggedEvent",
+    "Maintenance",
     "MembershipRecord",
     "NewProblem",
     "NewRun",
@@ -171,6 +175,7 @@ __all__ = [
     "Readers",
     "Requests",
     "ResultReader",
+    "RetentionPolicy",
     "RunClaims",
     "RunFilter",
     "RunIntents",
@@ -187,6 +192,7 @@ __all__ = [
     "Sessions",
     "Share",
     "Shares",
+    "Storage",
     "StorageUsage",
     "StoredResponse",
     "Submissions",

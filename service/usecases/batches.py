@@ -8,11 +8,22 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from service.bootstrap.storage import Storage, open_storage, refuse_missing
+from service.bootstrap.storage import open_storage, refuse_missing
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
 from service.errors import ConflictError, NotFoundError
-from service.ports import CANCELLED, DEFAULT_TENANT, ENDED, PAUSED, RUNNING, NewRun, RunFilter, RunRecord, RunRequest
+from service.ports import (
+    CANCELLED,
+    DEFAULT_TENANT,
+    ENDED,
+    PAUSED,
+    RUNNING,
+    NewRun,
+    RunFilter,
+    RunRecord,
+    RunRequest,
+    Storage,
+)
 from service.process.identity import is_gone, this_process
 from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
 from service.runner.lease import LEASE_SECONDS
@@ -22,7 +33,6 @@ from service.usecases.control_runs import COMMAND_LINE, StoredControl
 if TYPE_CHECKING:
     from service.client import Client
     from service.config import Settings
-    from service.db.intents import SqlRunClaims
     from service.problems.load import LoadedProblem
 
 PAGE = 200
@@ -150,13 +160,8 @@ class StoredBatches:
     """Batches of a database, of the tenant `default`: their runs are those of `evolve run`, submitted as one."""
 
     def __init__(self, settings: "Settings", storage: Storage) -> None:
-        from service.db.batches import SqlBatchStore
-        from service.db.problems import SqlProblemStore
-        from service.timestamps import SystemClock
-
-        self._settings, self._storage, self._clock = settings, storage, SystemClock()
-        self._batches = SqlBatchStore(storage.database)
-        self._problems = SqlProblemStore(storage.database)
+        self._settings, self._storage, self._clock = settings, storage, storage.clock
+        self._batches, self._problems = storage.batches, storage.problems
         self._reader = storage.readers.of(DEFAULT_TENANT)
         self._own: dict[str, LoadedProblem] = {}
 
@@ -188,7 +193,7 @@ class StoredBatches:
         requests = run_requests(body, batch_id)
         runs = [self._planned(request, created_at(now, place)) for place, request in enumerate(requests)]
         refuse_repeated_problem(body.sweep, runs)
-        with self._storage.database.unit():
+        with self._storage.unit():
             self._batches.add(new_batch(batch_id, DEFAULT_TENANT, body, now))
             for run in runs:
                 self._storage.log.create(run)
@@ -224,22 +229,15 @@ class StoredBatches:
 
     def reserve(self, batch_id: str) -> None:
         """Keep other runners off its runs, for some seconds: their programs have the rights of this command."""
-        self._claims(batch_id).reserve(this_process(), LEASE_SECONDS, is_gone)
+        self._storage.claims(batch_id).reserve(this_process(), LEASE_SECONDS, is_gone)
 
     def give_back(self, batch_id: str) -> None:
         """Let other runners have its runs."""
-        self._claims(batch_id).give_back(this_process())
-
-    def _claims(self, batch_id: str) -> "SqlRunClaims":
-        from service.db.intents import SqlRunClaims
-
-        return SqlRunClaims(self._storage.database, self._clock, batch_id=batch_id)
+        self._storage.claims(batch_id).give_back(this_process())
 
     def tell_drivers(self, batch_id: str, desired_state: str) -> None:
         """Want it of the runs that have not ended, and leave it to whoever drives them."""
-        from service.db.intents import SqlRunIntents
-
-        intents = SqlRunIntents(self._storage.database, DEFAULT_TENANT, self._clock)
+        intents = self._storage.intents(DEFAULT_TENANT)
         for run in self.runs(batch_id):
             if run.state not in ENDED:
                 with suppress(ConflictError, NotFoundError):
@@ -255,7 +253,7 @@ class StoredBatches:
 
         loaded = self._own.get(request.problem)
         if loaded is None:
-            submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
+            submissions = BundledSubmissions(self._settings, self._storage)
             (run,) = submissions.prepare(DEFAULT_TENANT, [request], COMMAND_LINE)
             return replace(run, id=new_id("run", now), created_at=now, owner=this_process())
         order = RunOrder(flags=request.config, labels=request.labels)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from service.client.run_site import remote_site
 from service.client.service_choice import SourceOptions, choose_service
 from service.errors import ConflictError
-from service.ports import PAUSED, RUNNING, Intent, RunRecord
+from service.ports import PAUSED, RUNNING, Intent, RunRecord, Storage
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
-    from service.bootstrap.storage import Storage
     from service.config import Settings
 
 COMMAND_LINE = "command line"
@@ -83,25 +82,19 @@ class StoredControl:
     What is wanted is written down for whoever drives the run. Where nobody does, a run is paused or cancelled here.
     """
 
-    def __init__(self, settings: "Settings", storage: "Storage") -> None:
-
-        self._settings, self._storage, self._clock = settings, storage, storage.database.clock
+    def __init__(self, settings: "Settings", storage: Storage) -> None:
+        self._settings, self._storage = settings, storage
 
     def want(self, run: RunRecord, desired_state: str) -> RunRecord:
         """Want a run running, paused or cancelled."""
-        from service.db.intents import SqlRunIntents
-
-        intents = SqlRunIntents(self._storage.database, run.tenant, self._clock)
-        wanted = intents.want(run.id, desired_state, COMMAND_LINE)
+        wanted = self._storage.intents(run.tenant).want(run.id, desired_state, COMMAND_LINE)
         if desired_state != RUNNING and (run.state, desired_state) != (PAUSED, PAUSED):
             self._settle(wanted, desired_state)
         return self._storage.reader.run(run.id)
 
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
-        from service.db.intents import SqlRunIntents
-
-        return SqlRunIntents(self._storage.database, run.tenant, self._clock).extend(run.id, budget, COMMAND_LINE)
+        return self._storage.intents(run.tenant).extend(run.id, budget, COMMAND_LINE)
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -110,18 +103,14 @@ class StoredControl:
         from service.ports import RunRequest
         from service.usecases.submit_run import BundledSubmissions
 
-        submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
+        submissions = BundledSubmissions(self._settings, self._storage)
         request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
         return submissions.submit(run.tenant, request, COMMAND_LINE)
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
-        from service.db.deletion import remove
-        from service.db.intents import SqlRunIntents
-
-        SqlRunIntents(self._storage.database, run.tenant, self._clock).delete(run.id)
-        for _ in remove(self._storage.database, run.id):
-            pass
+        self._storage.intents(run.tenant).delete(run.id)
+        self._storage.deletions.remove(run.id)
 
     def _settle(self, run: RunRecord, desired_state: str) -> None:
         from service.process.identity import this_process
@@ -129,6 +118,6 @@ class StoredControl:
 
         intent = Intent(desired_state=desired_state, by=COMMAND_LINE)
         try:
-            asyncio.run(settle(self._storage.log, self._clock, run, intent, this_process()))
+            asyncio.run(settle(self._storage.log, self._storage.clock, run, intent, this_process()))
         except ConflictError:
             return  # somebody drives it, and hears what is wanted

@@ -12,13 +12,12 @@ from evolve.ports import Evaluator
 from evolve.program import Program
 from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.storage import Storage
 from service.bootstrap.workers import queue_url, queued
 from service.config import Settings
 from service.errors import UsageError
 from service.policy.activity import Activity
 from service.policy_settings.choice import submitted
-from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord
+from service.ports import ENDED, PAUSED, RUNNING, Intent, RunRecord, Storage
 from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
 from service.problems.evaluator_environment import environment_warning, with_environment
@@ -78,19 +77,19 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
-    clock = storage.database.clock
-    plan = _plan(order, storage, clock)
+    clock = storage.clock
+    plan = _plan(order, storage)
     named = named_beside(plan.policies, plan.problem)
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
-        _want_running(storage, plan.record, clock)
+        _want(storage, plan.record, RUNNING)
     private = private_places(settings, storage.url)
     async with answering(plan, settings.policies) as asked, open_scorer(plan, settings, order, private) as scorer:
         if plan.record is None:
             new = new_run(plan, scorer.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
         else:
-            plan = _continued(plan, plan.record, order, storage, clock)
+            plan = _continued(plan, plan.record, order, storage)
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
@@ -115,18 +114,16 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             warnings=warnings,
             resumed=plan.record is not None,
             wanted=partial(_wanted, storage, plan.run_id),
-            rest=partial(_rest, storage, plan.run_id, clock),
+            rest=partial(_rest, storage, plan.run_id),
         )
 
 
-def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
+def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage) -> RunPlan:
     """The plan of a stored run that goes on, with what of its budget is changed; one that has ended is continued."""
-    from service.db.intents import SqlRunIntents
-
     budget = _budget(order)
     if not budget and record.state not in ENDED:
         return plan
-    intents = SqlRunIntents(storage.database, record.tenant, clock)
+    intents = storage.intents(record.tenant)
     by = COMMAND_LINE
     now = intents.extend(record.id, budget, by) if budget else intents.want(record.id, RUNNING, by)
     return replace(plan, record=now, config=replace(plan.config, budget=config_from_json(now.config).budget))
@@ -137,24 +134,18 @@ def _budget(order: RunOrder) -> dict[str, Any]:
     return {key.removeprefix(BUDGET): value for key, value in order.flags.items() if key.startswith(BUDGET)}
 
 
-def _want_running(storage: Storage, record: RunRecord, clock: Clock) -> None:
-    from service.db.intents import SqlRunIntents
-
-    SqlRunIntents(storage.database, record.tenant, clock).want(record.id, RUNNING, COMMAND_LINE)
+def _want(storage: Storage, record: RunRecord, desired_state: str) -> None:
+    storage.intents(record.tenant).want(record.id, desired_state, COMMAND_LINE)
 
 
-def _rest(storage: Storage, run_id: str, clock: Clock) -> None:
-    from service.db.intents import SqlRunIntents
-
+def _rest(storage: Storage, run_id: str) -> None:
     intent = _wanted(storage, run_id)
     if intent is not None and intent.by and intent.desired_state == RUNNING:
-        SqlRunIntents(storage.database, storage.reader.run(run_id).tenant, clock).want(run_id, PAUSED, COMMAND_LINE)
+        _want(storage, storage.reader.run(run_id), PAUSED)
 
 
 def _wanted(storage: Storage, run_id: str) -> Intent | None:
-    from service.db.intents import SqlRunClaims
-
-    return SqlRunClaims(storage.database, storage.database.clock).wanted([run_id]).get(run_id)
+    return storage.claims().wanted([run_id]).get(run_id)
 
 
 async def check_folder(settings: Settings, place: Path | Project) -> CheckReport:
@@ -224,12 +215,12 @@ async def open_scorer(
         yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
 
 
-def _plan(order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
+def _plan(order: RunOrder, storage: Storage) -> RunPlan:
     if order.resume is not None:
         return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:
         raise UsageError("name a problem folder, or a run to continue")
-    return plan_new(order, order.problem, clock.now())
+    return plan_new(order, order.problem, storage.clock.now())
 
 
 def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:

@@ -12,13 +12,12 @@ from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
-from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
 from service.policy_settings.roles import PolicyRoles, read_policies, together, with_params
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
-from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord
+from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord, Storage
 from service.problems.configuration import (
     PROBLEM,
     Layer,

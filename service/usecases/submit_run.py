@@ -18,11 +18,6 @@ from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermit
 from service.bootstrap.policy_factory import read_templates
 from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
-from service.db.accounts import SqlAccounts
-from service.db.engine import Database
-from service.db.log import SqlRunLog
-from service.db.problems import SqlProblemStore
-from service.db.readers import SqlReaders
 from service.errors import (
     REQUEST,
     InvalidConfigurationError,
@@ -39,13 +34,13 @@ from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
 from service.ports import (
     DEFAULT_TENANT,
-    Clock,
     NewProblem,
     NewRun,
     ProblemReport,
     RunRecord,
     RunRequest,
     SeedReport,
+    Storage,
     Upload,
 )
 from service.problems.check import check_problem
@@ -83,12 +78,11 @@ class _Start:
 
 
 class BundledSubmissions:
-    """The port Submissions over a database, with the policies, the sandbox or the workers of this installation.
+    """The port Submissions over the stores, with the policies, the sandbox or the workers of this installation.
 
     Args:
         settings: what the operator allows.
-        database: where problems, runs, quotas and usage are.
-        clock: the time.
+        storage: where problems, runs, quotas and usage are.
         queue: Redis whose workers check problems, in place of the settings' one.
         broker: the queue of this process, where there is no Redis; without either, the sandbox of this process checks.
         resolve: gives the addresses of a host; the system's when None.
@@ -100,18 +94,14 @@ class BundledSubmissions:
     def __init__(
         self,
         settings: Settings,
-        database: Database,
-        clock: Clock,
+        storage: Storage,
         *,
         queue: str | None = None,
         broker: "MemoryBroker | None" = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._settings, self._database, self._clock = settings, database, clock
-        self._problems = SqlProblemStore(database)
-        self._readers = SqlReaders(database)
-        self._log = SqlRunLog(database, clock)
-        self._accounts = SqlAccounts(database)
+        self._settings, self._storage, self._clock = settings, storage, storage.clock
+        self._problems, self._accounts = storage.problems, storage.accounts
         self._queue, self._broker = queue_url(settings, queue), broker
         self._operators = operator_policies(settings.policies)
         self._choice = PolicyChoice(settings.policies, self._operators, resolve)
@@ -192,9 +182,9 @@ class BundledSubmissions:
         Raises:
             QuotaError: the tenant has no room for another run.
         """
-        with self._database.unit():
+        with self._storage.unit():
             self.store_all([run])
-            return self._readers.of(run.tenant).run(run.id)
+            return self._storage.readers.of(run.tenant).run(run.id)
 
     def store_all(self, runs: Sequence[NewRun]) -> None:
         """Store prepared runs of one tenant, queued: all of them or none.
@@ -204,10 +194,10 @@ class BundledSubmissions:
         """
         if not runs:
             return
-        with self._database.unit():
+        with self._storage.unit():
             self._refuse_beyond(runs[0].tenant, len(runs), self._clock.now())
             for run in runs:
-                self._log.create(run)
+                self._storage.log.create(run)
 
     def submit(self, tenant: str, request: RunRequest, by: str = "") -> RunRecord:
         """Prepare a run and store it; what both raise."""
@@ -247,10 +237,10 @@ class BundledSubmissions:
     def _forked(self, tenant: str, request: RunRequest) -> _Start:
         if request.problem:
             raise UsageError("a fork uses the problem of its run: leave out problem")
-        reader = self._readers.of(tenant)
+        reader = self._storage.readers.of(tenant)
         candidate = reader.candidate(request.fork_of)
         run = reader.run(candidate.run_id)
-        loaded = fork_problem(self._log.bundle(run.id), run.problem_name, reader.program(candidate.id))
+        loaded = fork_problem(self._storage.log.bundle(run.id), run.problem_name, reader.program(candidate.id))
         asked = request.policy
         policies = self._choice.again(run.policies) if asked is None else self._choice.asked(asked)
         return _Start(

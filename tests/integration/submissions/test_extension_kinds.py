@@ -42,7 +42,7 @@ def allowing(house: House, *allow: str) -> Settings:
 
 
 def submit(house: House, allow: Sequence[str] = (), **words: Any) -> RunRecord:
-    submissions = BundledSubmissions(allowing(house, *allow), house.storage.database, house.clock)
+    submissions = BundledSubmissions(allowing(house, *allow), house.stores)
     return submissions.submit(TENANT, RunRequest(problem="p", **words))
 
 
@@ -93,9 +93,7 @@ async def test_an_allowed_policy_kind_answers_without_a_key(build: Build, monkey
 def test_only_public_addresses_are_given_to_an_allowed_kind(build: Build) -> None:
     house = build(resolve=lambda *_: ["10.0.0.7"])
     house.problem()
-    submissions = BundledSubmissions(
-        allowing(house, "doubler"), house.storage.database, house.clock, resolve=lambda *_: ["10.0.0.7"]
-    )
+    submissions = BundledSubmissions(allowing(house, "doubler"), house.stores, resolve=lambda *_: ["10.0.0.7"])
     policy = {"kind": "doubler", "base_url": "http://inside.example/v1"}
     with pytest.raises(RefusedError, match=r"policies\.allow"):
         submissions.submit(TENANT, RunRequest(problem="p", policy=policy))
@@ -118,7 +116,7 @@ async def test_a_runtime_that_is_not_allowed_is_refused_and_not_imported(
     build: Build, queue: str | None, runtime: str
 ) -> None:
     house = build()
-    submissions = BundledSubmissions(house.settings, house.storage.database, house.clock, queue=queue)
+    submissions = BundledSubmissions(house.settings, house.stores, queue=queue)
     files = problem_with(runtime)
     sentence = f"the runtime '{runtime}' is not allowed: ask the operator to add it to the setting extensions.allow"
     with pytest.raises(RefusedError, match=sentence):
@@ -135,7 +133,7 @@ async def test_a_runtime_that_is_not_allowed_is_refused_and_not_imported(
 
 async def test_an_allowed_runtime_runs_the_programs_of_a_problem(build: Build) -> None:
     house = build()
-    submissions = BundledSubmissions(allowing(house, "awk"), house.storage.database, house.clock)
+    submissions = BundledSubmissions(allowing(house, "awk"), house.stores)
     report = await submissions.check_problem(Upload(name="", files=problem_with("awk")))
     assert report.complaints == ()
     assert [seed.evaluation.scores for seed in report.seeds] == [{"gain": 9.0}]
@@ -143,7 +141,7 @@ async def test_an_allowed_runtime_runs_the_programs_of_a_problem(build: Build) -
 
 async def test_a_runtime_opens_no_path_that_the_operator_does_not_grant(build: Build) -> None:
     house = build()
-    submissions = BundledSubmissions(allowing(house, "open"), house.storage.database, house.clock)
+    submissions = BundledSubmissions(allowing(house, "open"), house.stores)
     with pytest.raises(RefusedError, match=r"asks for evaluator\.read = '/srv/data', which is not permitted here"):
         await submissions.check_problem(Upload(name="", files=problem_with("open")))
 

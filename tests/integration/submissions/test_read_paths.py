@@ -37,7 +37,7 @@ async def test_an_uploaded_problem_that_asks_for_a_path_is_refused(
     house = build()
     granting = house.settings.sandbox.model_copy(update={"read": ("/srv/data",)})
     settings = house.settings.model_copy(update={"sandbox": granting})
-    submissions = BundledSubmissions(settings, house.storage.database, house.clock, queue=queue)
+    submissions = BundledSubmissions(settings, house.stores, queue=queue)
     files = upload(key, path)
     words = rf"asks for evaluator\.{key} = .* not permitted here: .* the setting sandbox\.{key}"
     with pytest.raises(RefusedError, match=words):
@@ -50,9 +50,7 @@ async def test_an_uploaded_problem_that_asks_for_a_path_is_refused(
 async def test_an_uploaded_problem_has_no_paths_of_its_evaluator_alone(build: Build) -> None:
     house = build()
     granting = house.settings.sandbox.model_copy(update={"read": ("/srv/data",)})
-    submissions = BundledSubmissions(
-        house.settings.model_copy(update={"sandbox": granting}), house.storage.database, house.clock
-    )
+    submissions = BundledSubmissions(house.settings.model_copy(update={"sandbox": granting}), house.stores)
     with pytest.raises(RefusedError, match=r"evaluator\.scorer_read, which is for problems of one's own"):
         await submissions.check_problem(Upload(name="", files=upload("scorer_read", "/srv/data/answers")))
 
