@@ -10,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from service.api.app import refuse_unaudited
 from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
-from service.bootstrap.workers import queue_url
+from service.bootstrap.evaluators import queue_url
+from service.bootstrap.submissions import make_submissions
 from service.config import Settings, database_url
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database, open_database
@@ -33,7 +34,6 @@ from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWor
 from service.queue.redis import RedisEvaluationLeases
 from service.queue.workers import RedisWorkers
 from service.timestamps import SystemClock
-from service.usecases.submit_run import BundledSubmissions
 from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def open_parts(
             intents=storage.intents,
             deletions=storage.deletions,
             problems=storage.problems,
-            submissions=BundledSubmissions(settings, storage, queue=queue, broker=broker),
+            submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             columns=SqlColumnStore(database),
             annotations=lambda tenant: SqlAnnotations(database, tenant),

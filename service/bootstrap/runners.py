@@ -4,28 +4,27 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from service.bootstrap.evaluator_factory import refuse_unpermitted
+from service.bootstrap.evaluators import LocalQueueEvaluators, QueueEvaluators, choose_evaluators, queue_url
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
+from service.bootstrap.workers import open_local_worker
 from service.config import Settings
 from service.policy_settings.choice import submitted
-from service.ports import RunRecord, Storage
+from service.ports import EvaluatorFactory, RunRecord, Storage
 from service.process.identity import this_process
 from service.process.supervise import together
 from service.runner.metrics import RunMetrics
 from service.runner.reevaluate import Reevaluation
 from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
-from service.sandbox.read_paths import private_places
 from service.timestamps import SystemClock
-from service.usecases.drive_run import open_scorer
+from service.usecases.drive_run import evaluator_warnings
 from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
-from service.usecases.plan import RunOrder, RunPlan, plan_stored
+from service.usecases.plan import RunPlan, evaluator_request, plan_stored
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
 
-Evaluating = Callable[[RunPlan], AbstractAsyncContextManager[Evaluator]]
+Warn = Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +89,18 @@ async def open_runner(
 
         async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
             evaluates = "the workers of the queue"
-        yield _opened(storage, settings, _through(url), maximum, evaluates)
+        yield _opened(StoredJobs(storage, settings, QueueEvaluators(settings, url)), maximum, evaluates)
         return
     if broker is not None:
-        yield _opened(storage, settings, beside(broker, settings), maximum, "this process")
+        jobs = StoredJobs(storage, settings, LocalQueueEvaluators(settings, broker))
+        yield _opened(jobs, maximum, "this process")
         return
     from service.queue.memory import MemoryBroker
 
     broker = MemoryBroker(SystemClock())
     async with open_local_worker(settings, broker) as opening:
         evaluates = f"{opening.heartbeat.slots} slots here, isolation {opening.heartbeat.isolation}"
-        opened = _opened(storage, settings, beside(broker, settings), maximum, evaluates)
+        opened = _opened(StoredJobs(storage, settings, LocalQueueEvaluators(settings, broker)), maximum, evaluates)
         yield replace(opened, worker=opening.worker)
 
 
@@ -112,7 +112,7 @@ async def open_batch_runner(
     *,
     runs: int,
     require_isolation: str | None = None,
-    warn: Callable[[Sequence[str]], None] = lambda _: None,
+    warn: Warn = lambda _: None,
 ) -> AsyncIterator[OpenedRunner]:
     """A runner for the runs of one batch, each evaluated as `evolve run` evaluates: by this process, or a queue.
 
@@ -126,43 +126,42 @@ async def open_batch_runner(
     """
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
-    order, private = RunOrder(require_isolation=require_isolation), private_places(settings, storage.url)
-
-    @asynccontextmanager
-    async def evaluating(plan: RunPlan) -> AsyncIterator[Evaluator]:
-        async with open_scorer(_with_slots(plan, slots), settings, order, private) as scorer:
-            warn(scorer.warnings)
-            yield scorer.evaluator
-
-    yield _opened(storage, settings, evaluating, runs, "this process", batch_id)
+    evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
+    jobs = StoredJobs(storage, settings, evaluators, slots=slots, warn=warn)
+    yield _opened(jobs, runs, "this process", batch_id)
 
 
 def _limit_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
 
 
-def _with_slots(plan: RunPlan, slots: int) -> RunPlan:
-    """A plan whose run has so many slots, where its configuration does not say how many."""
-    concurrency = plan.config.concurrency
-    if concurrency.evaluations:
-        return plan
-    return replace(plan, config=replace(plan.config, concurrency=replace(concurrency, evaluations=slots)))
-
-
 class StoredJobs:
     """Makes what runs are driven with, from what is stored of them.
 
-    Each run has a submitter of its own at the queue, and a connection of its own: its fair share of the workers and its
-    results are its own, and what holds up one run's conversation with Redis holds up no other's.
+    Args:
+        storage: where the runs are.
+        settings: of this installation.
+        evaluators: evaluate the programs of the runs.
+        slots: evaluations at once of each run whose configuration does not say how many.
+        warn: hears what the isolation of a run leaves open.
     """
 
-    def __init__(self, storage: Storage, settings: Settings, evaluating: Evaluating) -> None:
-        self._storage, self._settings, self._evaluating = storage, settings, evaluating
+    def __init__(
+        self,
+        storage: Storage,
+        settings: Settings,
+        evaluators: EvaluatorFactory,
+        *,
+        slots: int = 0,
+        warn: Warn = lambda _: None,
+    ) -> None:
+        self.storage = storage
+        self._settings, self._evaluators, self._slots, self._warn = settings, evaluators, slots, warn
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
         """Everything that a run is driven with."""
-        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
+        plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
         if submitted(plan.source):
             refuse_run(plan.config, self._settings.extensions)
             refuse_kinds(plan.policies, self._settings.extensions)
@@ -181,8 +180,8 @@ class StoredJobs:
                 embedder=asked.embedder,
                 health=asked.health,
                 evaluator=evaluator,
-                log=self._storage.log,
-                clock=self._storage.clock,
+                log=self.storage.log,
+                clock=self.storage.clock,
                 owner=this_process(),
                 extensions=named,
                 elapsed_seconds=record.active_seconds,
@@ -191,47 +190,35 @@ class StoredJobs:
     @asynccontextmanager
     async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:
         """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
-        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
+        plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
         async with self._evaluating(plan) as evaluator:
             yield Reevaluation(
                 run_id=record.id,
                 problem=plan.problem,
                 config=plan.config,
                 evaluator=evaluator,
-                log=self._storage.log,
-                reader=self._storage.reader,
-                clock=self._storage.clock,
+                log=self.storage.log,
+                reader=self.storage.reader,
+                clock=self.storage.clock,
                 owner=this_process(),
             )
 
+    @asynccontextmanager
+    async def _evaluating(self, plan: RunPlan) -> AsyncIterator[Evaluator]:
+        async with self._evaluators.open(evaluator_request(plan, self._slots)) as opened:
+            self._warn(await evaluator_warnings(plan, opened))
+            yield opened.evaluator
 
-def _opened(
-    storage: Storage, settings: Settings, evaluating: Evaluating, maximum: int, evaluates: str, batch_id: str = ""
-) -> OpenedRunner:
+
+def _opened(jobs: StoredJobs, maximum: int, evaluates: str, batch_id: str = "") -> OpenedRunner:
+    storage = jobs.storage
     runner = Runner(
         storage.claims(batch_id),
         storage.log,
-        StoredJobs(storage, settings, evaluating),
+        jobs,
         storage.clock,
         this_process(),
         maximum=maximum,
         watch=RunMetrics(),
     )
     return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates)
-
-
-def _through(url: str) -> Evaluating:
-    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
-        return queued(url, plan.problem, plan.bundle)
-
-    return evaluating
-
-
-def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:
-    """Evaluation by the workers of this process; what the operator does not allow its programs is refused."""
-
-    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
-        refuse_unpermitted(plan.problem, settings.sandbox)
-        return queued_here(broker, plan.problem, plan.bundle)
-
-    return evaluating

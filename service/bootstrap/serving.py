@@ -21,9 +21,10 @@ from service.api.migration_wait import create_waiting_api
 from service.api.one_time_login import OneTimeLogin
 from service.api.request_deadlines import deadline_protocol
 from service.bootstrap.api import open_parts
+from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import open_storage
-from service.bootstrap.workers import open_local_worker, queue_url
+from service.bootstrap.workers import open_local_worker
 from service.client.local_service import announced
 from service.config import ApiSettings, Settings
 from service.db.secret import open_seal

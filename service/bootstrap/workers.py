@@ -1,35 +1,31 @@
-"""Evaluation through a queue: the evaluator of a run, and the worker on the other side."""
+"""Workers, opened: where they take tasks, and what they evaluate with."""
 
 import os
 import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from evolve.problem import Problem
 from evolve.version import __version__
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import CPU, SandboxEvaluators, queue_url
 from service.client.key_file import key_in
 from service.config import Settings
 from service.errors import UsageError
-from service.ports import Bundle, EvaluationLeases, WorkerHeartbeat
+from service.ports import Bundle, EvaluationLeases, EvaluatorRequest, WorkerHeartbeat
 from service.problems.load import load_bundle
 from service.sandbox.examination import require_sandbox
-from service.sandbox.read_paths import private_places
 from service.timestamps import SystemClock
 
 if TYPE_CHECKING:
-    from service.queue.evaluator import QueuedEvaluator
     from service.queue.memory import MemoryBroker
     from service.worker.worker import Worker, WorkerIntervals
 
-CPU, GPU = "cpu", "gpu"
 # A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
 REMOTE_ASK_SECONDS = 2.0
 _POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
@@ -50,46 +46,6 @@ class TaskSource:
     queue: str | None = None
     server: str | None = None
     api_key_file: Path | None = None
-
-
-def queue_url(settings: Settings, override: str | None) -> str | None:
-    """The queue to use, or None; an empty address is none."""
-    if override is None and settings.queue.url is not None:
-        return settings.queue.url.get_secret_value() or None
-    return override or None
-
-
-@asynccontextmanager
-async def queued(url: str, problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
-
-    Raises:
-        UnreachableError: the queue does not answer.
-        UsageError: that is no queue's address.
-    """
-    from service.queue.connection import connect
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.redis import RedisEvaluationQueue
-
-    async with (
-        connect(url) as client,
-        aclosing(RedisEvaluationQueue(client)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
-
-
-@asynccontextmanager
-async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The same, where the workers are in this process and event loop, or come to it over HTTP."""
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.memory import MemoryEvaluationQueue
-
-    async with (
-        aclosing(MemoryEvaluationQueue(broker)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
 
 
 @asynccontextmanager
@@ -205,20 +161,15 @@ async def _opening(
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
+    evaluators = SandboxEvaluators(settings, serving=True)
+
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
         problem = load_bundle(bundle, "problem").problem
-        sandbox, private = settings.sandbox.for_others(), private_places(settings)
-        allow = settings.extensions.allow
-        opening = scoring(problem, bundle, sandbox, slots=slots, others=True, private=private, allow=allow)
-        async with opening as evaluator:
-            yield evaluator
+        async with evaluators.open(EvaluatorRequest(problem=problem, bundle=bundle, slots=slots, others=True)) as found:
+            yield found.evaluator
 
     return opened
-
-
-def _pool(problem: Problem) -> str:
-    return GPU if problem.limits.gpu else CPU
 
 
 def _name() -> str:

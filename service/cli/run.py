@@ -11,6 +11,7 @@ from shlex import quote
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from service.bootstrap.runs import open_run
 from service.bootstrap.storage import open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
@@ -30,7 +31,7 @@ from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
-from service.usecases.drive_run import OpenedRun, open_run
+from service.usecases.drive_run import OpenedRun
 from service.usecases.plan import RunOrder
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from evolve.prompt import build_prompt, build_review_prompt
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import choose_evaluators
 from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
@@ -39,12 +39,9 @@ from service.policy_settings.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
 from service.problems.suggestion import hint
-from service.sandbox.function import FunctionEvaluator
-from service.sandbox.read_paths import private_places
-from service.usecases.drive_run import isolation_warnings
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.labels import named
-from service.usecases.plan import RunOrder, RunPlan, plan_loaded
+from service.usecases.plan import RunOrder, RunPlan, evaluator_request, plan_loaded
 
 Asked = str | Policy | Function
 Watcher = Callable[[Event], object]
@@ -259,29 +256,19 @@ class _NotebookSession:
 
     @asynccontextmanager
     async def _scoring(self) -> AsyncIterator[Evaluator]:
-        plan, slots = self._plan, self._plan.config.concurrency.evaluations
+        evaluate, slots, attempt = self._called.evaluate, 0, None
         async with AsyncExitStack() as stack:
-            evaluate = self._called.evaluate
-            if evaluate is None:
-                opening = scoring(
-                    plan.problem,
-                    plan.bundle,
-                    self._settings.sandbox,
-                    slots=slots,
-                    require=self._order.require_isolation,
-                    private=private_places(self._settings),
-                    source=plan.source,
-                )
-                sandbox = await stack.enter_async_context(opening)
-                for warning in isolation_warnings(sandbox):
-                    self.calls.tell(partial(warnings.warn, warning, stacklevel=4))
-                yield sandbox
-                return
-            cores = len(os.sched_getaffinity(0))
-            slots = slots or (cores if is_asynchronous(evaluate) else 1)
-            executor = await stack.enter_async_context(self._threads(slots))
-            attempt = attempts(evaluate, executor)
-            yield FunctionEvaluator(plan.problem, attempt, slots=slots, monotonic=time.monotonic)
+            if evaluate is not None:
+                slots = len(os.sched_getaffinity(0)) if is_asynchronous(evaluate) else 1
+                calls = self._plan.config.concurrency.evaluations or slots
+                attempt = attempts(evaluate, await stack.enter_async_context(self._threads(calls)))
+            evaluators = choose_evaluators(
+                self._settings, queue="", function=attempt, require=self._order.require_isolation
+            )
+            opened = await stack.enter_async_context(evaluators.open(evaluator_request(self._plan, slots)))
+            for warning in opened.warnings:
+                self.calls.tell(partial(warnings.warn, warning, stacklevel=4))
+            yield opened.evaluator
 
     @asynccontextmanager
     async def _threads(self, calls: int) -> AsyncIterator[Executor]:

@@ -44,6 +44,7 @@ from service.ports.evaluations import (
     Workers,
     WorkerState,
 )
+from service.ports.evaluators import WORKERS, EvaluatorFactory, EvaluatorRequest, OpenedEvaluator
 from service.ports.intents import (
     CANCELLED,
     ENDED,
@@ -124,6 +125,7 @@ __all__ = [
     "PAUSED",
     "RUNNING",
     "WEBHOOK_TYPES",
+    "WORKERS",
     "Allowance",
     "Annotations",
     "AuditEntry",
@@ -148,6 +150,8 @@ __all__ = [
     "EvaluationRecords",
     "EvaluationResult",
     "EvaluationTask",
+    "EvaluatorFactory",
+    "EvaluatorRequest",
     "FrontMember",
     "Intent",
     "KeyRecord",
@@ -161,6 +165,7 @@ __all__ = [
     "NewProblem",
     "NewRun",
     "Note",
+    "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
     "Pin",

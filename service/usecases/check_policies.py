@@ -9,7 +9,6 @@ from pathlib import Path
 from evolve.ports import AdaptedPolicy, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
 from evolve.search.format_yield import FormatYield, measure_format_yield
-from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.policy_factory import answering
 from service.config import Settings
 from service.errors import UsageError
@@ -17,8 +16,8 @@ from service.policy.forms import open_forms
 from service.policy.openai import OpenAIPolicy
 from service.policy.recommendation import best_yield, next_form, sized
 from service.policy_settings.settings import PolicySettings
+from service.ports import EvaluatorFactory, EvaluatorRequest
 from service.problems.init import init_problem
-from service.sandbox.read_paths import private_places
 from service.timestamps import SystemClock
 from service.usecases.plan import RunOrder, RunPlan, plan_new
 
@@ -64,7 +63,10 @@ class PolicyReport:
 
 
 async def check_policies(
-    settings: Settings, order: RunOrder, trying: Callable[[PolicySettings, str], None]
+    settings: Settings,
+    order: RunOrder,
+    evaluators: EvaluatorFactory,
+    trying: Callable[[PolicySettings, str], None],
 ) -> list[PolicyReport]:
     """Check each author among the policies of an order: up to three proposals each.
 
@@ -73,6 +75,7 @@ async def check_policies(
     Args:
         settings: of the installation.
         order: names the policies; without a problem a small one of our own is used.
+        evaluators: score the answers.
         trying: called with the policy and the form before each proposal.
 
     Raises:
@@ -89,11 +92,10 @@ async def check_policies(
     authors = [policy for policy in plan.policies if policy.role == "author"]
     if all(author.kind == "syntax" for author in authors):
         raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
-    private = private_places(settings)
-    opening = scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS, private=private, source=plan.source)
-    async with opening as evaluator:
+    request = EvaluatorRequest(problem=plan.problem, bundle=plan.bundle, source=plan.source, slots=SLOTS)
+    async with evaluators.open(request) as opened:
         models = [author for author in authors if author.kind != "syntax"]
-        return [await _check_author(settings, plan, author, evaluator, trying) for author in models]
+        return [await _check_author(settings, plan, author, opened.evaluator, trying) for author in models]
 
 
 async def _check_author(

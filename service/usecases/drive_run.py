@@ -1,6 +1,6 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from evolve.evaluation import Evaluation, ScoringRequest
-from evolve.ports import Evaluator
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
 from service.bootstrap.policy_factory import answering
-from service.bootstrap.workers import queue_url, queued
-from service.config import Settings
+from service.config import SandboxSettings, Settings
 from service.errors import UsageError
 from service.policy.activity import Activity
-from service.policy_settings.choice import submitted
-from service.ports import ENDED, PAUSED, RUNNING, Intent, RunRecord, Storage
+from service.ports import (
+    ENDED,
+    PAUSED,
+    RUNNING,
+    EvaluatorFactory,
+    EvaluatorRequest,
+    Intent,
+    OpenedEvaluator,
+    RunRecord,
+    Storage,
+)
 from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
 from service.problems.evaluator_environment import environment_warning, with_environment
@@ -25,17 +31,12 @@ from service.problems.load import load_problem
 from service.problems.project import Project
 from service.process.identity import this_process
 from service.runner.run_loop import RunJob
-from service.sandbox.evaluator import SandboxEvaluator
-from service.sandbox.layers import REACHABLE
-from service.sandbox.read_paths import private_places
-from service.sandbox.selftest import shortcomings
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
-from service.usecases.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
+from service.usecases.plan import RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
-WORKERS = "workers"
 PATIENCE_SECONDS = 60.0  # somebody watches this run, and will rather hear of a database that stays away
 
 
@@ -63,7 +64,9 @@ class OpenedRun:
 
 
 @asynccontextmanager
-async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[OpenedRun]:
+async def open_run(
+    settings: Settings, order: RunOrder, storage: Storage, evaluators: EvaluatorFactory
+) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
@@ -83,10 +86,9 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want(storage, plan.record, RUNNING)
-    private = private_places(settings, storage.url)
-    async with answering(plan, settings.policies) as asked, open_scorer(plan, settings, order, private) as scorer:
+    async with answering(plan, settings.policies) as asked, evaluators.open(evaluator_request(plan)) as opened:
         if plan.record is None:
-            new = new_run(plan, scorer.isolation, clock.now())
+            new = new_run(plan, opened.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
         else:
             plan = _continued(plan, plan.record, order, storage)
@@ -97,7 +99,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             policies=asked.members,
             embedder=asked.embedder,
             health=asked.health,
-            evaluator=scorer.evaluator,
+            evaluator=opened.evaluator,
             log=storage.log,
             clock=clock,
             owner=this_process(),
@@ -105,12 +107,12 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
         )
-        warnings = (*plan.warnings, *scorer.warnings)
+        warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
             job=job,
             critic=asked.critic.name if asked.critic else "",
             activity=asked.activity,
-            isolation=scorer.isolation,
+            isolation=opened.isolation,
             warnings=warnings,
             resumed=plan.record is not None,
             wanted=partial(_wanted, storage, plan.run_id),
@@ -148,7 +150,7 @@ def _wanted(storage: Storage, run_id: str) -> Intent | None:
     return storage.claims().wanted([run_id]).get(run_id)
 
 
-async def check_folder(settings: Settings, place: Path | Project) -> CheckReport:
+async def check_folder(sandbox: SandboxSettings, place: Path | Project, evaluators: EvaluatorFactory) -> CheckReport:
     """Check a problem and run its seeds once in the sandbox.
 
     Raises:
@@ -157,62 +159,26 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
     """
     loaded = load_problem(place)
     warning = await environment_warning(loaded.problem, loaded.bundle, others=False)
-    problem = await with_environment(loaded.problem, loaded.bundle, settings.sandbox, others=False)
+    problem = await with_environment(loaded.problem, loaded.bundle, sandbox, others=False)
     warnings = (*loaded.warnings, *filter(None, [warning]))
     loaded = replace(loaded, problem=problem, warnings=warnings)
     async with AsyncExitStack() as stack:
-        opened: list[SandboxEvaluator] = []
+        opened: list[OpenedEvaluator] = []
 
         async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
             # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
             if not opened:
-                private = private_places(settings)
-                scorer = scoring(
-                    loaded.problem, loaded.bundle, settings.sandbox, slots=1, private=private, source=loaded.place
-                )
-                opened.append(await stack.enter_async_context(scorer))
-            return await opened[0].evaluate(program, "check", wanted)
+                request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=1)
+                opened.append(await stack.enter_async_context(evaluators.open(request)))
+            return await opened[0].evaluator.evaluate(program, "check", wanted)
 
         return await check_problem(loaded, evaluate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scorer:
-    """Who scores the programs of a run, and under which isolation."""
-
-    evaluator: Evaluator
-    isolation: str
-    warnings: tuple[str, ...] = ()
-
-
-@asynccontextmanager
-async def open_scorer(
-    plan: RunPlan, settings: Settings, order: RunOrder, private: Sequence[Path]
-) -> AsyncIterator[Scorer]:
-    """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
-    url = queue_url(settings, order.queue)
-    if url is not None:
-        if order.require_isolation is not None:
-            raise UsageError("workers set their own isolation: set sandbox.require where you start them")
-        async with queued(url, plan.problem, plan.bundle) as evaluator:
-            yield Scorer(evaluator=evaluator, isolation=WORKERS)
-        return
-    slots, require = plan.config.concurrency.evaluations, order.require_isolation
-    opening = scoring(
-        plan.problem,
-        plan.bundle,
-        settings.sandbox,
-        slots=slots,
-        require=require,
-        others=submitted(plan.source),
-        private=private,
-        source=plan.source,
-        allow=settings.extensions.allow,
-    )
-    async with opening as sandbox:
-        lack = await environment_warning(plan.problem, plan.bundle, others=False)
-        warnings = (*isolation_warnings(sandbox), *filter(None, [lack]))
-        yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
+async def evaluator_warnings(plan: RunPlan, opened: OpenedEvaluator) -> tuple[str, ...]:
+    """How the evaluation of a run can fail its owner: gaps of the isolation, and packages that this process lacks."""
+    lack = await environment_warning(plan.problem, plan.bundle, others=False) if opened.in_process else None
+    return (*opened.warnings, *filter(None, [lack]))
 
 
 def _plan(order: RunOrder, storage: Storage) -> RunPlan:
@@ -221,13 +187,3 @@ def _plan(order: RunOrder, storage: Storage) -> RunPlan:
     if order.problem is None:
         raise UsageError("name a problem folder, or a run to continue")
     return plan_new(order, order.problem, storage.clock.now())
-
-
-def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
-    """What programs can do under less than the sandbox's best, and what they cannot; empty: nothing."""
-    why = shortcomings(evaluator.report)
-    if evaluator.level == "none":
-        return [f"programs run without isolation and with all your rights ({why})"]
-    if evaluator.level == "weak":
-        return [f"isolation is weak: programs can read files and use the network ({why})"]
-    return [layer.reason for layer in evaluator.layers if layer.name == REACHABLE and not layer.on]

@@ -14,10 +14,11 @@ from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
+from service.policy_settings.choice import submitted
 from service.policy_settings.roles import PolicyRoles, read_policies, together, with_params
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
-from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord, Storage
+from service.ports import ENDED, Bundle, EvaluatorRequest, NewRun, RunLog, RunRecord, Storage
 from service.problems.configuration import (
     PROBLEM,
     Layer,
@@ -184,6 +185,22 @@ def plan_stored(record: RunRecord, log: RunLog) -> RunPlan:
         config=config_from_json(record.config),
         policies=tuple(read_policy(policy, f"the policy of {record.id}") for policy in record.policies),
         record=record,
+    )
+
+
+def evaluator_request(plan: RunPlan, slots: int = 0) -> EvaluatorRequest:
+    """The problem of a run, to be evaluated.
+
+    Args:
+        plan: the run.
+        slots: evaluations at once, where the configuration of the run does not say how many.
+    """
+    return EvaluatorRequest(
+        problem=plan.problem,
+        bundle=plan.bundle,
+        source=plan.source,
+        slots=plan.config.concurrency.evaluations or slots,
+        others=submitted(plan.source),
     )
 
 

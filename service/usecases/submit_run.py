@@ -4,19 +4,15 @@ import asyncio
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, ScoringRequest
-from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermitted, scoring
 from service.bootstrap.policy_factory import read_templates
-from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
 from service.errors import (
     REQUEST,
@@ -34,6 +30,9 @@ from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
 from service.ports import (
     DEFAULT_TENANT,
+    WORKERS,
+    EvaluatorFactory,
+    EvaluatorRequest,
     NewProblem,
     NewRun,
     ProblemReport,
@@ -51,15 +50,10 @@ from service.problems.evaluator_environment import environment_warning
 from service.problems.forked_problem import fork_problem
 from service.problems.load import LoadedProblem, load_bundle
 from service.problems.upload import load_upload
-from service.sandbox.read_paths import private_places, refuse_ungranted
 from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.usecases.labels import check_labels
 from service.usecases.plan import RunPlan, limits_of, new_run
 
-if TYPE_CHECKING:
-    from service.queue.memory import MemoryBroker
-
-WORKERS = "workers"
 DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0
 _CHECKS_AT_ONCE = 2
@@ -83,8 +77,7 @@ class BundledSubmissions:
     Args:
         settings: what the operator allows.
         storage: where problems, runs, quotas and usage are.
-        queue: Redis whose workers check problems, in place of the settings' one.
-        broker: the queue of this process, where there is no Redis; without either, the sandbox of this process checks.
+        evaluators: check the seeds of a problem, and say what this place allows.
         resolve: gives the addresses of a host; the system's when None.
 
     Raises:
@@ -95,14 +88,13 @@ class BundledSubmissions:
         self,
         settings: Settings,
         storage: Storage,
+        evaluators: EvaluatorFactory,
         *,
-        queue: str | None = None,
-        broker: "MemoryBroker | None" = None,
         resolve: Resolve | None = None,
     ) -> None:
         self._settings, self._storage, self._clock = settings, storage, storage.clock
         self._problems, self._accounts = storage.problems, storage.accounts
-        self._queue, self._broker = queue_url(settings, queue), broker
+        self._evaluators = evaluators
         self._operators = operator_policies(settings.policies)
         self._choice = PolicyChoice(settings.policies, self._operators, resolve)
         self._checks = asyncio.Semaphore(_CHECKS_AT_ONCE)
@@ -285,11 +277,7 @@ class BundledSubmissions:
                 " out, or ask for it in sandbox.interpreters"
             )
         refuse_runtime(problem, self._settings.extensions.allow)
-        refuse_ungranted(problem.evaluator, self._settings.sandbox)
-        if self._queue is None:
-            refuse_unpermitted(problem, self._settings.sandbox)
-        else:  # workers know themselves what devices and networks are permitted there
-            refuse_too_much(problem, self._settings.sandbox)
+        self._evaluators.refuse_unpermitted(problem)
 
     def admit(self, tenant: str) -> None:
         """Nothing where one more run of a tenant may be at work.
@@ -313,15 +301,15 @@ class BundledSubmissions:
             _refuse_used(tenant, tokens, 1, quotas.tokens_per_day, f"tokens {words}")
 
     async def _score(self, loaded: LoadedProblem, document: Mapping[str, Any]) -> ProblemReport:
-        async with self._evaluator(loaded) as evaluator:
+        request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, slots=1, others=True)
+        async with self._evaluators.open(request) as opened:
 
             async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
-                return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}", wanted)
+                return await opened.evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}", wanted)
 
-            here = self._queue is None and self._broker is None
-            report = await check_problem(loaded, evaluate, look_up=here)
+            report = await check_problem(loaded, evaluate, look_up=opened.in_process)
         lack = ""
-        if here and not self._settings.sandbox.environments:
+        if opened.in_process and not self._settings.sandbox.environments:
             lack = await environment_warning(loaded.problem, loaded.bundle, others=True)
         return ProblemReport(
             name=loaded.problem.name,
@@ -334,15 +322,6 @@ class BundledSubmissions:
             errors=report.errors,
             advice=report.advice,
         )
-
-    def _evaluator(self, loaded: LoadedProblem) -> AbstractAsyncContextManager[Evaluator]:
-        if self._queue is not None:
-            return queued(self._queue, loaded.problem, loaded.bundle)
-        if self._broker is not None:
-            return queued_here(self._broker, loaded.problem, loaded.bundle)
-        sandbox, private = self._settings.sandbox.for_others(), private_places(self._settings)
-        allow = self._settings.extensions.allow
-        return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private, allow=allow)
 
 
 def created_at(began: datetime, place: int) -> datetime:

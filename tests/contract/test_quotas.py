@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
+from service.bootstrap.submissions import make_submissions
 from service.config import DatabaseSettings, Settings
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database
@@ -22,7 +23,7 @@ FILES = {"problem.toml": NATIVE.encode(), "seed.py": SEED.encode(), "evaluator.p
 
 
 def submissions_to(database: Database, url: str, clock: FixedClock) -> BundledSubmissions:
-    return BundledSubmissions(Settings(database=DatabaseSettings(url=url)), SqlStorage(database, url, clock))
+    return make_submissions(Settings(database=DatabaseSettings(url=url)), SqlStorage(database, url, clock))
 
 
 def test_of_many_runs_at_once_no_more_are_stored_than_may_be_active(database: Database, database_url: str) -> None:

@@ -17,10 +17,11 @@ from service.api.dependencies import ApiDependencies
 from service.api.problem_errors import ApiFault
 from service.app import create_app
 from service.bootstrap.api import open_parts
+from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_runner
 from service.bootstrap.serving import http_server
 from service.bootstrap.storage import open_storage
-from service.bootstrap.workers import queue_url
+from service.bootstrap.submissions import make_submissions
 from service.client.service_choice import SourceOptions, server_key, server_of
 from service.config import Settings, database_url, known_keys, load_settings
 from service.dashboard.pages import public_address
@@ -36,7 +37,6 @@ from service.queue.memory import MemoryBroker
 from service.sandbox.examination import examine_sandbox
 from service.timestamps import SystemClock
 from service.usecases.maintenance import read_retention
-from service.usecases.submit_run import BundledSubmissions
 from tests.contract.story import START
 from tests.databases import sqlite_file
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
@@ -53,7 +53,7 @@ def submitting(lines: str = "", policy: Any = "syntax") -> Proof:
         document = NATIVE.replace("[[objectives]]", f"{lines}\n[[objectives]]")
         files = {"problem.toml": document.encode(), "seed.py": SEED.encode(), "evaluator.py": SCORE.encode()}
         with open_storage(settings) as storage:
-            submissions = BundledSubmissions(settings, storage, resolve=lambda *_: ["10.0.0.9"])
+            submissions = make_submissions(settings, storage, resolve=lambda *_: ["10.0.0.9"])
             SqlProblemStore(storage.database).add(submissions.read_problem(Upload(name="", files=files)))
             try:
                 return bool(submissions.prepare("default", [RunRequest(problem="p", policy=policy)]))

@@ -9,6 +9,7 @@ import pytest
 
 from evolve.program import Program
 from service.bootstrap.storage import open_storage
+from service.bootstrap.submissions import make_submissions
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.db.storage import SqlStorage
 from service.net import Resolve
@@ -74,7 +75,7 @@ def build(tmp_path: Path) -> Iterator[Build]:
         opened.append(open_storage(settings))
         storage, clock = opened[-1].__enter__(), FixedClock()
         stores = SqlStorage(storage.database, storage.url, clock)
-        submissions = BundledSubmissions(settings, stores, resolve=resolve)
+        submissions = make_submissions(settings, stores, resolve=resolve)
         return House(settings=settings, storage=storage, stores=stores, clock=clock, submissions=submissions)
 
     yield make

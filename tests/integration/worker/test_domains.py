@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.workers import open_local_worker, queued_here
+from service.bootstrap.evaluators import queued_here
+from service.bootstrap.workers import open_local_worker
 from service.config import SandboxSettings, Settings
 from service.problems.load import load_problem
 from service.queue.memory import MemoryBroker
