@@ -1,8 +1,7 @@
 """The parts of the API over a database, a queue and the rest of the service."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, nullcontext
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -14,25 +13,18 @@ from service.bootstrap.evaluators import queue_url
 from service.bootstrap.submissions import make_submissions
 from service.config import Settings, database_url
 from service.db.annotations import SqlAnnotations, SqlShares
-from service.db.engine import Database, open_database
+from service.db.engine import Database, open_database, refuse_outdated
 from service.db.evaluated import SqlEvaluationRecords
 from service.db.requests import SqlRequests
 from service.db.run_columns import SqlColumnStore
-from service.db.schema import Revision
-from service.db.schema import revision as revision_of
 from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
 from service.db.storage import SqlStorage
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
-from service.errors import StorageError
 from service.net.address import check_address
-from service.ports import EvaluationLeases, RateLimiter, Workers
-from service.queue.connection import connect
-from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
-from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
-from service.queue.redis import RedisEvaluationLeases
-from service.queue.workers import RedisWorkers
+from service.queue.memory import MemoryBroker
+from service.queue.service_queue import ServiceQueue, local_queue, open_redis_queue
 from service.timestamps import SystemClock
 from service.webhooks.sign import new_secret
 
@@ -42,16 +34,6 @@ if TYPE_CHECKING:
 
 # Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
 BESIDE_REQUESTS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Queue:
-    """What the API has of the queue."""
-
-    workers: Workers
-    leases: Callable[[str, str], EvaluationLeases]
-    limiter: RateLimiter
-    checks: Mapping[str, Check]
 
 
 @asynccontextmanager
@@ -79,9 +61,12 @@ async def open_parts(
     refuse_unaudited(settings.api.unaudited)
     signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        database = stack.enter_context(closing(_open_database(settings, override)))
+        connections = settings.api.threads + BESIDE_REQUESTS
+        database = stack.enter_context(
+            closing(open_database(database_url(settings, override), connections=connections))
+        )
         storage = SqlStorage(database, database_url(settings, override))
-        found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
+        found = await stack.enter_async_context(_open_queue(settings, queue, broker))
         yield ApiDependencies(
             settings=settings.api,
             clock=storage.clock,
@@ -114,57 +99,25 @@ async def open_parts(
             leases=found.leases,
             login=login,
             local_key=local_key,
-            checks=_kept({"database": _database_check(database), **found.checks}, stack),
+            checks=_cached(found.checks, database, stack),
         )
 
 
-def _open_database(settings: Settings, override: str | None) -> Database:
-    connections = settings.api.threads + BESIDE_REQUESTS
-    return open_database(database_url(settings, override), connections=connections)
-
-
-def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, CachedCheck]:
-    kept = {name: CachedCheck(check) for name, check in checks.items()}
-    for check in kept.values():
-        stack.push_async_callback(check.aclose)
-    return kept
-
-
-def _database_check(database: Database) -> Check:
-    def read() -> Revision:
-        with database.read() as connection:
-            return revision_of(connection)
-
-    async def check() -> None:
-        revision = await run_in_threadpool(read)
-        if revision.foreign or revision.behind:
-            raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
-
-    return check
-
-
-@asynccontextmanager
-async def _queue(settings: Settings, url: str | None, broker: MemoryBroker | None) -> AsyncIterator[_Queue]:
+def _open_queue(
+    settings: Settings, override: str | None, broker: MemoryBroker | None
+) -> AbstractAsyncContextManager[ServiceQueue]:
     """The queue of a service: Redis where one is named, else that of this process."""
     rate = settings.api.requests_per_minute
-    if url is None:
-        here = broker or MemoryBroker(clock=SystemClock())
-        yield _Queue(
-            workers=MemoryWorkers(here),
-            leases=lambda pool, worker_id: MemoryEvaluationLeases(here, pool, worker_id),
-            limiter=MemoryRateLimiter(rate, SystemClock()),
-            checks={},
-        )
-        return
-    async with connect(url) as client:
-        workers = RedisWorkers(client)
+    if (url := queue_url(settings, override)) is not None:
+        return open_redis_queue(url, rate)
+    return nullcontext(local_queue(broker or MemoryBroker(clock=SystemClock()), rate))
 
-        async def check() -> None:
-            await workers.depths()
 
-        yield _Queue(
-            workers=workers,
-            leases=lambda pool, worker_id: RedisEvaluationLeases(client, pool, worker_id),
-            limiter=RedisRateLimiter(client, rate),
-            checks={"queue": check},
-        )
+def _cached(checks: Mapping[str, Check], database: Database, stack: AsyncExitStack) -> dict[str, CachedCheck]:
+    async def check() -> None:
+        await run_in_threadpool(refuse_outdated, database)
+
+    cached = {name: CachedCheck(one) for name, one in {"database": check, **checks}.items()}
+    for one in cached.values():
+        stack.push_async_callback(one.aclose)
+    return cached

@@ -2,29 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evolve.ports import Evaluator
-from service.bootstrap.evaluators import LocalQueueEvaluators, QueueEvaluators, choose_evaluators, queue_url
-from service.bootstrap.policy_factory import answering
+from service.bootstrap.evaluators import choose_evaluators, queue_url
+from service.bootstrap.policies import ConfiguredPolicies
 from service.bootstrap.workers import open_local_worker
 from service.config import Settings
-from service.policy_settings.choice import submitted
-from service.ports import EvaluatorFactory, RunRecord, Storage
+from service.ports import Storage
 from service.process.identity import this_process
 from service.process.supervise import together
 from service.runner.metrics import RunMetrics
-from service.runner.reevaluate import Reevaluation
-from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
 from service.timestamps import SystemClock
-from service.usecases.drive_run import evaluator_warnings
-from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
-from service.usecases.plan import RunPlan, evaluator_request, plan_stored
+from service.usecases.run_jobs import StoredJobs, Warn
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
@@ -32,8 +26,6 @@ if TYPE_CHECKING:
 
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
-
-Warn = Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,25 +75,23 @@ async def open_runner(
         UsageError: the queue's address is none.
     """
     _limit_threads()
-    url, maximum = queue_url(settings, queue), runs or settings.runner.runs
-    if url is not None:
-        from service.queue.connection import connect
+    worker, evaluates = None, "this process"
+    async with AsyncExitStack() as stack:
+        if (url := queue_url(settings, queue)) is not None:
+            from service.queue.connection import connect
 
-        async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
-            evaluates = "the workers of the queue"
-        yield _opened(StoredJobs(storage, settings, QueueEvaluators(settings, url)), maximum, evaluates)
-        return
-    if broker is not None:
-        jobs = StoredJobs(storage, settings, LocalQueueEvaluators(settings, broker))
-        yield _opened(jobs, maximum, "this process")
-        return
-    from service.queue.memory import MemoryBroker
+            async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
+                evaluates = "the workers of the queue"
+        elif broker is None:
+            from service.queue.memory import MemoryBroker
 
-    broker = MemoryBroker(SystemClock())
-    async with open_local_worker(settings, broker) as opening:
-        evaluates = f"{opening.heartbeat.slots} slots here, isolation {opening.heartbeat.isolation}"
-        opened = _opened(StoredJobs(storage, settings, LocalQueueEvaluators(settings, broker)), maximum, evaluates)
-        yield replace(opened, worker=opening.worker)
+            broker = MemoryBroker(SystemClock())
+            local = await stack.enter_async_context(open_local_worker(settings, broker))
+            worker, heartbeat = local.worker, local.heartbeat
+            evaluates = f"{heartbeat.slots} slots here, isolation {heartbeat.isolation}"
+        evaluators = choose_evaluators(settings, queue=queue, broker=broker)
+        jobs = StoredJobs(storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions)
+        yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
 
 
 @asynccontextmanager
@@ -127,90 +117,19 @@ async def open_batch_runner(
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
-    jobs = StoredJobs(storage, settings, evaluators, slots=slots, warn=warn)
-    yield _opened(jobs, runs, "this process", batch_id)
+    jobs = StoredJobs(
+        storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions, slots=slots, warn=warn
+    )
+    yield _opened(jobs, runs, "this process", batch_id=batch_id)
 
 
 def _limit_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
 
 
-class StoredJobs:
-    """Makes what runs are driven with, from what is stored of them.
-
-    Args:
-        storage: where the runs are.
-        settings: of this installation.
-        evaluators: evaluate the programs of the runs.
-        slots: evaluations at once of each run whose configuration does not say how many.
-        warn: hears what the isolation of a run leaves open.
-    """
-
-    def __init__(
-        self,
-        storage: Storage,
-        settings: Settings,
-        evaluators: EvaluatorFactory,
-        *,
-        slots: int = 0,
-        warn: Warn = lambda _: None,
-    ) -> None:
-        self.storage = storage
-        self._settings, self._evaluators, self._slots, self._warn = settings, evaluators, slots, warn
-
-    @asynccontextmanager
-    async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
-        """Everything that a run is driven with."""
-        plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
-        if submitted(plan.source):
-            refuse_run(plan.config, self._settings.extensions)
-            refuse_kinds(plan.policies, self._settings.extensions)
-            refuse_runtime(plan.problem, self._settings.extensions.allow)
-        named = named_beside(plan.policies, plan.problem)
-        load_all(plan.config, beside=named)
-        async with (
-            answering(plan, self._settings.policies) as asked,
-            self._evaluating(plan) as evaluator,
-        ):
-            yield RunJob(
-                run_id=record.id,
-                problem=plan.problem,
-                config=plan.config,
-                policies=asked.members,
-                embedder=asked.embedder,
-                health=asked.health,
-                evaluator=evaluator,
-                log=self.storage.log,
-                clock=self.storage.clock,
-                owner=this_process(),
-                extensions=named,
-                elapsed_seconds=record.active_seconds,
-            )
-
-    @asynccontextmanager
-    async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:
-        """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
-        plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
-        async with self._evaluating(plan) as evaluator:
-            yield Reevaluation(
-                run_id=record.id,
-                problem=plan.problem,
-                config=plan.config,
-                evaluator=evaluator,
-                log=self.storage.log,
-                reader=self.storage.reader,
-                clock=self.storage.clock,
-                owner=this_process(),
-            )
-
-    @asynccontextmanager
-    async def _evaluating(self, plan: RunPlan) -> AsyncIterator[Evaluator]:
-        async with self._evaluators.open(evaluator_request(plan, self._slots)) as opened:
-            self._warn(await evaluator_warnings(plan, opened))
-            yield opened.evaluator
-
-
-def _opened(jobs: StoredJobs, maximum: int, evaluates: str, batch_id: str = "") -> OpenedRunner:
+def _opened(
+    jobs: StoredJobs, maximum: int, evaluates: str, *, worker: "Worker | None" = None, batch_id: str = ""
+) -> OpenedRunner:
     storage = jobs.storage
     runner = Runner(
         storage.claims(batch_id),
@@ -221,4 +140,4 @@ def _opened(jobs: StoredJobs, maximum: int, evaluates: str, batch_id: str = "") 
         maximum=maximum,
         watch=RunMetrics(),
     )
-    return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates)
+    return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates, worker=worker)

@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from service.bootstrap.evaluators import choose_evaluators
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import Settings
 from service.ports import Storage
 from service.usecases import drive_run
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AbstractAsyncContextManager[drive_run.OpenedRun]:
     """A run that an order asks for, evaluated by the workers of a queue where one is named, else by this process."""
     evaluators = choose_evaluators(settings, queue=order.queue, database=storage.url, require=order.require_isolation)
-    return drive_run.open_run(settings, order, storage, evaluators)
+    return drive_run.open_run(order, storage, ConfiguredPolicies(settings.policies), evaluators)
 
 
 async def check_folder(settings: Settings, place: "Path | Project") -> "CheckReport":
@@ -36,4 +37,5 @@ async def check_policies(
     """Check the policies of an order, with answers that the sandbox of this process evaluates."""
     from service.usecases import check_policies
 
-    return await check_policies.check_policies(settings, order, choose_evaluators(settings, queue=""), trying)
+    policies, evaluators = ConfiguredPolicies(settings.policies), choose_evaluators(settings, queue="")
+    return await check_policies.check_policies(order, policies, evaluators, trying)

@@ -13,7 +13,7 @@ from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, UsageError
-from service.policy.recommendation import advice, as_policy_file, recommended_settings
+from service.policy_settings.recommendation import advice, as_policy_file, recommended_settings
 from service.usecases.check_policies import PolicyReport, all_usable
 from service.usecases.plan import RunOrder
 

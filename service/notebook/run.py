@@ -25,7 +25,7 @@ from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
 from service.bootstrap.evaluators import choose_evaluators
-from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from service.notebook.extensions import take_objects
@@ -35,6 +35,8 @@ from service.notebook.progress_line import ProgressLine
 from service.notebook.result import RunFailedError, RunResult, told
 from service.policy.critic import Critic, reviewed
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
+from service.policy.opening import OpenedPolicies
+from service.policy.prompt_builder import BuildFor, prompt_builder
 from service.policy_settings.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
@@ -42,6 +44,7 @@ from service.problems.suggestion import hint
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.labels import named
 from service.usecases.plan import RunOrder, RunPlan, evaluator_request, plan_loaded
+from service.usecases.prompt_templates import read_templates
 
 Asked = str | Policy | Function
 Watcher = Callable[[Event], object]
@@ -155,12 +158,13 @@ class _NotebookSession:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as policy_request, self._scoring() as evaluator:
-            members, critic, embedder = policy_request.members, policy_request.critic, policy_request.embedder
+        async with self._answering() as opened, self._scoring() as evaluator:
+            members, critic, embedder = opened.members, opened.critic, opened.embedder
             config = self._earlier.config if self._earlier else self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
-            asked += [one.name for one in (critic, embedder) if one]
+            asked += [critic] if critic else []
+            asked += [embedder.name] if embedder else []
             equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
                 self._earlier.run_id if self._earlier else f"run_{digest(repr(equal))}",
@@ -191,20 +195,20 @@ class _NotebookSession:
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[PolicyFactory]:
+    async def _answering(self) -> AsyncIterator[OpenedPolicies]:
         config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
             members: list[EnsembleMember] = []
             critic: Critic | None = None
-            asked = PolicyFactory(members=())
+            asked = OpenedPolicies(members=())
             if called.critic is not None:
                 critic = Critic(
                     await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
                 )
             if self._order.policies or not called.policies:
-                opening = answering(self._plan, self._settings.policies, critic)
+                opening = ConfiguredPolicies(self._settings.policies).open(self._plan, critic)
                 asked = await stack.enter_async_context(opening)
-                members, critic = [*asked.members], asked.critic
+                members, critic = [*asked.members], asked.reviewer
             for own in called.policies:
                 policy = cast("Policy", own)
                 if inspect.isclass(own) and hasattr(own, "propose"):
@@ -213,7 +217,7 @@ class _NotebookSession:
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
                 members.append(reviewed(EnsembleMember(policy=policy), critic))
-            yield replace(asked, members=tuple(members), critic=critic)
+            yield replace(asked, members=tuple(members), critic="" if critic is None else critic.name)
 
     @asynccontextmanager
     async def _of_kind(self, kind: type) -> AsyncIterator[Policy]:

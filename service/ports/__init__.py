@@ -64,6 +64,7 @@ from service.ports.log import (
     nobody,
 )
 from service.ports.maintenance import Maintenance, RetentionPolicy
+from service.ports.policies import Activity, Health, ModelDescription, RunPolicies, unknown_health
 from service.ports.problems import (
     NewProblem,
     PolicyWords,
@@ -126,6 +127,7 @@ __all__ = [
     "RUNNING",
     "WEBHOOK_TYPES",
     "WORKERS",
+    "Activity",
     "Allowance",
     "Annotations",
     "AuditEntry",
@@ -153,6 +155,7 @@ __all__ = [
     "EvaluatorFactory",
     "EvaluatorRequest",
     "FrontMember",
+    "Health",
     "Intent",
     "KeyRecord",
     "KeyStore",
@@ -162,6 +165,7 @@ __all__ = [
     "LoggedEvent",
     "Maintenance",
     "MembershipRecord",
+    "ModelDescription",
     "NewProblem",
     "NewRun",
     "Note",
@@ -186,6 +190,7 @@ __all__ = [
     "RunIntents",
     "RunKey",
     "RunLog",
+    "RunPolicies",
     "RunReader",
     "RunRecord",
     "RunRequest",
@@ -213,4 +218,5 @@ __all__ = [
     "WorkerState",
     "Workers",
     "nobody",
+    "unknown_health",
 ]

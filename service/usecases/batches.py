@@ -156,10 +156,10 @@ class StoredBatches:
 
     def _planned(self, request: RunRequest, now: datetime) -> NewRun:
         """The run that a request asks for: of a folder of one's own, else of a problem that was stored earlier."""
-        from service.bootstrap.policy_factory import read_templates
         from service.identifiers import new_id
         from service.policy_settings.choice import operator_policies, own_policies
         from service.usecases.plan import RunOrder, new_run, plan_loaded
+        from service.usecases.prompt_templates import read_templates
         from service.usecases.submit_run import problem_document
 
         loaded = self._own.get(request.problem)

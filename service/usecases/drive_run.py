@@ -9,14 +9,13 @@ from typing import Any
 
 from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.program import Program
-from service.bootstrap.policy_factory import answering
-from service.config import SandboxSettings, Settings
+from service.config import SandboxSettings
 from service.errors import UsageError
-from service.policy.activity import Activity
 from service.ports import (
     ENDED,
     PAUSED,
     RUNNING,
+    Activity,
     EvaluatorFactory,
     EvaluatorRequest,
     Intent,
@@ -33,7 +32,7 @@ from service.process.identity import this_process
 from service.runner.run_loop import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
-from service.usecases.plan import RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
+from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
@@ -65,7 +64,7 @@ class OpenedRun:
 
 @asynccontextmanager
 async def open_run(
-    settings: Settings, order: RunOrder, storage: Storage, evaluators: EvaluatorFactory
+    order: RunOrder, storage: Storage, policies: PolicyFactory, evaluators: EvaluatorFactory
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
@@ -86,7 +85,7 @@ async def open_run(
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want(storage, plan.record, RUNNING)
-    async with answering(plan, settings.policies) as asked, evaluators.open(evaluator_request(plan)) as opened:
+    async with policies.open(plan) as asked, evaluators.open(evaluator_request(plan)) as opened:
         if plan.record is None:
             new = new_run(plan, opened.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
@@ -110,7 +109,7 @@ async def open_run(
         warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
             job=job,
-            critic=asked.critic.name if asked.critic else "",
+            critic=asked.critic,
             activity=asked.activity,
             isolation=opened.isolation,
             warnings=warnings,

@@ -12,7 +12,6 @@ from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.policy_factory import read_templates
 from service.config import Settings
 from service.errors import (
     REQUEST,
@@ -53,6 +52,7 @@ from service.problems.upload import load_upload
 from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.usecases.labels import check_labels
 from service.usecases.plan import RunPlan, limits_of, new_run
+from service.usecases.prompt_templates import read_templates
 
 DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0

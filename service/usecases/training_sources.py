@@ -6,13 +6,13 @@ from pathlib import Path
 
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
-from service.bootstrap.policy_factory import read_templates
 from service.errors import NotFoundError, UsageError
 from service.policy_settings.settings import PolicySettings
 from service.ports import RunRecord, Storage
 from service.problems.load import load_problem
 from service.projections.export import export_lines
 from service.usecases.plan import RunOrder, RunPlan, plan_loaded, plan_stored
+from service.usecases.prompt_templates import read_templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

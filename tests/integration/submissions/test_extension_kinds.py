@@ -12,10 +12,9 @@ from evolve.evaluation import Outcome
 from evolve.problem import Problem
 from evolve.program import Program
 from service.bootstrap.evaluators import open_sandbox
-from service.bootstrap.policy_factory import answering
-from service.bootstrap.runners import StoredJobs
+from service.bootstrap.policies import ConfiguredPolicies
 from service.bootstrap.submissions import make_submissions
-from service.config import ExtensionsSettings, SandboxSettings, Settings
+from service.config import ExtensionsSettings, PoliciesSettings, SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.policy.access import way_to
 from service.policy_settings.settings import DEFAULT_KEY_ENV
@@ -23,6 +22,7 @@ from service.policy_settings.sources import read_policy
 from service.ports import EvaluatorRequest, OpenedEvaluator, RunRecord, RunRequest, Upload
 from service.problems.upload import load_upload
 from service.usecases.plan import plan_again
+from service.usecases.run_jobs import StoredJobs
 from tests.fakes.plugin import ENTRY_POINTS, MODULE, SOURCE, install
 from tests.integration.submissions.conftest import OPERATOR, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE
@@ -97,7 +97,7 @@ async def test_an_allowed_policy_kind_answers_without_a_key(build: Build, monkey
     key = way_to(own, "/srv/problems/mine", house.settings.policies).key
     assert key is not None
     assert key.get_secret_value() == "sk-of-the-operator"
-    async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as answered:
+    async with ConfiguredPolicies(house.settings.policies).open(plan_again(run.id, house.storage, None)) as answered:
         [member] = answered.members
         assert (member.policy.name, member.policy.answers) == ("mine", 1)
 
@@ -115,7 +115,9 @@ async def test_a_run_is_not_driven_once_its_kind_is_allowed_no_longer(build: Bui
     house = build()
     house.problem()
     run = submit(house, ["doubler"], policy={"kind": "doubler"})
-    jobs = StoredJobs(house.storage, house.settings, UnusedEvaluators())
+    jobs = StoredJobs(
+        house.storage, ConfiguredPolicies(PoliciesSettings()), UnusedEvaluators(), house.settings.extensions
+    )
     with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed: ask the operator"):
         async with jobs.open(run):
             pytest.fail("it was opened")
