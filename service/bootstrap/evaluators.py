@@ -3,36 +3,31 @@
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evolve.errors import ExtensionError, MissingExtensionError
-from evolve.extensions import Extensions
 from evolve.problem import Problem
-from evolve.runtimes import with_runtime
 from service.config import SandboxSettings, Settings
-from service.errors import InvalidProblemError, RefusedError, UsageError
+from service.errors import RefusedError, UsageError
 from service.ports import WORKERS, Bundle, EvaluatorFactory, EvaluatorRequest, OpenedEvaluator
 from service.problems.bundle import unpack
 from service.problems.evaluator_environment import with_environment
+from service.queue.evaluator import open_local_evaluator, open_redis_evaluator
 from service.sandbox import scratch
 from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings, open_evaluator
 from service.sandbox.layers import IsolationLevel
 from service.sandbox.permissions import read_level, refuse_too_much, refuse_unpermitted
 from service.sandbox.read_paths import private_places, refuse_ungranted, with_paths
-from service.usecases.extensions import refuse_runtime
+from service.usecases.extensions import with_commands
 
 if TYPE_CHECKING:
-    from service.queue.evaluator import QueuedEvaluator
     from service.queue.memory import MemoryBroker
     from service.sandbox.function import Attempt, Source
 
-CPU, GPU = "cpu", "gpu"
-
 
 def queue_url(settings: Settings, override: str | None) -> str | None:
-    """The queue to use, or None; an empty address is none."""
+    """The queue to use, or None. An empty address means no queue."""
     if override is None and settings.queue.url is not None:
         return settings.queue.url.get_secret_value() or None
     return override or None
@@ -106,7 +101,7 @@ class SandboxEvaluators:
             )
 
     def refuse_unpermitted(self, problem: Problem) -> None:
-        """Refuse a submitted problem that wants what this process does not allow."""
+        """Refuse a submitted problem that wants more than this process allows."""
         refuse_ungranted(problem.evaluator, self._settings.sandbox)
         refuse_unpermitted(problem, self._settings.sandbox)
 
@@ -124,7 +119,7 @@ class QueueEvaluators:
     @asynccontextmanager
     async def open(self, request: EvaluatorRequest) -> AsyncIterator[OpenedEvaluator]:
         """Open a submitter for the programs of a problem."""
-        async with queued(self._url, request.problem, request.bundle) as evaluator:
+        async with open_redis_evaluator(self._url, request.problem, request.bundle) as evaluator:
             yield OpenedEvaluator(evaluator=evaluator, isolation=WORKERS)
 
     def refuse_unpermitted(self, problem: Problem) -> None:
@@ -143,7 +138,7 @@ class LocalQueueEvaluators:
     async def open(self, request: EvaluatorRequest) -> AsyncIterator[OpenedEvaluator]:
         """Open a submitter for the programs of a problem, unless the operator does not allow what it wants."""
         refuse_unpermitted(request.problem, self._sandbox)
-        async with queued_here(self._broker, request.problem, request.bundle) as evaluator:
+        async with open_local_evaluator(self._broker, request.problem, request.bundle) as evaluator:
             yield OpenedEvaluator(evaluator=evaluator, isolation=WORKERS)
 
     def refuse_unpermitted(self, problem: Problem) -> None:
@@ -168,43 +163,6 @@ class FunctionEvaluators:
 
     def refuse_unpermitted(self, problem: Problem) -> None:
         """Nothing: the function is the caller's own."""
-
-
-@asynccontextmanager
-async def queued(url: str, problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
-
-    Raises:
-        UnreachableError: the queue does not answer.
-        UsageError: that is no queue's address.
-    """
-    from service.queue.connection import connect
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.redis import RedisEvaluationQueue
-
-    async with (
-        connect(url) as client,
-        aclosing(RedisEvaluationQueue(client)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
-
-
-@asynccontextmanager
-async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The same, where the workers are in this process and event loop, or come to it over HTTP."""
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.memory import MemoryEvaluationQueue
-
-    async with (
-        aclosing(MemoryEvaluationQueue(broker)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
-
-
-def _pool(problem: Problem) -> str:
-    return GPU if problem.limits.gpu else CPU
 
 
 @asynccontextmanager
@@ -238,7 +196,7 @@ async def open_sandbox(
         InvalidProblemError: the evaluator cannot be used.
     """
     refuse_unpermitted(problem, settings)
-    problem = _with_commands(problem, allow if others else None)
+    problem = with_commands(problem, allow if others else None)
     problem = await with_environment(problem, bundle, settings, others=others)
     closed = private_places() if private is None else private
     place = Path(source) if source.startswith("/") else None
@@ -255,13 +213,3 @@ async def open_sandbox(
                 advice = "allow a lower level with --require-isolation or --allow-unsandboxed"
                 raise RefusedError(f"{error}; {advice}") from error
         yield evaluator
-
-
-def _with_commands(problem: Problem, allow: Sequence[str] | None) -> Problem:
-    """A problem with the commands of its runtime; only an allowed one is imported."""
-    if allow is not None:
-        refuse_runtime(problem, allow)
-    try:
-        return with_runtime(problem, Extensions())
-    except (ExtensionError, MissingExtensionError) as error:
-        raise InvalidProblemError([f"evaluator.runtime: {error}"]) from error

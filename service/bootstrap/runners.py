@@ -86,8 +86,8 @@ async def open_runner(
             from service.queue.memory import MemoryBroker
 
             broker = MemoryBroker(SystemClock())
-            local = await stack.enter_async_context(open_local_worker(settings, broker))
-            worker, heartbeat = local.worker, local.heartbeat
+            worker = await stack.enter_async_context(open_local_worker(settings, broker))
+            heartbeat = worker.heartbeat
             evaluates = f"{heartbeat.slots} slots here, isolation {heartbeat.isolation}"
         evaluators = choose_evaluators(settings, queue=queue, broker=broker)
         jobs = StoredJobs(storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions)
@@ -130,14 +130,7 @@ def _limit_threads() -> None:
 def _opened(
     jobs: StoredJobs, maximum: int, evaluates: str, *, worker: "Worker | None" = None, batch_id: str = ""
 ) -> OpenedRunner:
-    storage = jobs.storage
-    runner = Runner(
-        storage.claims(batch_id),
-        storage.log,
-        jobs,
-        storage.clock,
-        this_process(),
-        maximum=maximum,
-        watch=RunMetrics(),
-    )
+    storage, owner = jobs.storage, this_process()
+    claims, watch = storage.claims(batch_id), RunMetrics()
+    runner = Runner(claims, storage.log, jobs, storage.clock, owner, maximum=maximum, watch=watch)
     return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates, worker=worker)

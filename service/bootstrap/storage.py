@@ -1,13 +1,9 @@
 """Storage, opened by the URL that the settings or a flag name."""
 
-import signal
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from service.config import database_url
 from service.errors import NotFoundError
@@ -16,13 +12,8 @@ from service.ports import RunReader
 if TYPE_CHECKING:
     from service.config import Settings
     from service.db.maintenance import SqlMaintenance
-    from service.db.schema import Revision
     from service.db.storage import SqlStorage
     from service.usecases.keys import KeyService
-
-SCHEMA_SECONDS, SCHEMA_LOG_TRIES = 2.0, 15
-
-log = structlog.get_logger(__name__)
 
 
 @contextmanager
@@ -88,13 +79,6 @@ def open_maintenance(
         yield SqlMaintenance(database)
 
 
-def backup_revision(path: Path) -> str:
-    """The revision of the schema in a backup."""
-    from service.db.backup import contents
-
-    return contents(path)
-
-
 @contextmanager
 def open_reader(settings: "Settings", override: str | None = None) -> Iterator[RunReader]:
     """Open the database for reading.
@@ -126,55 +110,3 @@ def refuse_missing(url: str) -> None:
 def _is_missing(url: str) -> bool:
     scheme, _, path = url.partition(":///")
     return scheme == "sqlite" and not Path(path).expanduser().exists()
-
-
-def check_database(url: str) -> "Revision":
-    """How a database's schema stands to this version's."""
-    from service.db.engine import check
-
-    return check(url)
-
-
-def wait_for_schema(
-    settings: "Settings",
-    override: str | None,
-    meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> None:
-    """Wait, without end, until somebody has brought a PostgreSQL to this version's schema; a SQLite file needs nobody.
-
-    SIGTERM ends the waiting as Ctrl-C does.
-
-    Args:
-        settings: of this installation.
-        override: database to use instead of the one of the settings.
-        meanwhile: what is open for as long as there is something to wait for.
-
-    Raises:
-        StorageError: the database is away.
-    """
-    url = database_url(settings, override)
-    if url.startswith("sqlite:"):
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        if check_database(url).behind:
-            with meanwhile():
-                _await_schema(url)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _await_schema(url: str) -> None:
-    tries = 0
-    while (found := check_database(url)).behind:
-        if tries % SCHEMA_LOG_TRIES == 0:
-            log.warning("schema.awaited", current=found.current, needed=found.head, mend="run 'evolve db upgrade'")
-        tries += 1
-        time.sleep(SCHEMA_SECONDS)
-
-
-def upgrade_database(url: str) -> None:
-    """Bring a database to this version's schema."""
-    from service.db.engine import upgrade
-
-    upgrade(url)

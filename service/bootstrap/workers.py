@@ -1,9 +1,6 @@
 """Workers, opened: where they take tasks, and what they evaluate with."""
 
-import os
 import re
-import secrets
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -12,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from evolve.version import __version__
-from service.bootstrap.evaluators import CPU, SandboxEvaluators, queue_url
+from service.bootstrap.evaluators import SandboxEvaluators, queue_url
 from service.client.key_file import key_in
 from service.config import Settings
 from service.errors import UsageError
 from service.ports import Bundle, EvaluationLeases, EvaluatorRequest, WorkerHeartbeat
 from service.problems.load import load_bundle
+from service.queue.evaluator import CPU
 from service.sandbox.examination import require_sandbox
-from service.timestamps import SystemClock
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
@@ -29,14 +25,6 @@ if TYPE_CHECKING:
 # A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
 REMOTE_ASK_SECONDS = 2.0
 _POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedWorker:
-    """A worker, ready to run, and what it has published of itself."""
-
-    worker: "Worker"
-    heartbeat: WorkerHeartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +37,7 @@ class TaskSource:
 
 
 @asynccontextmanager
-async def open_worker(
-    settings: Settings, place: TaskSource, pool: str, slots: int | None
-) -> AsyncIterator[OpenedWorker]:
+async def open_worker(settings: Settings, place: TaskSource, pool: str, slots: int | None) -> AsyncIterator["Worker"]:
     """A worker of a pool, whose sandbox has tested itself and whose queue or service has answered.
 
     Args:
@@ -116,7 +102,7 @@ async def _leased_remotely(
 @asynccontextmanager
 async def open_local_worker(
     settings: Settings, broker: "MemoryBroker", slots: int | None = None, pool: str = CPU
-) -> AsyncIterator[OpenedWorker]:
+) -> AsyncIterator["Worker"]:
     """A worker beside the runs that it works for, in the same process and event loop.
 
     Args:
@@ -135,29 +121,19 @@ async def open_local_worker(
 
 
 async def _first_heartbeat(settings: Settings, pool: str, slots: int | None) -> WorkerHeartbeat:
-    report = await require_sandbox(settings.sandbox.for_others())
-    return WorkerHeartbeat(
-        worker_id=_name(),
-        pool=pool,
-        slots=slots or len(os.sched_getaffinity(0)),
-        busy=0,
-        isolation=report.level,
-        version=__version__,
-        started_at=SystemClock().now(),
-    )
+    from service.worker.worker import first_heartbeat  # and with it metrics that only workers have
+
+    return first_heartbeat(pool, slots, (await require_sandbox(settings.sandbox.for_others())).level)
 
 
 async def _opening(
     settings: Settings, leases: EvaluationLeases, heartbeat: WorkerHeartbeat, pace: "WorkerIntervals | None"
-) -> OpenedWorker:
+) -> "Worker":
     from service.sandbox import scratch
     from service.worker.worker import Worker
 
     await leases.heartbeat(heartbeat)
-    return OpenedWorker(
-        worker=Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room),
-        heartbeat=heartbeat,
-    )
+    return Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
@@ -170,8 +146,3 @@ def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncC
             yield found.evaluator
 
     return opened
-
-
-def _name() -> str:
-    """A name that no other worker has, on whatever machine."""
-    return f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.storage import backup_revision, check_database, open_maintenance, upgrade_database
+from service.bootstrap.storage import open_maintenance
 from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
 from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings, redacted
+from service.db import engine
 from service.errors import RefusedError
 from service.usecases.maintenance import read_retention
 
@@ -16,9 +17,9 @@ from service.usecases.maintenance import read_retention
 def upgrade(terminal: Terminal, db: str | None) -> None:
     """Bring the database to this version's schema and say so."""
     url = database_url(load_settings(), db)
-    before = check_database(url)
-    upgrade_database(url)
-    after = check_database(url)
+    before = engine.check(url)
+    engine.upgrade(url)
+    after = engine.check(url)
     shown = redacted(url)
     if terminal.as_json:
         terminal.emit({"database": shown, "from": before.current, "to": after.current})
@@ -45,7 +46,7 @@ def standing(url: str) -> dict[str, Any]:
         UsageError: the URL is none.
         StorageError: the database is away, locked or none.
     """
-    found = check_database(url)
+    found = engine.check(url)
     made = "your first run makes it" if url.startswith("sqlite:") else "make its tables with evolve db upgrade"
     if found.foreign:
         state, advice = "newer" if found.newer else "unreleased", found.refusal("it")
@@ -99,7 +100,9 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     settings = load_settings()
     shown = redacted(database_url(settings, db))
     if not yes:
-        _confirm(terminal, f"restore {plain(str(path))} (revision {backup_revision(path)}) into {shown}")
+        from service.db.backup import contents
+
+        _confirm(terminal, f"restore {plain(str(path))} (revision {contents(path)}) into {shown}")
     with terminal.doing("restoring"), open_maintenance(settings, db, make=True) as maintenance:
         counts = maintenance.restore(path)
     if terminal.as_json:

@@ -1,11 +1,18 @@
-"""Pruning a database by the retention of this installation."""
+"""Maintenance of a database: how long data is kept, and removing what was deleted."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
+import structlog
+
 from service.config import RetentionSettings
-from service.errors import UsageError
-from service.ports import RetentionPolicy
+from service.errors import StorageError, UsageError
+from service.ports import Deletions, RetentionPolicy
+
+DELETION_SECONDS = 2.0
+
+log = structlog.get_logger(__name__)
 
 
 def read_retention(settings: RetentionSettings, older_than: int | None, keep_labels: Sequence[str]) -> RetentionPolicy:
@@ -28,3 +35,14 @@ def read_retention(settings: RetentionSettings, older_than: int | None, keep_lab
         audit=None if audit is None else timedelta(days=audit),
         keep_labels=tuple(keep_labels),
     )
+
+
+async def remove_deleted(deletions: Deletions, pause_seconds: float = DELETION_SECONDS) -> None:
+    """Remove what is left of deleted runs, a short transaction at a time, as long as the process is there."""
+    while True:
+        try:
+            while await asyncio.to_thread(deletions.advance):
+                pass
+        except StorageError as error:  # it is begun anew where it was broken off
+            log.warning("deletion.broke_off", error=str(error))
+        await asyncio.sleep(pause_seconds)

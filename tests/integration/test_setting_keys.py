@@ -14,12 +14,12 @@ from fastapi import FastAPI, Request
 from evolve.errors import ConfigurationError
 from service import keys
 from service.api.dependencies import ApiDependencies
+from service.api.http_server import http_server
 from service.api.problem_errors import ApiFault
 from service.app import create_app
 from service.bootstrap.api import open_parts
 from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_runner
-from service.bootstrap.serving import http_server
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_submissions
 from service.client.service_choice import SourceOptions, server_key, server_of

@@ -67,7 +67,7 @@ async def reason_of(settings: Settings, files: Mapping[str, bytes]) -> str:
     loaded = load_files(Folder(files=files), "p", "a test")
     async with open_local_worker(settings, MemoryBroker(clock=SystemClock()), slots=1) as opening:
         try:
-            async with opening.worker._evaluators._open(loaded.bundle):
+            async with opening._evaluators._open(loaded.bundle):
                 return ""
         except (RefusedError, InvalidProblemError) as error:
             return str(error)
