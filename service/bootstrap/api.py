@@ -59,13 +59,11 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    signer = open_seal(settings, override)
+    signer, url = open_seal(settings, override), database_url(settings, override)
     async with AsyncExitStack() as stack:
         connections = settings.api.threads + BESIDE_REQUESTS
-        database = stack.enter_context(
-            closing(open_database(database_url(settings, override), connections=connections))
-        )
-        storage = SqlStorage(database, database_url(settings, override))
+        database = stack.enter_context(closing(open_database(url, connections=connections)))
+        storage = SqlStorage(database, url)
         found = await stack.enter_async_context(_open_queue(settings, queue, broker))
         yield ApiDependencies(
             settings=settings.api,
