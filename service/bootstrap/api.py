@@ -1,7 +1,7 @@
 """The parts of the API over a database, a queue and the rest of the service."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -10,16 +10,16 @@ from service.api.app import refuse_unaudited
 from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
 from service.bootstrap.evaluators import queue_url
+from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_submissions
-from service.config import Settings, database_url
+from service.config import Settings
 from service.db.annotations import SqlAnnotations, SqlShares
-from service.db.engine import Database, open_database, refuse_outdated
+from service.db.engine import Database, refuse_outdated
 from service.db.evaluated import SqlEvaluationRecords
 from service.db.requests import SqlRequests
 from service.db.run_columns import SqlColumnStore
 from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
-from service.db.storage import SqlStorage
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
 from service.net.address import check_address
@@ -59,11 +59,9 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    signer, url = open_seal(settings, override), database_url(settings, override)
+    signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        connections = settings.api.threads + BESIDE_REQUESTS
-        database = stack.enter_context(closing(open_database(url, connections=connections)))
-        storage = SqlStorage(database, url)
+        storage = stack.enter_context(open_storage(settings, override, connections=_connections(settings)))
         found = await stack.enter_async_context(_open_queue(settings, queue, broker))
         yield ApiDependencies(
             settings=settings.api,
@@ -78,27 +76,31 @@ async def open_parts(
             problems=storage.problems,
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
-            columns=SqlColumnStore(database),
-            annotations=lambda tenant: SqlAnnotations(database, tenant),
-            shares=SqlShares(database),
+            columns=SqlColumnStore(storage.database),
+            annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
+            shares=SqlShares(storage.database),
             keys=storage.keys,
-            sessions=SqlSessions(database),
+            sessions=SqlSessions(storage.database),
             audit=storage.audit,
-            requests=SqlRequests(database),
+            requests=SqlRequests(storage.database),
             accounts=storage.accounts,
-            holdings=SqlHoldings(database, database.clock),
+            holdings=SqlHoldings(storage.database, storage.database.clock),
             retention=settings.retention,
-            webhooks=SqlWebhooks(database),
+            webhooks=SqlWebhooks(storage.database),
             check_webhook=lambda address: check_address(address, private=settings.webhooks.private),
             new_webhook_secret=new_secret,
             limiter=found.limiter,
             workers=found.workers,
-            evaluated=SqlEvaluationRecords(database),
+            evaluated=SqlEvaluationRecords(storage.database),
             leases=found.leases,
             login=login,
             local_key=local_key,
-            checks=_cached(found.checks, database, stack),
+            checks=_cached(found.checks, storage.database, stack),
         )
+
+
+def _connections(settings: Settings) -> int:
+    return settings.api.threads + BESIDE_REQUESTS
 
 
 def _open_queue(

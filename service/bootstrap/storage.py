@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_storage(settings: "Settings", override: str | None = None) -> Iterator["SqlStorage"]:
-    """Open the database for writing; a SQLite file is made."""
-    from service.db.engine import open_database
+def open_storage(
+    settings: "Settings", override: str | None = None, *, connections: int | None = None
+) -> Iterator["SqlStorage"]:
+    """Open the database for writing, with so many connections at most; a SQLite file is made."""
+    from service.db.engine import CONNECTIONS, open_database
     from service.db.storage import SqlStorage
 
     url = database_url(settings, override)
-    with closing(open_database(url)) as database:
+    with closing(open_database(url, connections=connections or CONNECTIONS)) as database:
         yield SqlStorage(database, url)
 
 

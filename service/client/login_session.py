@@ -4,6 +4,8 @@ from collections.abc import Generator
 
 import httpx
 
+LOGIN_SECONDS = 30.0
+
 
 class LoginSession(httpx.Auth):
     """Shows the cookies of a session."""
@@ -28,6 +30,6 @@ async def log_in(transport: httpx.AsyncBaseTransport, url: str, token: str) -> L
         url: of the API.
         token: of the login.
     """
-    async with httpx.AsyncClient(transport=transport, base_url=url) as browser:
+    async with httpx.AsyncClient(transport=transport, base_url=url, timeout=LOGIN_SECONDS) as browser:
         await browser.get("/login", params={"token": token})
         return LoginSession("; ".join(f"{name}={value}" for name, value in browser.cookies.items()))
