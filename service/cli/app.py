@@ -17,6 +17,7 @@ from service.cli.options import (
     Db,
     Evaluations,
     EvaluatorFile,
+    Format,
     Isolation,
     Json,
     KeyFile,
@@ -71,7 +72,9 @@ app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 ProblemPath = Annotated[
     Path,
     typer.Argument(
-        metavar="PROBLEM", parser=named_folder, help="Folder with problem.toml, or an unchanged OpenEvolve project."
+        metavar="PROBLEM",
+        parser=named_folder,
+        help="Problem folder or file, in a form of Evolve or of another project.",
     ),
 ]
 
@@ -160,6 +163,7 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
+    format_: Format = None,
     set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -175,7 +179,7 @@ def run(
     terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
         from service.cli import run_dispatch, run_options
-    project, config = run_options.named_for_run(problem, evaluator, config, python)
+    project, config = run_options.named_for_run(problem, evaluator, config, python, format_)
     options = run_options.RunOptions(
         problem=project,
         asked=run_options.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
@@ -188,11 +192,9 @@ def run(
         db=db,
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
-        queue=queue,
-        detach=detach,
         labels=run_options.run_labels(name, label),
-        yes=yes,
-    )
+        queue=queue, detach=detach, yes=yes,
+    )  # fmt: skip
     raise typer.Exit(run_dispatch.run_anywhere(terminal, options, where))
 
 
@@ -206,6 +208,7 @@ def check(
         Path | None, typer.Option(metavar="FILE", readable=False, help="Configuration of an OpenEvolve project.")
     ] = None,
     python: Python = None,
+    format_: Format = None,
     yes: Install = False,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -217,7 +220,8 @@ def check(
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere
 
-    raise typer.Exit(check_anywhere(terminal, named_project(problem, evaluator, config, python), where, yes=yes))
+    project = named_project(problem, evaluator, config, python, format_)
+    raise typer.Exit(check_anywhere(terminal, project, where, yes=yes))
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")
