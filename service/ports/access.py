@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Scope(StrEnum):
-    """What a key allows; `control` is pause, resume, cancel, extend and fork."""
+    """The rights of a key. `control` is pause, resume, cancel, extend and fork."""
 
     RUNS_READ = "runs:read"
     RUNS_WRITE = "runs:write"

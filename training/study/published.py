@@ -24,7 +24,7 @@ PROGRAMS = (
 )
 
 SEARCH = (
-    "With OpenEvolve, on the 32 hardest held-out LiveCodeBench problems, over 200 iterations, VPO solved 4 and GRPO 0;"
-    " the mean best share of tests passed ended at 0.435 and 0.136. Two of the four were solved within the first three"
-    " iterations, and 28 of the 32 by neither."
+    "With OpenEvolve, on the 32 hardest held-out LiveCodeBench problems, over 200 iterations, VPO solved 4 and GRPO 0."
+    " The mean best share of tests passed ended at 0.435 and 0.136. Two of the four were solved within the first three"
+    " iterations. Neither method solved the other 28."
 )

@@ -61,7 +61,7 @@ def _misses(found: Findings) -> Target:
     if found.plain.hit is None:
         return Target(name=f"{name} mazes", met=None, seen="")
     hit = mean(found.plain.hit)
-    return Target(name=f"{name} mazes", met=hit.high < 0.5, seen=f"they hold it on {hit} of the mazes")
+    return Target(name=f"{name} mazes", met=hit.high < 0.5, seen=f"they find it on {hit} of the mazes")
 
 
 def _sharp(found: Findings, kind: str) -> Target:
@@ -76,7 +76,7 @@ def _sharp(found: Findings, kind: str) -> Target:
         return Target(name=name, met=None, seen="")
     below = [k for k, one in leads.items() if one is None or one.value <= 0]
     seen = f"best@{found.maximum} {ours} against {theirs}"
-    seen += f"; not above at k = {', '.join(map(str, below))}" if below else "; above at every k"
+    seen += f", not above at k = {', '.join(map(str, below))}" if below else ", above at every k"
     return Target(name=name, met=not below and ours.above(theirs), seen=seen)
 
 
@@ -89,7 +89,7 @@ def _wide(found: Findings, kind: str) -> Iterator[Target]:
             yield Target(
                 name=f"{kind} mazes, own temperatures: VPO at or above {name_of(other)} on {words}",
                 met=None if ahead is None else ahead.value >= 0,
-                seen=f"{ahead.signed}; best@{found.maximum} {best.signed}" if ahead and best else "",
+                seen=f"{ahead.signed}, best@{found.maximum} {best.signed}" if ahead and best else "",
             )
 
 
@@ -101,7 +101,7 @@ def _pays(found: Findings) -> Iterator[Target]:
             )
             times = gain(islands, plain, f"solved@{budget}")
             yield Target(
-                name=f"{HARD} mazes, {label}: islands with VPO solve {GAIN} times what best_of_n does, {budget}"
+                name=f"{HARD} mazes, {label}: islands with VPO solve {GAIN} times as many as best_of_n, {budget}"
                 " evaluations",
                 met=None if times is None else times.value >= GAIN,
                 seen="" if times is None else f"{times} times",

@@ -69,8 +69,9 @@ export class Store extends EventTarget {
       if (!answer.ok) throw new Error(`${answer.status}`);
       this.take(await answer.json());
       this.dispatchEvent(new Event("change"));
+      document.dispatchEvent(new Event("evolve:answered"));
     } catch (error) {
-      this.dispatchEvent(new CustomEvent("trouble", { detail: String(error) }));
+      document.dispatchEvent(new CustomEvent("evolve:trouble", { detail: { reason: String(error) } }));
     } finally {
       this.busy = false;
       if (this.again) {

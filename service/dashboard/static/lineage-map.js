@@ -1,6 +1,7 @@
 // <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
 import { storeOf } from "./columns.js";
+import { asScore } from "./score.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
 import {
   LEFT,
@@ -14,7 +15,8 @@ import {
   paintMarks,
 } from "./lineage-paint.js";
 import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeMap } from "./lineage-parts.js";
-import { onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { onTheme } from "./palette.js";
 
 const STEP = 0.2;
 const ZOOM = 1.5;
@@ -181,7 +183,7 @@ class LineageMap extends HTMLElement {
     const columns = this.store?.columns;
     if (!columns) return "";
     const value = columns.fitness[at];
-    return value === null ? columns.outcomes[columns.outcome[at]] : `score ${short(value)}`;
+    return value === null ? columns.outcomes[columns.outcome[at]] : `score ${number(asScore(value))}`;
   }
 
   /**
@@ -220,7 +222,7 @@ class LineageMap extends HTMLElement {
     const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
     link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
-    const family = `${short(kin.ancestors)} ancestors, ${short(kin.descendants)} descendants`;
+    const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
     const words = `: ${this.worth(at)}, ${origin}, ${family}.`;
     side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
   }

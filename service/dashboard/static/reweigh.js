@@ -1,8 +1,9 @@
 // <weight-picker data-src data-run>: the best candidate under weights, computed as GET /v1/runs/ID/best documents it.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
-import { short } from "./palette.js";
+import { keep } from "./address.js";
+import { addressOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { number } from "./numbers.js";
 
 const MOST = 1e100;
 const STEPS = 100;
@@ -144,9 +145,9 @@ class WeightPicker extends HTMLElement {
     link.href = addressOf(this.dataset.run ?? "", columns, at);
     link.textContent = nameOf(columns, at);
     const scores = (this.objectives ?? []).map((objective, which) =>
-      short(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
+      number(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
     );
-    const cells = [link, ...[short(value), ...scores, short(columns.fitness[at])]].map((content, place) => {
+    const cells = [link, ...[number(value), ...scores, number(columns.fitness[at])]].map((content, place) => {
       const cell = document.createElement("td");
       if (place) cell.className = "num";
       cell.append(content);

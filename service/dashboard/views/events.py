@@ -12,7 +12,8 @@ from fastapi.responses import Response
 
 from evolve.events import EventKind
 from service.client import AsyncClient, calls
-from service.dashboard.formatting import number, plain, short
+from service.dashboard.formatting import plain, short
+from service.dashboard.numbers import number
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
