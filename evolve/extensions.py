@@ -112,6 +112,8 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
     ExtensionKind.PROBLEM_FORMAT: {
         "native": "service.problems.formats.native:NativeFormat",
         "openevolve": "service.problems.formats.openevolve:OpenEvolveFormat",
+        "codeevolve": "service.problems.formats.codeevolve:CodeEvolveFormat",
+        "gigaevo": "service.problems.formats.gigaevo:GigaEvoFormat",
         "shinka": "service.problems.formats.shinka:ShinkaFormat",
     },
 }
