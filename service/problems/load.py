@@ -20,7 +20,7 @@ from service.problems.folder import Folder
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
-from service.problems.recognition import OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
 from service.problems.toml_writer import toml_text
 
 
@@ -34,6 +34,7 @@ class LoadedProblem:
         warnings: sentences about what the folder says and is not honoured.
         place: where it lay, for people.
         form: the form in which it lay, with the files by which it was recognised.
+        foreign: whether that is not Evolve's own form.
     """
 
     problem: Problem
@@ -43,6 +44,7 @@ class LoadedProblem:
     bundle: Bundle
     place: str
     form: str = ""
+    foreign: bool = False
 
 
 def load_problem(place: Path | Project) -> LoadedProblem:
@@ -148,6 +150,7 @@ def _packed(files: Folder, reading: ReaderResult, place: str, recognised: Recogn
         bundle=bundle,
         place=place,
         form=str(recognised),
+        foreign=recognised.name != NATIVE,
     )
 
 
