@@ -115,6 +115,7 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "codeevolve": "service.problems.formats.codeevolve:CodeEvolveFormat",
         "gigaevo": "service.problems.formats.gigaevo:GigaEvoFormat",
         "shinka": "service.problems.formats.shinka:ShinkaFormat",
+        "skydiscover": "service.problems.formats.skydiscover:SkyDiscoverFormat",
     },
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
-from evolve.extensions import ExtensionKind, built_in_names, known_names
+from evolve.extensions import ExtensionKind, built_in_names, is_reference, known_names
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
 from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder
 from service.errors import InvalidProblemError
@@ -78,7 +78,7 @@ def format_name(project: Project) -> str:
         return ""
     options = {**named_in(Folder(files=lying.files)), **({CONFIG: str(project.config)} if project.config else {})}
     wanted = project.form or options.get(FORMAT, "")
-    known = [*known_names(ExtensionKind.PROBLEM_FORMAT), *filter(None, [project.form])]
+    known = [*known_names(ExtensionKind.PROBLEM_FORMAT), *filter(is_reference, [project.form])]
     words = f"evolve run {place} EVALUATOR"
     unknown = f"{place} is a file: name the folder of the problem, or its evaluator: {words}"
     lone = project.folder.is_file()

@@ -26,6 +26,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "initial_programs/a.py": "def entrypoint():\n    return 1\n",
     },
     "shinka": {"initial.py": SEED, "evaluate.py": "pass\n", "run_evo.py": "task_sys_msg = 'Solve it.'\n"},
+    "skydiscover": {"initial_program.py": SEED, "evaluator/evaluator.py": EVALUATE},
 }
 
 
