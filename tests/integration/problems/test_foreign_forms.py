@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation
+from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.errors import InvalidProblemError
 from service.problems.bundle import unpack
 from service.problems.check import CheckReport
 from service.problems.load import load_problem
 from service.problems.project import Project
-from service.usecases.drive_run import check_folder
 from tests.unit.problems.folders import write
 
 Files = dict[str, str | bytes]
@@ -158,7 +158,7 @@ async def test_an_error_beside_a_score_of_0_is_an_evaluation(tmp_path: Path) -> 
     assert report.errors == ("no convergence",)
 
 
-BAD = [
+BAD: list[tuple[Files, str]] = [
     ({"metrics.yaml": METRICS, "validate.py": GIGAEVO}, "initial_programs/*.py is missing: put a first program"),
     ({**gigaevo("1"), "metrics.yaml": "specs: [1]\n"}, "metrics.yaml: specs should be a table of metrics"),
     ({**gigaevo("1"), "metrics.yaml": "specs: {a: {}}\n"}, "metrics.yaml: one metric should have is_primary: true"),
