@@ -56,7 +56,7 @@ class FakeEvaluators:
 
 @dataclass
 class AscendingPolicy:
-    """Answers with programs that return one number more each time."""
+    """Answers with programs that return one number more each time, or none where it is `spoiled`."""
 
     name: str = "ascending"
     answers: int = 2

@@ -1,5 +1,6 @@
 """A run is opened and driven to its end in memory, continued, and left paused where somebody wanted it to go on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,18 +9,25 @@ import pytest
 from evolve.events import EventKind
 from service.config import SandboxSettings
 from service.errors import ConflictError, UsageError
-from service.ports import PAUSED, RUNNING
+from service.ports import PAUSED, RUNNING, LoggedEvent
 from service.process.identity import this_process
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
+from service.runner.status import RunStatus
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.drive_run import OpenedRun, check_folder, open_run
 from service.usecases.plan import RunOrder
 from service.usecases.run_jobs import StoredJobs
-from tests.integration.runner.scene import Notes
 from tests.unit.usecases.conftest import Installation
 
 EVALUATIONS = 10
+
+
+class Unwatched:
+    """The port RunObserver, where nobody watches."""
+
+    def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
+        """Nothing is shown."""
 
 
 def opening(installation: Installation, order: RunOrder) -> Any:
@@ -31,7 +39,7 @@ def new(folder: Path) -> RunOrder:
 
 
 async def driven(opened: OpenedRun) -> str:
-    return (await drive(opened.job, observer=Notes(), orders=RunOrders())).state
+    return (await drive(opened.job, observer=Unwatched(), orders=RunOrders())).state
 
 
 async def test_a_run_is_driven_to_its_end(installation: Installation, folder: Path) -> None:
@@ -70,7 +78,7 @@ async def test_a_run_that_was_left_goes_on_where_it_stands(installation: Install
 
     installation.evaluators.evaluator.react = pause_at
     async with opening(installation, new(folder)) as opened:
-        assert (await drive(opened.job, observer=Notes(), orders=orders)).state == PAUSED
+        assert (await drive(opened.job, observer=Unwatched(), orders=orders)).state == PAUSED
     assert installation.storage.reader.run(opened.job.run_id).counters.evaluations < EVALUATIONS
     run_id = opened.job.run_id
     async with opening(installation, RunOrder(resume=run_id)) as again:
