@@ -183,7 +183,7 @@ class _Run:
         self._optimizer.step()
 
     def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, *, whole: bool = True) -> None:
-        """Keep what was seen; a checkpoint stands where the step after needs nothing out of this one."""
+        """Store the figures of a step. A checkpoint is made where the next step needs nothing from this step."""
         finished = step + 1
         self._journal.add(self._stage, finished, figures)
         self._due = self._due or finished % self._place.save_every == 0

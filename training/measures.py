@@ -23,16 +23,17 @@ def weights() -> Floats:
 
 
 def measure(maze: Maze, rewards: Floats, ks: Sequence[int] = KS) -> dict[str, float]:
-    """Figures of the answers to one maze.
+    """Figures of the answers to a maze.
 
     Args:
         rewards: (n, 4), in the order drawn.
-        ks: sizes of subsets; those above n are left out.
+        ks: sizes of subsets. Those above n are left out.
 
     Returns:
-        For each k `best@k` (expected best mean of the objectives), `solved@k` (probability that one of k is the exact
-        optimum of that mean), `ew@k` (E_w of the best of k, over the same for the maze's own optimum); `diversity`
-        (mean L2 of the first 32 reward vectors) and `volume` (hypervolume of all over that of the cube).
+        For each k `best@k` (expected best mean of the objectives), `solved@k` (probability that any of k is the exact
+            optimum of that mean) and `ew@k` (E_w of the best of k, over the same for the maze's own optimum). Also
+            `diversity` (mean L2 of the first 32 reward vectors) and `volume` (hypervolume of all over that of the
+            cube).
     """
     scores = rewards.mean(axis=1)
     drawn = weights()

@@ -1,7 +1,7 @@
 """The words of the small maze policies, and the files from which transformers, vLLM and `evolve` read them.
 
-A policy reads the maze in short (`evolve.domains.maze.brief`), a parent with its reward vector if there is one, and how
-many walks are wanted; it writes walks of steps in `<route_i>` tags. Every word is one token.
+A policy reads the short form of the maze (`evolve.domains.maze.brief`), a parent with its reward vector if there is
+one, and the number of walks. It writes walks of steps in `<route_i>` tags. Every word is a token.
 """
 
 import json

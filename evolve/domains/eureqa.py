@@ -1,6 +1,6 @@
 """EUREQA: chains of masked entities, resolved from the last back to the first.
 
-Reward (Vector Policy Optimization, arXiv 2605.22817; data: EUREQA, vincentleebang/EUREQA): exact match of each of the
+Reward (Vector Policy Optimization, arXiv 2605.22817, data: EUREQA, vincentleebang/EUREQA): exact match of each of the
 five entities.
 """
 

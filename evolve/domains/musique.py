@@ -1,6 +1,6 @@
 """MuSiQue: questions over several paragraphs, answered with the paragraphs that support the answer.
 
-Reward (Vector Policy Optimization, arXiv 2605.22817; data: MuSiQue, arXiv 2108.00573): for each of up to four hops
+Reward (Vector Policy Optimization, arXiv 2605.22817, data: MuSiQue, arXiv 2108.00573): for each of up to four hops
 whether its paragraph is cited, and the F1 of the answer's words.
 """
 

@@ -68,7 +68,7 @@ def _with_tags(text: str) -> str:
 
 
 def inputs_of(question: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What a program is run on, test by test: `read`, its standard input, or `call` and `arguments`, lines of JSON."""
+    """The inputs of a program, test by test: `read`, its standard input, or `call` and `arguments`, lines of JSON."""
     asked: CodingTask = question_from_json("livecodebench", question)
     if asked.function:
         return [{"call": asked.function, "arguments": test.input} for test in asked.tests]
@@ -76,11 +76,11 @@ def inputs_of(question: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def score_outputs(question: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a program earns that was run on `inputs_of`: 1 for each test passed, as scores and as `cases`.
+    """The scores of a program that ran on `inputs_of`: 1 for each test passed, as scores and as `cases`.
 
     Args:
-        question: as `question_as_json` gives it.
-        outputs: for each test a `value` with `printed` and `failed`, empty where the program ended well, or `error`.
+        question: as from `question_as_json`.
+        outputs: for each test a `value` with `printed` and `failed` (empty if the program ended well), or `error`.
     """
     asked: CodingTask = question_from_json("livecodebench", question)
     verdicts = [
@@ -98,7 +98,7 @@ def score_outputs(question: Mapping[str, Any], outputs: Sequence[Mapping[str, An
 
 
 def _verdict(test: Test, output: Mapping[str, Any], *, as_json: bool) -> str:
-    """Why a test is not passed; empty where it is."""
+    """Why a test is not passed. Empty if it is."""
     value = output["value"]
     if output["error"] or not isinstance(value, Mapping):
         return f"the program failed: {_cut(str(output['error']))}"
@@ -110,7 +110,7 @@ def _verdict(test: Test, output: Mapping[str, Any], *, as_json: bool) -> str:
 
 
 def same_output(printed: str, wanted: str) -> bool:
-    """Whether a program printed what is wanted: line by line, white space at the ends aside, numbers by their value."""
+    """Whether a program printed the expected output, by line, with numbers by value and without blanks at the ends."""
     ours, theirs = ([line.strip() for line in text.strip().split("\n")] for text in (printed, wanted))
     return len(ours) == len(theirs) and all(_same_line(a, b) for a, b in zip(ours, theirs, strict=True))
 

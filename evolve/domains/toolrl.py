@@ -1,6 +1,6 @@
-"""ToolRL: calls of tools, compared with the calls wanted.
+"""ToolRL: calls of tools, compared with the expected calls.
 
-Reward (Vector Policy Optimization, arXiv 2605.22817; data: ToolRL, arXiv 2504.13958, rlla_4k): the form of the reply,
+Reward (Vector Policy Optimization, arXiv 2605.22817, data: ToolRL, arXiv 2504.13958, rlla_4k): the form of the reply,
 the tools' names, the arguments' names and the arguments' values.
 """
 
@@ -44,9 +44,9 @@ class ToolTask:
     """A task for tools.
 
     Attributes:
-        system: what the tools are, and the form of a reply; empty: the usual form is added.
-        user: what is asked for.
-        calls: the calls wanted; none where the right thing is to answer without.
+        system: the tools, and the form of a reply. Empty: the usual form is added.
+        user: the request.
+        calls: the expected calls. Empty if the right reply makes none.
     """
 
     user: str

@@ -101,7 +101,7 @@ class OpenAIPolicy:
         return self.connection.health()
 
     def activity(self) -> Activity:
-        """Calls in flight, and what was received and dropped so far."""
+        """Calls in flight, and the data received and dropped so far."""
         return self.connection.activity.read(self.connection.server_load.in_flight)
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class OpenAIPolicy:
         return self.connection.heard
 
     def notices(self) -> tuple[AdaptedPolicy, ...]:
-        """What was learnt of its server since this was asked last."""
+        """The changes of its server's requests since the last call."""
         return self.connection.adapter.notices()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:

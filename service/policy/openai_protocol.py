@@ -50,7 +50,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamChunk:
-    """One event of a stream; `done` is the last, after which nothing comes."""
+    """An event of a stream. `done` is the last."""
 
     deltas: tuple[Delta, ...] = ()
     usage: Usage | None = None
@@ -143,7 +143,7 @@ def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyE
 
 
 def read_usage(value: object) -> Usage | None:
-    """The tokens that a server tells of; None: it tells of none."""
+    """The tokens that a server reports. None: it reports none."""
     if not isinstance(value, Mapping):
         return None
     details = value.get("prompt_tokens_details")

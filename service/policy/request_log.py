@@ -47,7 +47,7 @@ class RequestRecord:
 
     @property
     def usage(self) -> Usage:
-        """Its tokens; none where no reply began."""
+        """Its tokens. Zero if no reply started."""
         if self._told is not None or not self._begun:
             return self._told or Usage()
         written = sum(math.ceil(characters / CHARACTERS_PER_TOKEN) for characters in self._characters.values())

@@ -1,4 +1,4 @@
-"""What every model is asked alike: no more than may come back, in text that it cannot take for control."""
+"""The common options of requests to all models: limits of the reply, and text without control tokens."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -10,10 +10,10 @@ from service.policy.tokens import Count
 
 
 class PromptBuilder(Protocol):
-    """Builds the prompt of a proposal for a policy's format, within a number of tokens; pure."""
+    """Builds the prompt of a proposal for a policy's format, within a number of tokens, as pure code."""
 
     def __call__(self, proposal: Proposal, *, count: Count, context_tokens: int) -> Prompt:
-        """Build it; `count` gives the tokens of a text, `context_tokens` is the room for the whole.
+        """Build it. `count` returns the tokens of a text, and `context_tokens` is the limit of the whole.
 
         Raises:
             PolicyRefused: the parent does not fit.

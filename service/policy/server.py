@@ -121,7 +121,7 @@ class Server:
             _refuse_page(response)
 
     async def count_tokens(self, model: str, text: str) -> int | None:
-        """Tokens of a text; None where the server has no answer."""
+        """Number of tokens of a text. None if the server does not answer."""
         body = {"model": model, "prompt": text, "add_special_tokens": False}
         try:
             async with self._client.stream(
@@ -301,7 +301,7 @@ def _is_loopback(url: str) -> bool:
 
 
 def _cause(error: BaseException) -> str:
-    """What the operating system said, where it said something."""
+    """The text of the operating system, if there is one."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, OSError) and found.errno:

@@ -68,7 +68,7 @@ class TokenCounter:
         return estimate_tokens(text)
 
     async def _fetch(self, missing: dict[str, str]) -> bool:
-        """Ask for what is missing; whether anything was learnt."""
+        """Ask for missing counts. Returns whether anything was learnt."""
         wanted = list(missing.items())[:_MAX_A_ROUND]
         async with asyncio.TaskGroup() as group:
             tasks = [(key, group.create_task(self._one(text))) for key, text in wanted]

@@ -53,7 +53,7 @@ def next_form(forms: Sequence[ReplyForm], tried: Sequence[FormatYield]) -> Reply
 
 
 def _key(form: ReplyForm) -> tuple[str, int]:
-    """What makes a form another one."""
+    """The identity of a form."""
     return form.edits, form.answers
 
 
@@ -109,7 +109,7 @@ def _share(completions: Sequence[CompletedReply], reason: str) -> float:
 
 
 def advice(settings: PolicySettings, tried: Sequence[FormatYield]) -> list[str]:
-    """Sentences on what would help; empty: nothing comes to mind."""
+    """Sentences with advice. Empty: no advice."""
     completions = [one.completed for one in tried if one.completed]
     said: list[str] = []
     cut = _share(completions, LENGTH)

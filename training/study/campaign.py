@@ -105,7 +105,7 @@ class Campaign:
         return found
 
     def own(self, kind: str) -> dict[str, float]:
-        """Each method's own temperature: that of the highest mean best; among equals the one nearest to 1."""
+        """Each method's own temperature: that of the highest mean best, and of equals the nearest to 1."""
         return {
             method: max(found, key=lambda t: (found[t], -abs(t - PLAIN)))
             for method, found in self.by_temperature(kind).items()
@@ -203,7 +203,7 @@ class Campaign:
         ]
 
     def by_search_temperature(self) -> dict[str, dict[float, SettingsScore]]:
-        """For each method that searched in full, what it reached on validation mazes at each temperature."""
+        """For each method that searched in full, its results on validation mazes at each temperature."""
         found: dict[str, dict[float, SettingsScore]] = {}
         for method in self.searched:
             tasks = {t: self.heating(method, t) for t in self.scope.search_temperatures}

@@ -32,13 +32,13 @@ def hard(rng: np.random.Generator) -> Maze:
 
 
 def nine(rng: np.random.Generator) -> Maze:
-    """The 9x9 maze of Vector Policy Optimization (arXiv 2605.22817), after the constraints of its code.
+    """The 9x9 maze of Vector Policy Optimization (arXiv 2605.22817), with the constraints of its code.
 
-    Prim's maze with 18 to 28 further openings. Start and exit in opposite corners, gold and diamonds (3 to 5 each)
-    within 2 steps of the other two, a bonus cell in the middle, 3 to 5 lava cells in rows and columns 2 to 6. The limit
-    is the longer one of the ways over a treasure corner, plus 7; mazes in which both corners fit, or no way without
-    lava does, are drawn again. Same distribution, not the same mazes: the published ones come from another random
-    generator.
+    It is Prim's maze with 18 to 28 further openings. The start and the exit are in opposite corners, gold and diamonds
+    (3 to 5 each) within 2 steps of the other two. There is a bonus cell in the middle, and 3 to 5 lava cells in rows
+    and columns 2 to 6. The limit is the longer of the ways over a treasure corner, plus 7. Mazes in which both corners
+    fit, or no way without lava fits, are drawn again. The distribution is the same, but the mazes differ from the
+    published mazes, which come from another random generator.
     """
     return _first(lambda: _nine(rng))
 

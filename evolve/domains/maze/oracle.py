@@ -49,7 +49,7 @@ def front(maze: Maze) -> Floats:
 
 
 def optimum(maze: Maze, weights: ArrayLike) -> NDArray[np.float64]:
-    """Highest w . r over all walks, for weights of shape (..., 4); of shape (...).
+    """Highest w . r over all walks, for weights of shape (..., 4), as an array of shape (...).
 
     Raises:
         ProblemError: as for `outcomes`.

@@ -20,7 +20,7 @@ def reward(maze: Maze, walked: Walk) -> Floats:
 def vectors(
     maze: Maze, reached: ArrayLike, gold: ArrayLike, diamonds: ArrayLike, lava: ArrayLike, bonus: ArrayLike
 ) -> Floats:
-    """Reward vectors (..., 4) of what walks gathered, all arrays of one shape.
+    """Reward vectors (..., 4) of the results of walks, all arrays of the same shape.
 
     Open rules: (ends on the exit, share of the gold, share of the diamonds, 1 - min(steps onto lava, 3) / 3). With an
     exit: (1, share of the gold, share of the diamonds, 1 - share of the lava cells stepped on) if it was reached, else

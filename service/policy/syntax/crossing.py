@@ -14,7 +14,7 @@ _MOVED = frozenset({"Assign", "AugAssign", "AnnAssign", "Expr", "For", "While", 
 
 
 def cross(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Draw what the two exchange; None when this finds nothing here."""
+    """Draw an exchange between the two. None if this crossing has no place here."""
     theirs = pick(others, rng) if others else None
     if theirs is None:
         return None

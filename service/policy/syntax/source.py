@@ -19,7 +19,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """One stretch of a text and what takes its place."""
+    """A stretch of a text and its replacement."""
 
     start: int
     end: int

@@ -201,7 +201,7 @@ def _other(others: Sequence[SourceText], rng: np.random.Generator) -> SourceText
 
 
 def one(source: SourceText, change: TextChange, verb: str) -> Draft | None:
-    """A draft of one change; None where nothing may change or nothing would."""
+    """A draft of a change. None if nothing may change, or nothing would."""
     if not source.editable(change.start, change.end) or source.text[change.start : change.end] == change.text:
         return None
     return Draft((change,), f"{verb}: {source.tell(change)}")

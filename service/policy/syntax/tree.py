@@ -100,7 +100,7 @@ class Tree:
         return TreeNode(start, end, kind or type(first).__name__)
 
     def gap(self, left: ast.AST, right: ast.AST, kind: str) -> TreeNode:
-        """What stands between two nodes."""
+        """The text between two nodes."""
         return TreeNode(self.place(left).end, self.place(right).start, kind)
 
     def lines(self, node: ast.stmt) -> tuple[int, int] | None:
@@ -136,7 +136,7 @@ def parse(text: str) -> ast.Module | None:
 
 
 def read_tree(text: str) -> Tree | None:
-    """Find the places of a Python text; None when it does not parse."""
+    """Find the places of a Python text. None if it does not parse."""
     module = parse(text)
     if module is None:
         return None

@@ -175,7 +175,7 @@ def _written(source: SourceText, numeral: Numeral, spelled: str) -> TextChange |
 
 
 def float_of(spelled: str) -> float | None:
-    """The value of what `spell` wrote, when it is decimal."""
+    """The value of a text from `spell`, if it is decimal."""
     try:
         return float(spelled)
     except ValueError:
