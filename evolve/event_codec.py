@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from evolve import event_types
 from evolve.errors import ReplayError
-from evolve.event_types import ABSENT, BESIDE, KEY, OMIT, Edges, EventData, EventKind
+from evolve.event_types import BESIDE, KEY, OMIT, Edges, EventData, EventKind
 from evolve.extensions import Extension
 from evolve.money import Money
 from evolve.proposal import Charge, Usage
@@ -159,8 +159,6 @@ def _field_codecs(data: type[EventData]) -> tuple[FieldCodec, ...]:
 
 
 def _default(entry: Field[Any]) -> Any:
-    if ABSENT in entry.metadata:
-        return entry.metadata[ABSENT]
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 

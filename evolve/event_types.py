@@ -13,7 +13,7 @@ from evolve.reply_form import ReplyForm
 
 Edges = tuple[tuple[str, str], ...]
 # Keys of a field's metadata: what the codec does beside writing every field under its own name.
-KEY, OMIT, BESIDE, ABSENT = "key", "omit", "beside", "absent"
+KEY, OMIT, BESIDE = "key", "omit", "beside"
 _OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field has its default
 
 
@@ -55,8 +55,7 @@ class EventKind(StrEnum):
 class EventData:
     """The base of all: `kind` is the kind that a class stands for.
 
-    Every field is written under its own name, unless its metadata says otherwise. `ABSENT` there is the value of a
-    field that an old log does not have.
+    Every field is written under its own name, unless its metadata says otherwise.
     """
 
     kind: ClassVar[EventKind]
@@ -67,7 +66,7 @@ class RunCreated(EventData):
     """A run was stored; `limits`: each limit of its budget with where it was set."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_CREATED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
     limits: Mapping[str, Any] = field(default_factory=dict, metadata=_OMITTED)
 
 
@@ -76,7 +75,7 @@ class RunStarted(EventData):
     """A process began to drive the run; `extensions`: those that it uses and that do not come with the product."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_STARTED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
     extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
 
 
@@ -85,7 +84,7 @@ class RunPausing(EventData):
     """The run stops."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_PAUSING
-    by: str = field(metadata={ABSENT: ""})
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +92,7 @@ class RunPaused(EventData):
     """The run is paused."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_PAUSED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +100,7 @@ class RunResumed(EventData):
     """A process drives the run again; `extensions` as of `RunStarted`."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_RESUMED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
     extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
 
 
@@ -110,7 +109,7 @@ class RunContinued(EventData):
     """The run, which had ended for the reason `after`, is queued again."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_CONTINUED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
     after: str
 
 
@@ -119,7 +118,7 @@ class RunCancelled(EventData):
     """The run was cancelled."""
 
     kind: ClassVar[EventKind] = EventKind.RUN_CANCELLED
-    by: str = field(metadata={ABSENT: ""})
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +127,8 @@ class RunFinished(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_FINISHED
     reason: str
-    candidate_id: str | None = field(metadata={ABSENT: None})
-    fitness: float | None = field(metadata={ABSENT: None})
+    candidate_id: str | None
+    fitness: float | None
     detail: str = field(default="", metadata=_OMITTED)
 
 
@@ -228,7 +227,7 @@ class BudgetExtended(EventData):
     key: str
     from_: float | str | None = field(metadata={KEY: "from"})
     to: float | str | None
-    by: str = field(metadata={ABSENT: ""})
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,18 +239,18 @@ class ProposalCreated(EventData):
     proposal_id: str
     island: int
     operator: str
-    probability: float = field(metadata={ABSENT: 1.0})  # there was one operator alone
+    probability: float
     selection: str
     weights: tuple[float, ...]
-    rationale: Mapping[str, Any] = field(metadata={ABSENT: {}})
+    rationale: Mapping[str, Any]
     parents: Edges
-    failures: tuple[str, ...] = field(metadata={ABSENT: ()})
-    rejections: tuple[tuple[str, int], ...] = field(metadata={ABSENT: ()})
+    failures: tuple[str, ...]
+    rejections: tuple[tuple[str, int], ...]
     policy: str
-    seed: int = field(metadata={ABSENT: 0})
-    answers: int = field(metadata={ABSENT: 0})
-    samples: int = field(metadata={ABSENT: 1})
-    limit: int = field(metadata={ABSENT: 0})
+    seed: int
+    answers: int
+    samples: int
+    limit: int
     form: ReplyForm | None = field(default=None, metadata=_OMITTED)
 
 
@@ -262,13 +261,13 @@ class ProposalAnswered(EventData):
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_ANSWERED
     proposal_number: int
     answers: int
-    dropped: int = field(metadata={ABSENT: 0})
+    dropped: int
     recovered: Mapping[str, int] = field(default_factory=dict, metadata=_OMITTED)
-    drops: Mapping[str, int] = field(metadata={ABSENT: {}})
+    drops: Mapping[str, int]
     tokens: Usage
-    cost: Money | None = field(metadata={ABSENT: None})
+    cost: Money | None
     charges: tuple[Charge, ...] = field(default=(), metadata=_OMITTED)
-    seconds: float | None = field(metadata={ABSENT: None})
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +307,7 @@ class CandidateRejected(EventData):
     proposal_number: int
     position: int
     island: int
-    parents: Edges = field(metadata={ABSENT: ()})
+    parents: Edges
     reason: str
 
 
@@ -331,7 +330,7 @@ class EvaluationData(EventData):
     scores: Mapping[str, float]
     measures: Mapping[str, float]
     seconds: float
-    attempt: int = field(metadata={ABSENT: 1})
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +355,7 @@ class IndividualInserted(EventData):
     candidate_id: str
     island: int
     status: str
-    displaced: tuple[str, ...] = field(metadata={ABSENT: ()})
+    displaced: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +365,7 @@ class BestImproved(EventData):
     kind: ClassVar[EventKind] = EventKind.BEST_IMPROVED
     candidate_id: str
     fitness: float
-    objective: str | None = field(metadata={ABSENT: None})
+    objective: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

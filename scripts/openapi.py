@@ -1,6 +1,6 @@
-"""Write what the code says of the API: docs/openapi.json, and the tables of docs/reference/api.md.
+"""Write what the code says of the API: docs/openapi.json, the tables of docs/reference/api.md, and the client's calls.
 
-A test compares both with the code.
+A test compares them with the code.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fastapi.routing import APIRoute
 
+from scripts import client_calls
 from service.api.app import TAGS, document, door_of, routes_of
 from service.ports import DEFAULT_TENANT
 from service.schemas.problem_details import MEANINGS
@@ -64,4 +65,5 @@ def codes() -> Iterator[str]:
 if __name__ == "__main__":
     PLACE.write_text(text(), encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    print("wrote docs/openapi.json and docs/reference/api.md")
+    client_calls.write()
+    print("wrote docs/openapi.json, docs/reference/api.md and service/client/calls")

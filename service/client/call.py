@@ -8,6 +8,8 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 Answer = TypeVar("Answer")
+# The service reads a long run before the first byte of such an answer.
+FOLD_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
 
     def weighted(run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         words = ",".join(f"{name}={weight!r}" for name, weight in weights.items())
-        best = client.send(calls.get_best(run.id, words))
+        best = client.send(calls.get_best(run.id, weights=words))
         return best.candidate.id, best.value or 0.0
 
     def front(run: RunRecord) -> Front | None:

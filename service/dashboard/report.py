@@ -116,7 +116,7 @@ async def _tradeoff(api: AsyncClient, run: Run) -> Mapping[str, Any]:
     fittest = best = await api.send(calls.get_best(run.id))
     refusal = ""
     try:
-        best = await api.send(calls.get_best(run.id, weights))
+        best = await api.send(calls.get_best(run.id, weights=weights))
     except UsageError as error:  # names of objectives may hold what weights cannot
         refusal = str(error)
     across, up = picked(run.objectives, "", "")

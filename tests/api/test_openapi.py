@@ -7,9 +7,11 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator, meta
 
+from scripts import client_calls
 from scripts.openapi import PAGE, PLACE, page, text
 from service.api.app import TAGS, document, door_of, routes_of
 from service.api.problem_errors import STATUSES
+from service.client import calls
 from service.schemas.problem_details import Code
 
 METHODS = {"get", "put", "post", "delete", "patch", "head"}
@@ -70,6 +72,12 @@ def test_it_says_who_made_it_and_under_which_license() -> None:
     assert info["contact"]["name"]
     assert info["license"] == {"name": "Apache-2.0", "identifier": "Apache-2.0"}
     assert info["description"]
+
+
+def test_the_client_has_a_current_call_for_each_operation() -> None:
+    made = {path.name: path.read_text(encoding="utf-8") for path in client_calls.CALLS.glob("*.py")}
+    assert made == client_calls.modules(), "write them with: python -m scripts.openapi"
+    assert {str(route.operation_id) for route in routes_of()} == {*calls.__all__, *client_calls.UNCALLED}
 
 
 def test_every_route_is_described_once() -> None:

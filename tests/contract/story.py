@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evolve.evaluation import Evaluation, Outcome
-from evolve.event_codec import encode, write_charge
+from evolve.event_codec import encode
 from evolve.events import Event, EventKind, Subject
 from evolve.identity import candidate_id, proposal_id
 from evolve.money import Money
-from evolve.payloads import describe_reevaluation
+from evolve.payloads import describe_completion, describe_proposal, describe_reevaluation
 from evolve.program import Program
 from evolve.proposal import (
     Candidate,
@@ -27,6 +27,7 @@ from evolve.proposal import (
 from evolve.reply_form import ReplyForm
 from service.ports import Bundle, Clock, LoggedEvent, NewRun
 from service.problems.description import objectives_as_json
+from tests.fakes.events import whole_payload
 from tests.fakes.world import toy_problem
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -96,7 +97,7 @@ class Story:
     def tell(self, kind: EventKind, subject: Subject | None = None, **payload: Any) -> LoggedEvent:
         self.sequence += 1
         self.at += timedelta(seconds=1)
-        event = Event.stored(kind, payload=payload, subject=subject)
+        event = Event.stored(kind, payload=whole_payload(kind, payload), subject=subject)
         return LoggedEvent(run_id=self.run_id, sequence=self.sequence, at=self.at, event=event)
 
     def id(self, number: int, position: int = 0) -> str:
@@ -201,20 +202,8 @@ class Story:
             answers=4,
             form=form,
         )
-        return self.tell(
-            EventKind.PROPOSAL_CREATED,
-            proposal,
-            proposal_number=number,
-            proposal_id=proposal.id,
-            island=island,
-            operator="mutate",
-            probability=0.7,
-            selection="dirichlet",
-            weights=[0.25, 0.75],
-            rationale=rationale,
-            parents=[[parent, "parent"]],
-            policy="syntax",
-        )
+        data = describe_proposal(proposal)
+        return self.tell(data.kind, proposal, **encode(data))
 
     def answer(
         self,
@@ -238,17 +227,8 @@ class Story:
             charges=tuple(charges),
             reasoning=tuple(reasoning),
         )
-        return self.tell(
-            EventKind.PROPOSAL_ANSWERED,
-            completed,
-            proposal_number=number,
-            answers=4,
-            dropped=1,
-            tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},
-            cost=cost,
-            seconds=1.5,
-            **({"charges": [write_charge(one) for one in charges]} if charges else {}),
-        )
+        data = describe_completion(number, 4, completed, {})
+        return self.tell(data.kind, completed, **encode(data))
 
     def insert(
         self, candidate: str, island: int = 0, status: str = "added", displaced: Sequence[str] = ()

@@ -1,8 +1,33 @@
 """Events for tests that look at a few of their fields alone."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from evolve.event_types import CandidateRejected, ProposalCreated
+from evolve.event_types import CandidateRejected, EventKind, ProposalCreated
+
+_BY = {"by": "test"}
+# The fields of a kind's payload that a test may leave out, with their values.
+_REST: Mapping[EventKind, Mapping[str, Any]] = {
+    EventKind.RUN_CREATED: _BY,
+    EventKind.RUN_STARTED: _BY,
+    EventKind.RUN_PAUSING: _BY,
+    EventKind.RUN_PAUSED: _BY,
+    EventKind.RUN_RESUMED: _BY,
+    EventKind.RUN_CONTINUED: _BY,
+    EventKind.RUN_CANCELLED: _BY,
+    EventKind.BUDGET_EXTENDED: _BY,
+    EventKind.RUN_FINISHED: {"candidate_id": None, "fitness": None},
+    EventKind.PROPOSAL_ANSWERED: {"dropped": 0, "drops": {}, "cost": None, "seconds": None},
+    EventKind.CANDIDATE_REJECTED: {"parents": []},
+    EventKind.CANDIDATE_EVALUATED: {"attempt": 1},
+    EventKind.INDIVIDUAL_INSERTED: {"displaced": []},
+    EventKind.BEST_IMPROVED: {"objective": None},
+}
+
+
+def whole_payload(kind: EventKind, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload with every field that its kind has."""
+    return {**_REST.get(kind, {}), **payload}
 
 
 def proposal_created(number: int, **changes: Any) -> ProposalCreated:

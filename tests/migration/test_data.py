@@ -212,7 +212,7 @@ def test_a_run_that_was_at_work_is_taken_up(database: Database, rows: Rows) -> N
     at_work = [row for row in rows["runs"] if row["state"] == "running"]
     assert at_work, "keep a run that was killed among the rows of a version"
     for row in at_work:
-        started = Event.stored(EventKind.RUN_STARTED, payload={})
+        started = Event.stored(EventKind.RUN_STARTED, payload={"by": "test"})
         told = LoggedEvent(run_id=row["id"], sequence=row["sequence"] + 1, at=FAR, event=started)
         with taken_back(database):
             log.append(row["id"], log.take(row["id"], "another runner", 60), [told])

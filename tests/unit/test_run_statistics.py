@@ -19,7 +19,7 @@ from service.ports import Counters, LoggedEvent, RunReader, RunRecord, ScoredCan
 from service.projections import answers, program_diversity, statistics
 from service.projections.columns import Columns, columns_of
 from service.projections.statistics import fold_statistics, reward_diversity
-from tests.fakes.events import candidate_rejected, proposal_created
+from tests.fakes.events import candidate_rejected, proposal_created, whole_payload
 from tests.fakes.world import World, new_search, toy_problem
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -87,7 +87,9 @@ def row(
 
 
 def logged(kind: EventKind, sequence: int, **payload: Any) -> LoggedEvent:
-    return LoggedEvent(run_id="run_1", sequence=sequence, at=START, event=Event.stored(kind, payload=payload))
+    return LoggedEvent(
+        run_id="run_1", sequence=sequence, at=START, event=Event.stored(kind, payload=whole_payload(kind, payload))
+    )
 
 
 def migrated(sequence: int, to: int, *candidate_ids: str) -> LoggedEvent:

@@ -1,8 +1,9 @@
-"""Every call of the API, by the name of its operation in the API's document.
+"""Every call of the API, by the name of its operation in the API's document. `scripts.openapi` writes it.
 
 Ids of runs and candidates may be given by any unambiguous beginning of at least six characters.
 """
 
+from service.client.calls.accounts import get_quotas, get_retention, set_quotas
 from service.client.calls.annotations import (
     create_note,
     create_share,
@@ -19,18 +20,9 @@ from service.client.calls.annotations import (
     update_note,
 )
 from service.client.calls.archives import (
-    compare_runs,
-    export_run,
-    get_artifact,
     get_assessment,
     get_best,
     get_grid,
-    get_run_columns,
-    get_run_failures,
-    get_run_metrics,
-    get_run_statistics,
-    get_run_votes,
-    list_artifacts,
     list_front,
     list_island_members,
     list_islands,
@@ -42,42 +34,24 @@ from service.client.calls.batches import (
     delete_batch,
     get_batch,
     get_batch_summary,
-    list_batches,
     pause_batch,
     resume_batch,
 )
 from service.client.calls.candidates import (
     get_candidate,
-    get_candidate_file,
     get_candidate_source,
     get_diff,
     get_lineage,
-    get_proposal,
-    get_proposal_by_id,
-    list_candidates,
     list_children,
     list_evaluations,
-    list_proposals,
     reevaluate_candidate,
 )
-from service.client.calls.keys import (
-    create_key,
-    get_quotas,
-    get_retention,
-    get_usage,
-    list_audit,
-    list_keys,
-    revoke_key,
-    set_quotas,
-)
-from service.client.calls.problems import (
-    check_problem,
-    create_problem,
-    delete_problem,
-    download_problem,
-    get_problem,
-    list_problems,
-)
+from service.client.calls.exports import list_artifacts
+from service.client.calls.keys import create_key, list_audit, list_keys, revoke_key
+from service.client.calls.metrics import get_run_columns, get_run_failures, get_run_metrics, get_run_statistics
+from service.client.calls.policies import list_policies, list_policy_health
+from service.client.calls.problems import create_problem, delete_problem, download_problem, get_problem, list_problems
+from service.client.calls.proposals import get_proposal, get_proposal_by_id, list_proposals
 from service.client.calls.runs import (
     cancel_run,
     check_run,
@@ -86,24 +60,11 @@ from service.client.calls.runs import (
     extend_run,
     fork_run,
     get_run,
-    list_all_events,
-    list_events,
-    list_runs,
     pause_run,
     resume_run,
     update_run,
 )
-from service.client.calls.system import (
-    drain_worker,
-    get_error_code,
-    get_health,
-    get_identity,
-    get_readiness,
-    list_policies,
-    list_policy_health,
-    list_worker_evaluations,
-    list_workers,
-)
+from service.client.calls.system import get_error_code, get_health, get_identity, get_readiness
 from service.client.calls.webhooks import (
     create_webhook,
     delete_webhook,
@@ -114,6 +75,21 @@ from service.client.calls.webhooks import (
     redeliver,
     rotate_webhook_secret,
     update_webhook,
+)
+from service.client.calls.workers import drain_worker, list_worker_evaluations, list_workers
+from service.client.shaped_calls import (
+    check_problem,
+    compare_runs,
+    export_run,
+    get_artifact,
+    get_candidate_file,
+    get_run_votes,
+    get_usage,
+    list_all_events,
+    list_batches,
+    list_candidates,
+    list_events,
+    list_runs,
 )
 
 __all__ = [

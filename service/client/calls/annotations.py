@@ -1,4 +1,4 @@
-"""Calls about what people put beside runs: notes, pins, views, shares."""
+"""Calls of the tag annotations. `scripts.openapi` writes them."""
 
 from types import NoneType
 
@@ -18,71 +18,72 @@ from service.schemas.annotations import (
     ViewPage,
 )
 
-NOTES, PINS, SHARES = "/v1/runs/{}/notes", "/v1/runs/{}/pins", "/v1/runs/{}/shares"
-VIEWS = "/v1/views"
 
-
-def create_note(run_id: str, note: NoteCreate) -> Call[Note]:
-    """Write a note about a run or one of its candidates."""
-    return Call(method="POST", path=place(NOTES, run_id), body=note, answer=Note)
+def create_note(run_id: str, body: NoteCreate) -> Call[Note]:
+    """Add a note to a run or to a candidate of it."""
+    return Call(method="POST", path=place("/v1/runs/{}/notes", run_id), body=body, answer=Note)
 
 
 def list_notes(run_id: str, *, candidate_id: str | None = None, limit: int | None = None) -> Call[NotePage]:
-    """List the notes of a run, or those about one of its candidates, the oldest first."""
-    params = chosen(candidate_id=candidate_id, limit=limit)
-    return Call(method="GET", path=place(NOTES, run_id), params=params, answer=NotePage)
+    """List the notes of a run and its candidates, oldest first."""
+    return Call(
+        method="GET",
+        path=place("/v1/runs/{}/notes", run_id),
+        params=chosen(candidate_id=candidate_id, limit=limit),
+        answer=NotePage,
+    )
 
 
-def update_note(run_id: str, note_id: str, patch: NotePatch) -> Call[Note]:
-    """Change a note's text."""
-    return Call(method="PATCH", path=place(f"{NOTES}/{{}}", run_id, note_id), body=patch, answer=Note)
+def update_note(run_id: str, note_id: str, body: NotePatch) -> Call[Note]:
+    """Change the text of a note."""
+    return Call(method="PATCH", path=place("/v1/runs/{}/notes/{}", run_id, note_id), body=body, answer=Note)
 
 
 def delete_note(run_id: str, note_id: str) -> Call[None]:
-    """Remove a note."""
-    return Call(method="DELETE", path=place(f"{NOTES}/{{}}", run_id, note_id), answer=NoneType)
+    """Delete a note."""
+    return Call(method="DELETE", path=place("/v1/runs/{}/notes/{}", run_id, note_id), answer=NoneType)
 
 
 def list_pins(run_id: str) -> Call[PinList]:
-    """List the pins of a run."""
-    return Call(method="GET", path=place(PINS, run_id), answer=PinList)
+    """List the pinned candidates of a run, oldest pin first."""
+    return Call(method="GET", path=place("/v1/runs/{}/pins", run_id), answer=PinList)
 
 
 def pin_candidate(run_id: str, candidate_id: str) -> Call[Pin]:
-    """Pin a candidate."""
-    return Call(method="PUT", path=place(f"{PINS}/{{}}", run_id, candidate_id), answer=Pin)
+    """Pin a candidate. Repeating has no effect."""
+    return Call(method="PUT", path=place("/v1/runs/{}/pins/{}", run_id, candidate_id), answer=Pin)
 
 
 def unpin_candidate(run_id: str, candidate_id: str) -> Call[None]:
-    """Take a pin away."""
-    return Call(method="DELETE", path=place(f"{PINS}/{{}}", run_id, candidate_id), answer=NoneType)
+    """Unpin a candidate. Repeating has no effect."""
+    return Call(method="DELETE", path=place("/v1/runs/{}/pins/{}", run_id, candidate_id), answer=NoneType)
 
 
-def create_view(view: ViewCreate) -> Call[View]:
+def create_view(body: ViewCreate) -> Call[View]:
     """Save a view."""
-    return Call(method="POST", path=VIEWS, body=view, answer=View)
+    return Call(method="POST", path="/v1/views", body=body, answer=View)
 
 
-def list_views(*, run_id: str = "", limit: int | None = None) -> Call[ViewPage]:
-    """List the views of a run, or those of no run."""
-    return Call(method="GET", path=VIEWS, params=chosen(run_id=run_id, limit=limit), answer=ViewPage)
+def list_views(*, run_id: str | None = None, limit: int | None = None) -> Call[ViewPage]:
+    """List the saved views of a run, or those without a run, oldest first."""
+    return Call(method="GET", path="/v1/views", params=chosen(run_id=run_id, limit=limit), answer=ViewPage)
 
 
 def delete_view(view_id: str) -> Call[None]:
-    """Remove a view."""
-    return Call(method="DELETE", path=place(f"{VIEWS}/{{}}", view_id), answer=NoneType)
+    """Delete a saved view."""
+    return Call(method="DELETE", path=place("/v1/views/{}", view_id), answer=NoneType)
 
 
-def create_share(run_id: str, share: ShareCreate) -> Call[NewShare]:
-    """Make a token that lets its bearer read a run."""
-    return Call(method="POST", path=place(SHARES, run_id), body=share, answer=NewShare)
+def create_share(run_id: str, body: ShareCreate) -> Call[NewShare]:
+    """Create a token that lets its bearer read this run. Only this answer shows it."""
+    return Call(method="POST", path=place("/v1/runs/{}/shares", run_id), body=body, answer=NewShare)
 
 
 def list_shares(run_id: str) -> Call[ShareList]:
-    """List the shares of a run."""
-    return Call(method="GET", path=place(SHARES, run_id), answer=ShareList)
+    """List the shares of a run, oldest first, without their tokens."""
+    return Call(method="GET", path=place("/v1/runs/{}/shares", run_id), answer=ShareList)
 
 
 def revoke_share(run_id: str, share_id: str) -> Call[None]:
-    """Close a share for good."""
-    return Call(method="DELETE", path=place(f"{SHARES}/{{}}", run_id, share_id), answer=NoneType)
+    """Revoke a share permanently."""
+    return Call(method="DELETE", path=place("/v1/runs/{}/shares/{}", run_id, share_id), answer=NoneType)

@@ -1,4 +1,4 @@
-"""Calls about webhooks."""
+"""Calls of the tag webhooks. `scripts.openapi` writes them."""
 
 from types import NoneType
 
@@ -13,51 +13,54 @@ from service.schemas.webhooks import (
     WebhookPatch,
 )
 
-WEBHOOKS, WEBHOOK = "/v1/webhooks", "/v1/webhooks/{}"
 
-
-def create_webhook(webhook: WebhookCreate) -> Call[NewWebhook]:
-    """Have an address hear what becomes of runs; its secret is shown in this answer alone."""
-    return Call(method="POST", path=WEBHOOKS, body=webhook, answer=NewWebhook)
+def create_webhook(body: WebhookCreate) -> Call[NewWebhook]:
+    """Create a webhook for the tenant's runs, by Standard Webhooks. Private addresses are refused."""
+    return Call(method="POST", path="/v1/webhooks", body=body, answer=NewWebhook)
 
 
 def list_webhooks(*, limit: int | None = None) -> Call[WebhookPage]:
-    """List webhooks, the oldest first."""
-    return Call(method="GET", path=WEBHOOKS, params=chosen(limit=limit), answer=WebhookPage)
+    """List webhooks, oldest first, without their secrets."""
+    return Call(method="GET", path="/v1/webhooks", params=chosen(limit=limit), answer=WebhookPage)
 
 
 def get_webhook(webhook_id: str) -> Call[Webhook]:
     """Read a webhook."""
-    return Call(method="GET", path=place(WEBHOOK, webhook_id), answer=Webhook)
+    return Call(method="GET", path=place("/v1/webhooks/{}", webhook_id), answer=Webhook)
 
 
-def update_webhook(webhook_id: str, patch: WebhookPatch) -> Call[Webhook]:
-    """Change a webhook."""
-    return Call(method="PATCH", path=place(WEBHOOK, webhook_id), body=patch, answer=Webhook)
+def update_webhook(webhook_id: str, body: WebhookPatch) -> Call[Webhook]:
+    """Change the address or the types of a webhook, or enable or disable it."""
+    return Call(method="PATCH", path=place("/v1/webhooks/{}", webhook_id), body=body, answer=Webhook)
 
 
 def delete_webhook(webhook_id: str) -> Call[None]:
-    """Remove a webhook with its deliveries."""
-    return Call(method="DELETE", path=place(WEBHOOK, webhook_id), answer=NoneType)
+    """Delete a webhook and its deliveries."""
+    return Call(method="DELETE", path=place("/v1/webhooks/{}", webhook_id), answer=NoneType)
 
 
 def rotate_webhook_secret(webhook_id: str) -> Call[NewWebhook]:
-    """Give a webhook a new secret beside the one it has."""
-    return Call(method="POST", path=place(f"{WEBHOOK}/rotate", webhook_id), answer=NewWebhook)
+    """Give a webhook a new secret. Messages carry the old signature too until the next rotation."""
+    return Call(method="POST", path=place("/v1/webhooks/{}/rotate", webhook_id), answer=NewWebhook)
 
 
 def ping_webhook(webhook_id: str) -> Call[Delivery]:
-    """Send a webhook a message to try it."""
-    return Call(method="POST", path=place(f"{WEBHOOK}/ping", webhook_id), answer=Delivery)
+    """Send a test message to a webhook."""
+    return Call(method="POST", path=place("/v1/webhooks/{}/ping", webhook_id), answer=Delivery)
 
 
 def list_deliveries(webhook_id: str, *, limit: int | None = None) -> Call[DeliveryPage]:
-    """List deliveries to a webhook, newest first."""
-    path = place(f"{WEBHOOK}/deliveries", webhook_id)
-    return Call(method="GET", path=path, params=chosen(limit=limit), answer=DeliveryPage)
+    """List the sent and pending deliveries of a webhook, newest first."""
+    return Call(
+        method="GET",
+        path=place("/v1/webhooks/{}/deliveries", webhook_id),
+        params=chosen(limit=limit),
+        answer=DeliveryPage,
+    )
 
 
 def redeliver(webhook_id: str, delivery_id: str) -> Call[Delivery]:
-    """Send a message again."""
-    path = place(f"{WEBHOOK}/deliveries/{{}}/redeliver", webhook_id, delivery_id)
-    return Call(method="POST", path=path, answer=Delivery)
+    """Send a message again, as a new delivery."""
+    return Call(
+        method="POST", path=place("/v1/webhooks/{}/deliveries/{}/redeliver", webhook_id, delivery_id), answer=Delivery
+    )

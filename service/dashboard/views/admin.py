@@ -59,7 +59,7 @@ async def set_quotas(request: Request, api: Api, form: FormDep) -> Response:
 @router.get("/retention")
 async def show_retention(request: Request, api: Api, days: Typed = "") -> Response:
     """Show what is kept for how long, and what is past its time, to the operator."""
-    found = await api.send(calls.get_retention(int(days.strip() or 0)))
+    found = await api.send(calls.get_retention(days=int(days.strip() or 0) or None))
     return render(request, "admin_retention.html", found=found)
 
 

@@ -178,7 +178,7 @@ async def compare(
         maximum: lines that are shown.
     """
     try:
-        diff = await api.send(calls.get_diff(candidate.id, against))
+        diff = await api.send(calls.get_diff(candidate.id, against=against))
     except (NotFoundError, UsageError, ConflictError, RefusedError) as error:
         return ComparedCandidates(against=against, complaint=str(error))
     if diff.against is None:

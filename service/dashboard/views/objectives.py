@@ -117,7 +117,7 @@ async def _best(api: AsyncClient, run: Run, weighing: Sequence[WeightField]) -> 
     """The best under weights; where the API cannot be asked, as names may hold anything, why not."""
     text = ",".join(f"{field.name}={field.value!r}" for field in weighing)
     try:
-        return await api.send(calls.get_best(run.id, text)), ""
+        return await api.send(calls.get_best(run.id, weights=text)), ""
     except UsageError as error:
         return None, str(error)
 

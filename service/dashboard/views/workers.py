@@ -187,7 +187,7 @@ async def _workers(api: AsyncClient) -> tuple[WorkerList, str]:
 async def _timeline(api: AsyncClient) -> WorkerTimeline | None:
     """What workers evaluate and evaluated; None to whom `_workers` says why it is not told."""
     try:
-        return await api.send(calls.list_worker_evaluations(MINUTES))
+        return await api.send(calls.list_worker_evaluations(minutes=MINUTES))
     except RefusedError:
         return None
 
