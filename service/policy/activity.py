@@ -1,29 +1,14 @@
 """Activity: text received from a policy's server between two commits, for displays of a run."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from evolve.proposal import RejectedText
 from service.policy.openai_protocol import StreamChunk
 from service.policy.tokens import CHARACTERS_PER_TOKEN
+from service.ports import Activity
 
 MAX_REASONS, OTHER = 20, "other"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """A snapshot of the policies' work.
-
-    Attributes:
-        calls: in flight.
-        tokens: received since the process started, estimated.
-        dropped: parts of completions that made no answer, by reason.
-    """
-
-    calls: int = 0
-    tokens: float = 0.0
-    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def total(readings: Iterable[Activity]) -> Activity:

@@ -13,16 +13,16 @@ from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
 from evolve.ports import AdaptedPolicy
 from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, RejectedText, Reply, Usage
 from evolve.reply_form import ReplyForm
-from service.policy.activity import Activity
 from service.policy.capabilities import RequestShape
 from service.policy.chains import CUT, ChainCollector
 from service.policy.connection import ServerConnection
-from service.policy.forms import open_forms
 from service.policy.openai_protocol import CONTINUING, RequestRefused, continuing
 from service.policy.request_log import SEEDS, RequestLog
 from service.policy.request_options import PromptBuilder, fitted, sendable
 from service.policy.served_models import choose, unlisted
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
+from service.policy_settings.forms import open_forms
+from service.ports import Activity
 
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64

@@ -13,6 +13,7 @@ from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, advise_pr
 from service.problems.configuration import PROBLEM, read_config
 from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
+from service.problems.problem_lines import problem_lines
 from service.problems.requirements import check_requirements
 
 _ERROR = "error: "
@@ -41,6 +42,7 @@ class CheckReport:
         evaluations: of a run without another number.
         slots: concurrent evaluations. 0: one per core of the machine.
         preload: modules that the warm process imports.
+        taken: the form of the folder and what was taken from it, a line each; empty: it is in Evolve's own form.
     """
 
     complaints: tuple[str, ...]
@@ -51,6 +53,7 @@ class CheckReport:
     evaluations: int = DEFAULT_EVALUATIONS
     slots: int = 0
     preload: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -111,6 +114,7 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         evaluations=config.budget.evaluations or DEFAULT_EVALUATIONS,
         slots=config.concurrency.evaluations,
         preload=spec.preload,
+        taken=problem_lines(loaded) if loaded.foreign else (),
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evolve.errors import ProblemError
 from evolve.problem import Direction, EvaluatorSpec, Integrity, Limits, Measure, Objective, Problem
+from evolve.problem_formats import FILE
 from evolve.program import Program
 from service.errors import InvalidProblemError
 from service.problems.configuration import check_layer
@@ -17,7 +18,6 @@ from service.problems.reader_result import ReaderResult
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 from service.problems.suggestion import hint
 
-FILE = "problem.toml"
 _PLACE = "[search] of problem.toml"
 
 Value = TypeVar("Value")
@@ -93,6 +93,7 @@ class _Document(_Table):
     objectives: list[_Objective] = []
     measures: list[_Measure] = []
     search: dict[str, Any] = {}
+    policies: list[dict[str, Any]] = []
 
 
 def read_native(folder: Folder) -> ReaderResult:
@@ -132,7 +133,12 @@ def read_native(folder: Folder) -> ReaderResult:
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
-    return ReaderResult(problem=problem, search=document.search, warnings=_warnings(len(programs) < len(seeds)))
+    return ReaderResult(
+        problem=problem,
+        search=document.search,
+        policies=tuple(document.policies),
+        warnings=_warnings(len(programs) < len(seeds)),
+    )
 
 
 def _warnings(repeated: bool) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from service.problems.folder import Folder, read_folder
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
-PYTHON, SEED, EVALUATOR, CONFIG, FOLDER = "python", "seed", "evaluator", "config", "folder"
+PYTHON, SEED, EVALUATOR, CONFIG, FOLDER, FORMAT = "python", "seed", "evaluator", "config", "folder", "format"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +19,26 @@ class Project:
     """The names of a problem's parts.
 
     Attributes:
-        folder: the problem's folder, or the program to start from if an evaluator is named.
+        folder: the problem's folder, a problem of one file, or the program to start from if an evaluator is named.
         evaluator: a file whose folder is the problem's. None: the folder decides.
         config: an OpenEvolve configuration. None: the folder decides.
         python: interpreter of program and evaluator. Empty: the problem decides.
+        form: name of the problem format. Empty: the format that recognises the folder.
     """
 
     folder: Path
     evaluator: Path | None = None
     config: Path | None = None
     python: str = ""
+    form: str = ""
 
     @property
     def name(self) -> str:
         """The name of a problem whose files have none."""
-        return self.folder.resolve().name if self.evaluator is None else self.evaluator.resolve().parent.name
+        if self.evaluator is not None:
+            return self.evaluator.resolve().parent.name
+        place = self.folder.resolve()
+        return place.stem if place.is_file() else place.name
 
     @property
     def words(self) -> str:
@@ -41,6 +46,7 @@ class Project:
         places = [str(self.folder), *([str(self.evaluator)] if self.evaluator else [])]
         options = [*(["--config", str(self.config)] if self.config else [])]
         options += ["--python", self.python] if self.python else []
+        options += ["--format", self.form] if self.form else []
         return " ".join(map(quote, [*places, *options]))
 
     @property
@@ -50,8 +56,10 @@ class Project:
 
     def read(self) -> tuple[Folder, list[str]]:
         """Its files, with a sentence for everything that cannot be included."""
-        folder, complaints = read_folder(self.top)
+        folder, complaints = self._lying_there()
         named = {PYTHON: self.python} if self.python else {}
+        if self.form:
+            named[FORMAT] = self.form
         files = dict(folder.files)
         if self.evaluator is not None:
             named[EVALUATOR] = _taken(files, self.evaluator, self.evaluator.parent, complaints)
@@ -61,6 +69,14 @@ class Project:
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
         return replace(folder, files=dict(sorted(files.items()))), complaints
+
+    def _lying_there(self) -> tuple[Folder, list[str]]:
+        if not self.top.is_file():
+            return read_folder(self.top)
+        try:
+            return Folder(files={self.top.name: self.top.read_bytes()}), []
+        except OSError as error:
+            return Folder(files={}), [f"{self.top} cannot be read ({error.strerror})"]
 
     def _seed(self, files: dict[str, bytes], complaints: list[str]) -> str:
         assert self.evaluator is not None
@@ -93,7 +109,7 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         found = json.loads(content)
     except ValueError:
         found = None
-    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG, FOLDER}:
+    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG, FOLDER, FORMAT}:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts

@@ -3,8 +3,11 @@
 import base64
 from pathlib import Path
 
+from evolve.extensions import ExtensionKind, built_in_names
 from service.errors import InvalidProblemError
-from service.problems.openevolve import without_keys
+from service.problems.bundle import open_bundle
+from service.problems.formats.openevolve import without_keys
+from service.problems.load import format_name, load_problem
 from service.problems.project import Project, as_project
 from service.schemas.problems import ProblemCreate
 from service.schemas.requests import checked
@@ -22,6 +25,8 @@ def upload_of(place: Path | Project) -> ProblemCreate:
     read, complaints = project.read()
     if complaints:
         raise InvalidProblemError(complaints)
+    if format_name(project) not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
+        read = open_bundle(load_problem(project).bundle)  # the service may lack the format
     read = read if NATIVE in read.files else without_keys(read)
     texts: dict[str, str] = {}
     others: dict[str, str] = {}

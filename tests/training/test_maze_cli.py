@@ -82,8 +82,8 @@ def test_a_model_card_stands_in_each_folder(trained: Trained, name: str) -> None
     text = (trained.folder / name / "README.md").read_text()
     assert f"# maze-{name}\n" in text
     assert f"evolve train maze -o {trained.folder} {' '.join(SMALL)} --json" in text
-    assert "warm start: 4 updates" in text
-    assert ("then 4 steps" in text) is (name == "vpo")
+    assert "* Warm start: 4 updates" in text
+    assert ("* Reinforcement: 4 steps" in text) is (name == "vpo")
     (row,) = [line for line in text.splitlines() if line.startswith("| small |")]
     if name == "vpo":
         figures = trained.lines[-1]["figures"]["small"]

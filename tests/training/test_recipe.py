@@ -12,9 +12,10 @@ import pytest
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
+from service.bootstrap.evaluators import SandboxEvaluators
 from service.config import Settings
 from service.problems.load import load_problem
-from service.usecases.sync_scoring import judging
+from service.usecases.sync_scoring import open_sync_scoring
 from tests.e2e.evolving import Evolve
 from tests.fakes.openai_server import chain, openai_server
 from tests.training.problem import SEED, evaluate, make_point, point
@@ -116,7 +117,7 @@ def test_a_program_that_was_not_scored_is_no_failure_of_it(run: tuple[Path, Path
 
 def test_the_sandbox_scores_as_the_formula_does(run: tuple[Path, Path]) -> None:
     programs = [Program.of({"program.py": text}) for text in (point(0.3, 0.4), "def point():\n    return 1 / 0\n")]
-    with judging(run[0], Settings().sandbox, slots=1, require="none") as (problem, score):
+    with open_sync_scoring(run[0], SandboxEvaluators(Settings(), require="none"), slots=1) as (problem, score):
         for _ in range(2):
             fine, failed = score(programs)
             assert fine.scores == pytest.approx(evaluate(programs)[0].scores)

@@ -18,6 +18,7 @@ from evolve.domains.musique import ANSWER_WEIGHT
 from evolve.domains.questions import TEXT_DOMAINS, question_as_json
 from evolve.errors import ProblemError
 from evolve.problem import BUILT_IN_MEASURES, Limits
+from evolve.problem_formats import FILE
 from service.errors import InvalidProblemError
 from service.problems.documents import DocumentError, read_document, storable
 from service.problems.domains.published import read_question
@@ -25,7 +26,6 @@ from service.problems.domains.rows import read_row
 from service.problems.domains.table import DomainQuestion, read_table
 from service.problems.domains.texts import RUNNER, SCORING, TEST_SECONDS, evaluator_text, form_of_answer, seed_of
 from service.problems.folder import Folder
-from service.problems.native import FILE
 from service.problems.toml_writer import toml_text
 
 EVALUATOR, QUESTION = "evaluator.py", "question.json"

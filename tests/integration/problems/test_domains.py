@@ -11,7 +11,7 @@ from evolve.domains.maze import best, maze_of
 from evolve.evaluation import Evaluation, Outcome, fitness
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import open_sandbox
 from service.config import SandboxSettings
 from service.problems.load import load_bundle, load_problem
 from tests.unit.problems.domains.samples import CALLING, WANTED, files_of, problem_toml
@@ -43,7 +43,7 @@ async def opened(tmp_path: Path, files: Mapping[str, str | bytes]) -> AsyncItera
     """As a worker does it: the problem is read from the bundle."""
     bundle = load_problem(write(tmp_path / "problem", dict(files))).bundle
     problem = load_bundle(bundle, "problem").problem
-    async with scoring(problem, bundle, SandboxSettings(), slots=1) as evaluator:
+    async with open_sandbox(problem, bundle, SandboxSettings(), slots=1) as evaluator:
         yield Scorer(problem, lambda program: evaluator.evaluate(program, "evl_1"))
 
 

@@ -9,8 +9,8 @@ from evolve.problem import EvaluatorSpec, Integrity, Measure
 from service.errors import InvalidProblemError
 from service.problems.bundle import open_bundle
 from service.problems.configuration import read_config
+from service.problems.formats.openevolve_keys import HONOURED, KNOWN, MODEL_HONOURED, MODEL_NOT_HONOURED, NOT_HONOURED
 from service.problems.load import LoadedProblem, load_bundle, load_problem
-from service.problems.openevolve_keys import HONOURED, KNOWN, MODEL_HONOURED, MODEL_NOT_HONOURED, NOT_HONOURED
 from tests.unit.problems.folders import EVALUATE, SEED, project, write
 
 STAGED = "def evaluate_stage1(p): ...\ndef evaluate_stage2(p): ...\ndef evaluate(p): ...\n"
