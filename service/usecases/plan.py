@@ -31,8 +31,8 @@ from service.problems.configuration import (
     read_config_file,
 )
 from service.problems.description import measures_as_json, objectives_as_json
+from service.problems.formats.openevolve import DEFAULT_BUDGET
 from service.problems.load import LoadedProblem, load_bundle, load_problem
-from service.problems.openevolve import DEFAULT_BUDGET
 from service.problems.project import Project
 from service.projections.continuation import refusal
 from service.usecases.extensions import refuse_missing

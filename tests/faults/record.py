@@ -140,8 +140,10 @@ def candidates(run: Run) -> Complaints:
         once = settled.get(row["status"], Counter())[candidate_id] == 1
         if not once or run.evaluations[candidate_id] != (row["status"] == "evaluated"):
             yield f"candidate {candidate_id} is {row['status']}, with {run.evaluations[candidate_id]} evaluations"
-    asked = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_CREATED))
-    closed = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED))
+    asked = Counter(payload["proposal_number"] for payload in run.of(EventKind.PROPOSAL_CREATED))
+    closed = Counter(
+        payload["proposal_number"] for payload in run.of(EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED)
+    )
     if asked != closed or list(asked) != list(range(1, len(asked) + 1)) or set(run.proposals) != set(asked):
         yield f"{asked.total()} proposals were asked, and {closed.total()} closed"
     if left := {number: state for number, state in run.proposals.items() if state not in ("answered", "failed")}:

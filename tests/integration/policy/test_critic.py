@@ -395,7 +395,7 @@ def test_a_run_with_a_critic_accounts_for_both(
     assert answered
     assert all(SAID in one.prompt[-1]["content"] for one in answered)
     assert [list(one.charges) for one in answered] == [
-        one["charges"] for one in sorted(told, key=lambda one: one["number"]) if "answers" in one
+        one["charges"] for one in sorted(told, key=lambda one: one["proposal_number"]) if "answers" in one
     ]
     statistics = fold_statistics(reader, columns_of(reader, reader.run(RUN)), reader.run(RUN))
     yields = {one.name: one for one in statistics.policies}
@@ -416,7 +416,7 @@ def test_reviews_use_up_a_budget(
     read, written = spent(ends(notes), "input"), spent(ends(notes), "output")
     if key == "tokens":
         assert sum(read) + sum(written) >= limit
-        before_last = sorted(one["number"] for one in ends(notes))[:-4]
+        before_last = sorted(one["proposal_number"] for one in ends(notes))[:-4]
         assert sum(read) + sum(written) - read[1] - written[1] < limit or len(before_last) > 0
     else:
         assert Money.read(status.counters.cost or "").amount >= limit.amount

@@ -101,7 +101,7 @@ def test_a_child_too_near_is_refused_and_what_its_vector_cost_is_told_of_the_emb
     status = play(log, planned(author(server), eye(server)), notes)
     assert (status.state, status.reason) == ("succeeded", "evaluations")
     payloads = [entry.event.payload for entry in notes.events]
-    refused = [one["reason"] for one in payloads if "too near to one that its island has" in (one.get("reason") or "")]
+    refused = [one["reason"] for one in payloads if "too near to a program of its island" in (one.get("reason") or "")]
     assert refused
     assert all("its distance in embedding from cnd_" in reason for reason in refused)
     charges = [charge for one in payloads for charge in one.get("charges", ())]
@@ -137,7 +137,7 @@ def test_a_run_waits_for_its_embedder_and_goes_on(log: SqlRunLog, server: OpenAI
     status = play(log, planned(author(server), eye(server)), Notes(react=react))
     assert status.reason == "evaluations"
     assert waited
-    assert waited[0].startswith(f"the embedder eye cannot be asked: the policy server {server.url} gives no answer")
+    assert waited[0].startswith(f"the embedder eye cannot be asked: the policy server {server.url} does not answer")
     assert "status 503: loading" in waited[0]
 
 
