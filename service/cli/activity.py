@@ -14,7 +14,7 @@ from evolve.event_types import (
 )
 from evolve.events import Event
 from service.cli.terminal import plain
-from service.policy.activity import Activity
+from service.ports import Activity
 
 RATE_SECONDS = 5.0
 MAX_REASON_CHARACTERS = 32

@@ -18,11 +18,11 @@ from evolve.events import EventKind
 from evolve.money import Money
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply, Usage
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.policy_factory import serve
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import LeaseLostError, StorageError
+from service.policy.opening import serve
 from service.policy_settings.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
