@@ -62,7 +62,7 @@ class Proposal:
         number: dense per run, from 1 (0 are the seeds); the random streams derive from it.
         seed: seed for the policy's own sampling; another for every proposal.
         probability: with which this operator was asked for.
-        mate: second parent of a crossover.
+        second_parent: of a crossover. None: another operator.
         selection: name of the selection that chose the parent; empty when the strategy did.
         weights: the weights drawn by it, in the order of the objectives; empty when none were.
         rationale: what else decided, as a few JSON values: those of the parent by themselves, and a mapping for each

@@ -1,4 +1,4 @@
-"""Earnings: what the proposals of each policy bring and cost of late, and which policy is the better buy."""
+"""What the proposals of each policy bring and cost of late, and which policy is the better buy."""
 
 import math
 from collections.abc import Sequence

@@ -264,7 +264,10 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
     if proposal.second_parent is not None and (proposal.operator == CROSSOVER or proposal.request):
         program = _shown(request, proposal.second_parent.program)
         second_parent = fill(
-            request.templates, "mate", scores=scores_text(request.problem, proposal.second_parent), program=program
+            request.templates,
+            "second_parent",
+            scores=scores_text(request.problem, proposal.second_parent),
+            program=program,
         )
         ending = _ending(request, proposal.operator)
         if space.take(second_parent + ending):

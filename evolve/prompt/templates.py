@@ -117,7 +117,7 @@ $program
 
 """
 
-_MATE = """\
+_SECOND_PARENT = """\
 # The second parent, to be joined with the first
 
 $scores
@@ -223,7 +223,7 @@ TEMPLATES: Mapping[str, Template] = {
     "inspiration": Template(text=_INSPIRATION, required=("program",), optional=("number", "scores")),
     "failures": Template(text=_FAILURES, required=("failures",)),
     "parent": Template(text=_PARENT, required=("program", "scores")),
-    "mate": Template(text=_MATE, required=("program", "scores")),
+    "second_parent": Template(text=_SECOND_PARENT, required=("program", "scores")),
     "feedback": Template(text=_FEEDBACK, required=("feedback",)),
     "review": Template(text=_REVIEW, required=("review",)),
     "critic_system": Template(text=_CRITIC_SYSTEM),

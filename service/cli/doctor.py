@@ -48,7 +48,7 @@ def _database(url: str, *, unused: bool) -> dict[str, Any]:
     try:
         found = standing(url)
     except ServiceError as error:
-        return {"url": redacted(url), "state": "away", "reason": str(error), "ok": False}
+        return {"url": redacted(url), "state": "unavailable", "reason": str(error), "ok": False}
     # A SQLite file is made by the first run; the tables of a server are made by hand.
     usable = found["state"] == "current" or (found["state"] == "absent" and url.startswith("sqlite:"))
     return {"url": found["database"], "state": found["state"], "reason": found["advice"], "ok": usable}

@@ -157,7 +157,7 @@ class ReevaluationReply(Reply):
 
     candidate_id: str = Field(description="Id of the candidate")
     run_id: str = Field(description="Id of the run")
-    wanted: bool = Field(description="False: it was already requested")
+    requested: bool = Field(description="False: it was already requested")
 
 
 class ProposalUrls(Reply):

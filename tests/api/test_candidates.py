@@ -341,7 +341,7 @@ class TestReevaluationReply:
         assert (early.status_code, early.json()["code"]) == (409, "conflict")
         told.append([story.tell(EventKind.RUN_FINISHED, reason="evaluations", candidate_id=None, fitness=None)])
         first, second = await client.post(path), await client.post(path)
-        assert (first.status_code, first.json()["wanted"], second.json()["wanted"]) == (202, True, False)
+        assert (first.status_code, first.json()["requested"], second.json()["requested"]) == (202, True, False)
         assert first.headers["location"] == path
 
     async def test_it_needs_the_scope_of_control(self, told: Told, story: Story) -> None:

@@ -270,7 +270,7 @@ def reevaluate_candidate(candidate_id: CandidateId, caller: Steering, parts: Par
     def effect() -> Response:
         intents, now = parts.intents(caller.tenant), parts.clock.now()
         new = intents.reevaluate(candidate.run_id, [candidate.id], caller.actor, now) > 0
-        body = ReevaluationReply(candidate_id=candidate.id, run_id=candidate.run_id, wanted=new)
+        body = ReevaluationReply(candidate_id=candidate.id, run_id=candidate.run_id, requested=new)
         return made(body, 202, {"Location": f"/v1/candidates/{candidate.id}/evaluations"})
 
     return once(effect)

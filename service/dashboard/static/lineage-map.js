@@ -112,7 +112,9 @@ class LineageMap extends HTMLElement {
     const columns = this.store?.columns;
     const [number, position] = at.split(".").map(Number);
     if (!columns || !at) return -1;
-    return columns.proposal_number.findIndex((value, place) => value === number && columns.position[place] === position);
+    return columns.proposal_number.findIndex(
+      (value, place) => value === number && columns.position[place] === position,
+    );
   }
 
   arrange() {
@@ -302,7 +304,8 @@ class LineageMap extends HTMLElement {
         break;
       }
       case "Enter":
-        if (at >= 0) location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[at]}/${columns.position[at]}`);
+        if (at >= 0)
+          location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[at]}/${columns.position[at]}`);
         break;
       case "Escape":
         this.choose(-1);

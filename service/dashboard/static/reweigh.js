@@ -48,7 +48,8 @@ export function bestUnder(columns, objectives, weights) {
   const equals = places.map((at, place) => ({ at, value: values[place] })).filter((one) => one.value >= least);
   equals.sort(
     (one, other) =>
-      columns.proposal_number[one.at] - columns.proposal_number[other.at] || columns.position[one.at] - columns.position[other.at],
+      columns.proposal_number[one.at] - columns.proposal_number[other.at] ||
+      columns.position[one.at] - columns.position[other.at],
   );
   return equals[0] ?? { at: -1, value: NaN };
 }
