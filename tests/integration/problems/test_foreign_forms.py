@@ -158,7 +158,12 @@ async def test_an_error_beside_a_score_of_0_is_an_evaluation(tmp_path: Path) -> 
     assert report.errors == ("no convergence",)
 
 
-BAD = [
+TWO_FORMS: Files = {
+    **shinka("1"),
+    "initial_program.py": "x = 1\n",
+    "evaluator.py": "def evaluate(program_path):\n    return 1\n",
+}
+BAD: list[tuple[Files, str]] = [
     ({"metrics.yaml": METRICS, "validate.py": GIGAEVO}, "initial_programs/*.py is missing: put a first program"),
     ({**gigaevo("1"), "metrics.yaml": "specs: [1]\n"}, "metrics.yaml: specs should be a table of metrics"),
     ({**gigaevo("1"), "metrics.yaml": "specs: {a: {}}\n"}, "metrics.yaml: one metric should have is_primary: true"),
@@ -172,7 +177,7 @@ BAD = [
         "evaluator/Dockerfile: the evaluator is a container, which Evolve does not start: write evaluator/evaluator.py",
     ),
     (
-        {**shinka("1"), "initial_program.py": "x = 1\n", "evaluator.py": "def evaluate(program_path):\n    return 1\n"},
+        TWO_FORMS,
         "choose one with --format openevolve or --format shinka",
     ),
 ]
@@ -187,7 +192,7 @@ def test_half_a_form_is_one_sentence_with_the_cure(tmp_path: Path, files: Files,
 
 
 def test_a_named_format_decides_between_two(tmp_path: Path) -> None:
-    folder = write(tmp_path, {**BAD[-1][0]})
+    folder = write(tmp_path, TWO_FORMS)
     assert load_problem(Project(folder=folder, form="shinka")).form.startswith("a ShinkaEvolve task")
     assert load_problem(Project(folder=folder, form="openevolve")).form.startswith("an OpenEvolve project")
     with pytest.raises(InvalidProblemError, match="the problem format 'klingon' is not known: name one of native, op"):
