@@ -8,7 +8,7 @@ import pytest
 from evolve.evaluation import Evaluation
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.errors import InvalidProblemError
-from service.problems.bundle import unpack
+from service.problems.bundle import open_bundle, unpack
 from service.problems.check import CheckReport
 from service.problems.load import load_problem
 from service.problems.project import Project
@@ -236,3 +236,11 @@ def test_codeevolves_settings_are_taken(tmp_path: Path) -> None:
         "prompt": {"system": "Pack them.\nTry hard."},
     }
     assert len(loaded.warnings) == 2
+
+
+@pytest.mark.parametrize("files", [shinka("1"), codeevolve("1"), gigaevo("1")], ids=["shinka", "codeevolve", "gigaevo"])
+def test_a_key_in_a_configuration_is_not_stored(tmp_path: Path, files: Files) -> None:
+    loaded = load_problem(write(tmp_path, {**files, "models.yaml": "models: [{name: m, api_key: sk-0123456789abc}]\n"}))
+    stored = open_bundle(loaded.bundle).files
+    assert b"api_key" in stored["models.yaml"]
+    assert not [path for path, content in stored.items() if b"sk-0123456789abc" in content]
