@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation
+from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.errors import InvalidProblemError
 from service.problems.bundle import open_bundle, unpack
 from service.problems.check import CheckReport
 from service.problems.load import load_problem
 from service.problems.project import Project
-from service.usecases.drive_run import check_folder
 from tests.unit.problems.folders import write
 
 Files = dict[str, str | bytes]
