@@ -1,5 +1,6 @@
 """Checking a problem before a run: everything that would go wrong, explained."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from service.problems.problem_lines import problem_lines
 from service.problems.requirements import check_requirements
 
 _ERROR = "error: "
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 
@@ -158,7 +160,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
     evaluation = seed.evaluation
     if not evaluation.ok:
         reason = evaluation.reason or "no reason was given"
-        yield f"the seed {seed.name} fails ({evaluation.outcome}): {reason}"
+        yield f"the seed {seed.name} fails ({evaluation.outcome}): {reason}{_missing_module(reason)}"
         return
     for objective in problem.objectives:
         score = evaluation.scores[objective.name]
@@ -180,6 +182,17 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
                 f"measure {measure.name}: the seed {seed.name} has the value {value:g}, outside of its bounds"
                 f" {_bounds(measure)}: widen them, or leave them out for a running range"
             )
+
+
+def _missing_module(reason: str) -> str:
+    """How to get a module that a seed lacks; empty: it lacks none."""
+    named = _NO_MODULE.search(reason)
+    if named is None:
+        return ""
+    return (
+        f": add the package of {named[1]} to requirements.txt and install it with evolve problem setup PROBLEM, or"
+        " name an interpreter with --python"
+    )
 
 
 def _within(axis: Objective | Measure, value: float) -> bool:

@@ -17,6 +17,7 @@ from service.ports import Bundle
 from service.problems import native
 from service.problems.bundle import open_bundle, pack
 from service.problems.folder import Folder
+from service.problems.formats.openevolve import without_keys
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
@@ -124,6 +125,8 @@ def load_files(
     if complaints and not recognised.files:
         raise InvalidProblemError(complaints)
     try:
+        if recognised.name != NATIVE:
+            lying = replace(lying, files=without_keys(files).files)
         converted = _converted(recognised, lying)
         files = replace(files, files=_in_own_form(converted))
         reading = native.read_native(files)

@@ -58,13 +58,13 @@ class OpenEvolveFormat:
         )
 
     def convert(self, folder: ProblemFolder) -> ConvertedProblem:
-        """As the protocol says, by the defaults of OpenEvolve and without the keys that stand in its configuration.
+        """As the protocol says, by the defaults of OpenEvolve.
 
         Raises:
             ConversionError: with every complaint about the configuration, the program and the evaluator.
         """
+        files = Folder(files=folder.files)
         try:
-            files = without_keys(Folder(files=folder.files))
             reading = read_openevolve(files, folder.name)
         except InvalidProblemError as error:
             raise ConversionError(*error.complaints) from error

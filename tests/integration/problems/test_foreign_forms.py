@@ -9,7 +9,7 @@ from evolve.evaluation import Evaluation
 from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.errors import InvalidProblemError
-from service.problems.bundle import unpack
+from service.problems.bundle import open_bundle, unpack
 from service.problems.check import CheckReport
 from service.problems.load import load_problem
 from service.problems.project import Project
@@ -158,6 +158,11 @@ async def test_an_error_beside_a_score_of_0_is_an_evaluation(tmp_path: Path) -> 
     assert report.errors == ("no convergence",)
 
 
+TWO_FORMS: Files = {
+    **shinka("1"),
+    "initial_program.py": "x = 1\n",
+    "evaluator.py": "def evaluate(program_path):\n    return 1\n",
+}
 BAD: list[tuple[Files, str]] = [
     ({"metrics.yaml": METRICS, "validate.py": GIGAEVO}, "initial_programs/*.py is missing: put a first program"),
     ({**gigaevo("1"), "metrics.yaml": "specs: [1]\n"}, "metrics.yaml: specs should be a table of metrics"),
@@ -172,7 +177,7 @@ BAD: list[tuple[Files, str]] = [
         "evaluator/Dockerfile: the evaluator is a container, which Evolve does not start: write evaluator/evaluator.py",
     ),
     (
-        {**shinka("1"), "initial_program.py": "x = 1\n", "evaluator.py": "def evaluate(program_path):\n    return 1\n"},
+        TWO_FORMS,
         "choose one with --format openevolve or --format shinka",
     ),
 ]
@@ -187,7 +192,7 @@ def test_half_a_form_is_one_sentence_with_the_cure(tmp_path: Path, files: Files,
 
 
 def test_a_named_format_decides_between_two(tmp_path: Path) -> None:
-    folder = write(tmp_path, {**BAD[-1][0]})
+    folder = write(tmp_path, TWO_FORMS)
     assert load_problem(Project(folder=folder, form="shinka")).form.startswith("a ShinkaEvolve task")
     assert load_problem(Project(folder=folder, form="openevolve")).form.startswith("an OpenEvolve project")
     with pytest.raises(InvalidProblemError, match="the problem format 'klingon' is not known: name one of native, op"):
@@ -231,3 +236,11 @@ def test_codeevolves_settings_are_taken(tmp_path: Path) -> None:
         "prompt": {"system": "Pack them.\nTry hard."},
     }
     assert len(loaded.warnings) == 2
+
+
+@pytest.mark.parametrize("files", [shinka("1"), codeevolve("1"), gigaevo("1")], ids=["shinka", "codeevolve", "gigaevo"])
+def test_a_key_in_a_configuration_is_not_stored(tmp_path: Path, files: Files) -> None:
+    loaded = load_problem(write(tmp_path, {**files, "models.yaml": "models: [{name: m, api_key: sk-0123456789abc}]\n"}))
+    stored = open_bundle(loaded.bundle).files
+    assert b"api_key" in stored["models.yaml"]
+    assert not [path for path, content in stored.items() if b"sk-0123456789abc" in content]
