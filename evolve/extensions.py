@@ -113,6 +113,10 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "native": "service.problems.formats.native:NativeFormat",
         "openevolve": "service.problems.formats.openevolve:OpenEvolveFormat",
         "shinka": "service.problems.formats.shinka:ShinkaFormat",
+        "eoh": "service.problems.formats.eoh:EoHFormat",
+        "llm4ad": "service.problems.formats.llm4ad:LLM4ADFormat",
+        "funsearch": "service.problems.formats.funsearch:FunSearchFormat",
+        "algotune": "service.problems.formats.algotune:AlgoTuneFormat",
     },
 }
 

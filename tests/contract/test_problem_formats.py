@@ -11,11 +11,23 @@ from evolve.testing import PROBLEM_FORMAT_RULES, converts_equally, recognises_it
 from service.problems.folder import Folder
 from service.problems.load import load_bundle, load_files
 from tests.unit.problems.folders import EVALUATE, NATIVE, SCORE, SEED
+from tests.unit.problems.formats.samples import (
+    ALGOTUNE,
+    EOH_PROBLEM,
+    EOH_START,
+    FUNSEARCH,
+    LLM4AD_TASK,
+    LLM4AD_TEMPLATE,
+)
 
 FOLDERS: dict[str, dict[str, str]] = {
     "native": {"problem.toml": NATIVE, "seed.py": SEED, "evaluator.py": SCORE},
     "openevolve": {"initial_program.py": SEED, "evaluator.py": EVALUATE, "config.yaml": "max_iterations: 3\n"},
     "shinka": {"initial.py": SEED, "evaluate.py": "pass\n", "run_evo.py": "task_sys_msg = 'Solve it.'\n"},
+    "eoh": {"prob.py": EOH_PROBLEM, "runEoH.py": EOH_START},
+    "llm4ad": {"evaluation.py": LLM4AD_TASK, "template.py": LLM4AD_TEMPLATE},
+    "funsearch": {"specification.txt": FUNSEARCH},
+    "algotune": {"doubling.py": ALGOTUNE, "description.txt": "Double a list.\n"},
 }
 
 
