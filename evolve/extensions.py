@@ -117,6 +117,8 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "llm4ad": "service.problems.formats.llm4ad:LLM4ADFormat",
         "funsearch": "service.problems.formats.funsearch:FunSearchFormat",
         "algotune": "service.problems.formats.algotune:AlgoTuneFormat",
+        "gepa": "service.problems.formats.gepa:GepaFormat",
+        "alphaevolve": "service.problems.formats.alphaevolve:AlphaEvolveFormat",
     },
 }
 

@@ -13,9 +13,13 @@ from service.problems.load import load_bundle, load_files
 from tests.unit.problems.folders import EVALUATE, NATIVE, SCORE, SEED
 from tests.unit.problems.formats.samples import (
     ALGOTUNE,
+    ALPHAEVOLVE_EVALUATE,
+    ALPHAEVOLVE_PROGRAM,
+    ALPHAEVOLVE_RUN,
     EOH_PROBLEM,
     EOH_START,
     FUNSEARCH,
+    GEPA_MAIN,
     LLM4AD_TASK,
     LLM4AD_TEMPLATE,
 )
@@ -28,6 +32,12 @@ FOLDERS: dict[str, dict[str, str]] = {
     "llm4ad": {"evaluation.py": LLM4AD_TASK, "template.py": LLM4AD_TEMPLATE},
     "funsearch": {"specification.txt": FUNSEARCH},
     "algotune": {"doubling.py": ALGOTUNE, "description.txt": "Double a list.\n"},
+    "gepa": {"main.py": GEPA_MAIN, "goal.py": "GOAL = 10\n"},
+    "alphaevolve": {
+        "src/run_evolution.py": ALPHAEVOLVE_RUN,
+        "src/evaluate.py": ALPHAEVOLVE_EVALUATE,
+        "src/program.py": ALPHAEVOLVE_PROGRAM,
+    },
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from service.problems.formats.bridge import EVALUATOR, bridge_text
 
-SEED = "evolve_seed.py"
+SEED, SEED_FOLDER = "evolve_seed.py", "evolve_seed"
 _SETTINGS, _STAND_INS = "evolve_bridge.json", "evolve_stand_ins.py"
 
 

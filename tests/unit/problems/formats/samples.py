@@ -111,3 +111,87 @@ class Doubling(Task):
             return False
         return all(b == 2 * a for a, b in zip(problem, solution))
 """
+
+GEPA_MAIN = '''
+import argparse
+
+from examples.walk.goal import GOAL
+from gepa.optimize_anything import GEPAConfig, OptimizationState, optimize_anything
+
+SEED = """
+STEP = 1
+def position():
+    return STEP * 3
+"""
+
+
+def evaluate(candidate, example, opt_state: OptimizationState | None = None):
+    names = {}
+    exec(candidate["program"], names)
+    score = -abs(GOAL + example - names["position"]())
+    return score, {"said": f"example {example}", "empty": None}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    arguments = parser.parse_args()
+    optimize_anything(
+        seed_candidate={"program": SEED},
+        evaluator=evaluate,
+        dataset=[1, 3],
+        objective="Walk to the goal.",
+        background="The goal is far. ",
+        config=GEPAConfig(model=arguments.model),
+    )
+    raise SystemExit("the search was begun")
+
+
+if __name__ == "__main__":
+    main()
+'''
+ALPHAEVOLVE_RUN = """
+from alpha_evolve.client import AlphaEvolveClient
+from alpha_evolve.experiment import AlphaEvolveExperiment
+
+from .evaluate import METRIC, PROGRAM, walk_evaluation
+
+
+def main():
+    experiment = AlphaEvolveExperiment(AlphaEvolveClient(project_id="p"), walk_evaluation, 10)
+    experiment.create_experiment(
+        {"title": "Walk", "problem_description": "Walk to the goal.", "program_language": "python"}
+    )
+    experiment.create_initial_program(
+        {
+            "content": {"files": [{"path": "main.py", "content": PROGRAM}]},
+            "evaluation": {"scores": {"scores": [{"metric": METRIC, "score": 0.0}]}},
+        }
+    )
+"""
+ALPHAEVOLVE_EVALUATE = """
+import os
+
+from alpha_evolve.models import Insight, Insights, Score, Scores, Evaluation
+
+METRIC = "closeness"
+
+
+def _load():
+    with open(os.path.join(os.path.dirname(__file__), "program.py")) as file:
+        return file.read()
+
+
+PROGRAM = _load()
+
+
+def walk_evaluation(candidate):
+    names = {}
+    exec(candidate["content"]["files"][0]["content"], names)
+    if "position" not in names:
+        insight = Insight(label="structure", text="position is missing")
+        return {"scores": {"scores": [{"metric": METRIC, "score": None}]}, "insights": {"insights": [insight]}}
+    score = Score(metric=METRIC, score=-abs(10 - names["position"]()))
+    return Evaluation(scores=Scores(scores=[score])).model_dump()
+"""
+ALPHAEVOLVE_PROGRAM = "# EVOLVE-BLOCK-START\ndef position():\n    return 3\n# EVOLVE-BLOCK-END\n"
