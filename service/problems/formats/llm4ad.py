@@ -85,7 +85,8 @@ def _texts(folder: ProblemFolder, source: PythonSource, node: ast.ClassDef) -> t
     names = {**parse(folder.text(TEMPLATE)).names, **source.names}
     texts = []
     for key in ("template_program", "task_description"):
-        found = written_value(value, names) if (value := _argument(node, key)) else names.get(key)
+        value = _argument(node, key)
+        found = written_value(value, names, names.get(key)) if value else names.get(key)
         texts.append(found if isinstance(found, str) else "")
     return texts[0], texts[1]
 

@@ -1,5 +1,7 @@
 """Written by Evolve: scores a program as LLM4AD does, by `evaluate_program` of the class of `Evaluation`."""
 
+import __future__
+
 import ast
 from typing import Any
 
@@ -48,7 +50,9 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     names: dict[str, Any] = {}
     entry = None
     if task.exec_code:
-        exec(source, names)  # noqa: S102 - programs are run, in the sandbox
+        # As LLM4AD: annotations of programs are not evaluated.
+        code = compile(source, program_path, "exec", flags=__future__.annotations.compiler_flag)
+        exec(code, names)  # noqa: S102 - programs are run, in the sandbox
         entry = names.get(said["entry"])
         if entry is None:
             return {"error": f"the program does not define {said['entry']}"}

@@ -60,10 +60,19 @@ class FolderFinder:
 
 
 class EmptyLoader(importlib.abc.Loader):
-    """Makes an empty package."""
+    """Makes an empty package, that says what is not in the folder."""
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing is in it."""
+        """It has the files of the folder as its modules, and nothing else."""
+
+        def missing(name: str) -> Any:
+            if name.startswith("__") or os.path.isfile(os.path.join(FOLDER, f"{name}.py")):
+                raise AttributeError(name)
+            raise ImportError(
+                f"{name} of {module.__name__} lies outside of the problem's folder: copy its file into the folder"
+            )
+
+        vars(module)["__getattr__"] = missing
 
 
 def settings() -> "dict[str, Any]":

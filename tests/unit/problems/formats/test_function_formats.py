@@ -91,6 +91,27 @@ def test_the_switches_of_llm4ad_protect_divisions_and_seed_numpy(tmp_path: Path)
     assert bridged(loaded, tmp_path, program) == {"score": pytest.approx(-7.0)}  # 1e-5 / (0 + 1e-5), three times
 
 
+def test_a_program_that_a_task_of_llm4ad_changes_is_that_of_its_template(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace("template_program=template_program", "template_program=changed(template_program)")
+    loaded = loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task})
+    assert loaded.problem.seeds[0].files[0][1].startswith("import math")
+
+
+def test_programs_of_llm4ad_may_have_annotations_that_nothing_defines(tmp_path: Path) -> None:
+    program = "def step(position: Position) -> List[Position]:\n    return position + 4\n"
+    assert bridged(loaded_from(tmp_path, LLM4AD), tmp_path, program) == {"score": -2.0}
+
+
+def test_a_file_outside_of_the_folder_is_named(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace(
+        "from llm4ad.base", "from llm4ad.task.optimization.shared import roads\nfrom llm4ad.base"
+    )
+    with pytest.raises(
+        AssertionError, match=r"roads of llm4ad\.task\.optimization\.shared lies outside of the problem's"
+    ):
+        bridged(loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task}), tmp_path)
+
+
 def test_only_the_marked_function_of_funsearch_is_the_program(tmp_path: Path) -> None:
     loaded = loaded_from(tmp_path, {"specification.txt": FUNSEARCH})
     program = loaded.problem.seeds[0].files[0][1]
