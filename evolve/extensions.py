@@ -112,7 +112,10 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
     ExtensionKind.PROBLEM_FORMAT: {
         "native": "service.problems.formats.native:NativeFormat",
         "openevolve": "service.problems.formats.openevolve:OpenEvolveFormat",
+        "codeevolve": "service.problems.formats.codeevolve:CodeEvolveFormat",
+        "gigaevo": "service.problems.formats.gigaevo:GigaEvoFormat",
         "shinka": "service.problems.formats.shinka:ShinkaFormat",
+        "skydiscover": "service.problems.formats.skydiscover:SkyDiscoverFormat",
         "eoh": "service.problems.formats.eoh:EoHFormat",
         "llm4ad": "service.problems.formats.llm4ad:LLM4ADFormat",
         "funsearch": "service.problems.formats.funsearch:FunSearchFormat",

@@ -56,7 +56,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-problem_app = typer.Typer(help="Check a problem folder, or make one.", context_settings=HELP, no_args_is_help=True)
+problem_app = typer.Typer(help="Check, set up, import or make a problem.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
@@ -78,7 +78,10 @@ ProblemPath = Annotated[
     ),
 ]
 
-Install = Annotated[bool, typer.Option("--yes", help="Install missing packages of requirements.txt without asking.")]
+ProjectConfig = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", readable=False, help="Configuration of another project.")
+]
+Install = Annotated[bool, typer.Option("--yes", help="Install missing packages without asking.")]
 RunProblem = Annotated[
     Path | None,
     typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder. Leave it out with --resume."),
@@ -204,9 +207,7 @@ def check(
     problem: ProblemPath,
     evaluator: EvaluatorFile = None,
     *,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", readable=False, help="Configuration of an OpenEvolve project.")
-    ] = None,
+    config: ProjectConfig = None,
     python: Python = None,
     format_: Format = None,
     yes: Install = False,
@@ -222,6 +223,42 @@ def check(
 
     project = named_project(problem, evaluator, config, python, format_)
     raise typer.Exit(check_anywhere(terminal, project, where, yes=yes))
+
+
+@problem_app.command(epilog="Example: evolve problem setup my_problem --yes")
+def setup(
+    ctx: typer.Context,
+    problem: ProblemPath,
+    *,
+    config: ProjectConfig = None,
+    format_: Format = None,
+    yes: Install = False,
+    json: Json = False,
+) -> None:
+    """Install the packages that a problem declares, after a question."""
+    from service.cli.environment import set_up
+
+    project = named_project(problem, None, config, None, format_)
+    raise typer.Exit(set_up(terminal_of(ctx, json), project, yes=yes))
+
+
+@problem_app.command("import", epilog="Example: evolve problem import shinka_task my_problem")
+def import_(
+    ctx: typer.Context,
+    problem: ProblemPath,
+    target: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=named_folder, help="Folder to write. It must be empty or absent.")
+    ],
+    *,
+    config: ProjectConfig = None,
+    python: Python = None,
+    format_: Format = None,
+    json: Json = False,
+) -> None:
+    """Write a problem of another project in Evolve's own form, to read and to edit."""
+    from service.cli.problem import import_problem
+
+    import_problem(terminal_of(ctx, json), named_project(problem, None, config, python, format_), target)
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

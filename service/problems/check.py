@@ -1,5 +1,6 @@
 """Checking a problem before a run: everything that would go wrong, explained."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -13,9 +14,11 @@ from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, advise_pr
 from service.problems.configuration import PROBLEM, read_config
 from service.problems.description import seed_name
 from service.problems.load import LoadedProblem
+from service.problems.problem_lines import problem_lines
 from service.problems.requirements import check_requirements
 
 _ERROR = "error: "
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 
@@ -41,6 +44,7 @@ class CheckReport:
         evaluations: of a run that names no other number.
         slots: evaluations at once; 0: as many as the machine has cores.
         preload: modules that the warm process imports.
+        taken: the form of the folder and what was taken from it, a line each; empty: it is in Evolve's own form.
     """
 
     complaints: tuple[str, ...]
@@ -51,6 +55,7 @@ class CheckReport:
     evaluations: int = DEFAULT_EVALUATIONS
     slots: int = 0
     preload: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -111,6 +116,7 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
         evaluations=config.budget.evaluations or DEFAULT_EVALUATIONS,
         slots=config.concurrency.evaluations,
         preload=spec.preload,
+        taken=problem_lines(loaded) if loaded.foreign else (),
     )
 
 
@@ -154,7 +160,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
     evaluation = seed.evaluation
     if not evaluation.ok:
         reason = evaluation.reason or "no reason was given"
-        yield f"the seed {seed.name} fails ({evaluation.outcome}): {reason}"
+        yield f"the seed {seed.name} fails ({evaluation.outcome}): {reason}{_missing_module(reason)}"
         return
     for objective in problem.objectives:
         score = evaluation.scores[objective.name]
@@ -176,6 +182,17 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
                 f"measure {measure.name}: the seed {seed.name} lies at {value:g}, outside of its bounds"
                 f" {_bounds(measure)}: widen them, or leave them out for a running range"
             )
+
+
+def _missing_module(reason: str) -> str:
+    """How to get a module that a seed lacks; empty: it lacks none."""
+    named = _NO_MODULE.search(reason)
+    if named is None:
+        return ""
+    return (
+        f": add the package of {named[1]} to requirements.txt and install it with evolve problem setup PROBLEM, or"
+        " name an interpreter with --python"
+    )
 
 
 def _within(axis: Objective | Measure, value: float) -> bool:

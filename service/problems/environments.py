@@ -1,4 +1,4 @@
-"""Environments: what `requirements.txt` beside an evaluator asks for, installed once for a text and an interpreter.
+"""Environments: the packages that a problem declares, installed once for a list and an interpreter.
 
 Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Nothing here decides
 whether that may be.
@@ -15,15 +15,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from evolve.problem import EvaluatorSpec
 from service.config import cache_home
 from service.errors import InvalidProblemError
+from service.problems.declared_packages import REQUIREMENTS, declared_packages
 from service.problems.folder import Folder
 from service.problems.requirements import check_requirements
 
-FILE = "requirements.txt"
 _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
 _SECONDS = 1800.0
@@ -41,11 +41,13 @@ class Environment:
 
     Attributes:
         folder: of the environment, once it is made.
-        lines: of the file, without comments and empty ones.
+        lines: packages and options as pip takes them.
+        file: that declares them.
     """
 
     folder: Path
     lines: tuple[str, ...]
+    file: str
 
     @property
     def python(self) -> str:
@@ -69,18 +71,12 @@ def environment_of(files: Folder, spec: EvaluatorSpec) -> Environment | None:
         files: of the problem.
         spec: its evaluator, beside which the file lies.
     """
-    content = files.files.get(str(PurePosixPath(spec.file).parent / FILE))
-    if content is None or spec.python:
+    declared = declared_packages(files, spec.file)
+    if declared is None or spec.python:
         return None
-    lines = _lines(content.decode("utf-8", "replace"))
-    key = "\0".join((*lines, os.path.realpath(sys.executable), sys.version, platform.machine()))
+    key = "\0".join((*declared.lines, os.path.realpath(sys.executable), sys.version, platform.machine()))
     folder = cache_home() / "evolve" / "environments" / hashlib.sha256(key.encode()).hexdigest()[:24]
-    return Environment(folder=folder, lines=lines) if lines else None
-
-
-def _lines(text: str) -> tuple[str, ...]:
-    found = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.replace("\\\n", " ").splitlines()]
-    return tuple(line for line in found if line)
+    return Environment(folder=folder, lines=declared.lines, file=declared.file)
 
 
 async def lacking(environment: Environment) -> list[str]:
@@ -98,19 +94,19 @@ def make(environment: Environment) -> None:
     Raises:
         InvalidProblemError: a requirement lies elsewhere, or pip fails, with its reason.
     """
+    folder, file = environment.folder, environment.file
     for line in environment.lines:
         if _ELSEWHERE.match(line):
             raise InvalidProblemError(
-                [f"{FILE}: {line[:80]!r} cannot be installed: write names with versions, or name an interpreter"]
+                [f"{file}: {line[:80]!r} cannot be installed: write names with versions, or name an interpreter"]
             )
-    folder = environment.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(folder.with_suffix(".lock")):
             if not environment.ready:
                 _install(environment)
     except OSError as error:
-        raise InvalidProblemError([f"{FILE} cannot be installed at {folder}: {error.strerror or error}"]) from error
+        raise InvalidProblemError([f"{file} cannot be installed at {folder}: {error.strerror or error}"]) from error
 
 
 def _install(environment: Environment) -> None:
@@ -118,9 +114,9 @@ def _install(environment: Environment) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     try:
         _run([sys.executable, "-I", "-m", "venv", str(folder)], "an environment cannot be made")
-        (folder / FILE).write_text("\n".join(environment.lines) + "\n", encoding="utf-8")
-        words = ["install", "--no-input", "--disable-pip-version-check", "--quiet", "-r", str(folder / FILE)]
-        _run([environment.python, "-I", "-m", "pip", *words], f"{FILE} cannot be installed")
+        (folder / REQUIREMENTS).write_text("\n".join(environment.lines) + "\n", encoding="utf-8")
+        words = ["install", "--no-input", "--disable-pip-version-check", "--quiet", "-r", str(folder / REQUIREMENTS)]
+        _run([environment.python, "-I", "-m", "pip", *words], f"{environment.file} cannot be installed")
         (folder / _READY).touch()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from evolve.problem import Problem
 from service.config import SandboxSettings
 from service.ports import Bundle
 from service.problems.bundle import open_bundle
-from service.problems.environments import FILE, Environment, environment_of, lacking, make
+from service.problems.environments import Environment, environment_of, lacking, make
 
 
 async def with_environment(problem: Problem, bundle: Bundle, settings: SandboxSettings, *, others: bool) -> Problem:
@@ -43,5 +43,5 @@ async def environment_warning(problem: Problem, bundle: Bundle, *, others: bool)
     if environment is None:
         return ""
     names = ", ".join(await lacking(environment))[:200]
-    cure = "ask the operator" if others else "install them with evolve problem check PROBLEM --yes"
-    return f"{FILE}: not installed here: {names}: {cure}"
+    cure = "ask the operator" if others else "install them with evolve problem setup PROBLEM"
+    return f"{environment.file}: not installed here: {names}: {cure}"

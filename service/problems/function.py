@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from evolve.evaluation import COMBINED
-from evolve.problem import Problem
 from service.errors import UsageError
 
 FILE = "evolve_evaluate.py"
@@ -35,18 +33,15 @@ def evaluate(program_path):
         async def wait():
             return await result
         result = asyncio.run(wait())
-    if type(result).__module__ == "numpy" and hasattr(result, "tolist"):
-        result = result.tolist()
-    return {{{score!r}: result}} if isinstance(result, int | float) and {alone} else result
+    return result
 """
 
 
-def evaluator_text(function: Callable[..., Any], problem: Problem) -> str:
+def evaluator_text(function: Callable[..., Any]) -> str:
     """An evaluator of shared integrity that calls the function: its own text, and imports of the modules that it uses.
 
     Args:
         function: takes a program's text, and gives a number or a dict of scores.
-        problem: which score a number alone is.
 
     Raises:
         UsageError: its text cannot be had, or it uses what is not in it.
@@ -60,8 +55,7 @@ def evaluator_text(function: Callable[..., Any], problem: Problem) -> str:
     except (OSError, TypeError, SyntaxError) as error:
         raise UsageError(f"the text of {name} cannot be read, which the sandbox needs: {error}") from error
     imports = "".join(_import(function, word) for word in needed)
-    names = problem.objective_names
-    call = _CALL.format(function=name, score=COMBINED if problem.scalar else names[0], alone=len(names) == 1)
+    call = _CALL.format(function=name)
     return text.replace(_LATER, f"{_LATER}\n\n{imports}", 1) + call
 
 

@@ -75,7 +75,7 @@ def scored_in_sandbox(loaded: LoadedProblem, function: Callable[..., Any]) -> Lo
         UsageError: the function cannot be taken there.
     """
     problem, folder = loaded.problem, open_bundle(loaded.bundle)
-    files = {**folder.files, FILE: evaluator_text(function, problem).encode()}
+    files = {**folder.files, FILE: evaluator_text(function).encode()}
     bundle = pack(Folder(files=files, executable=folder.executable))
     spec = problem.evaluator
     evaluator = EvaluatorSpec(file=FILE, integrity=Integrity.SHARED, python=spec.python, preload=spec.preload)

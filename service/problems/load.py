@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
-from evolve.extensions import ExtensionKind, built_in_names, known_names
+from evolve.extensions import ExtensionKind, built_in_names, is_reference, known_names
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
 from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder
 from service.errors import InvalidProblemError
@@ -20,7 +20,7 @@ from service.problems.folder import Folder
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
-from service.problems.recognition import OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
 from service.problems.toml_writer import toml_text
 
 
@@ -34,6 +34,7 @@ class LoadedProblem:
         warnings: sentences about what the folder says and is not honoured.
         place: where it lay, for people.
         form: the form in which it lay, with the files by which it was recognised.
+        foreign: whether that is not Evolve's own form.
     """
 
     problem: Problem
@@ -43,6 +44,7 @@ class LoadedProblem:
     bundle: Bundle
     place: str
     form: str = ""
+    foreign: bool = False
 
 
 def load_problem(place: Path | Project) -> LoadedProblem:
@@ -76,7 +78,7 @@ def format_name(project: Project) -> str:
         return ""
     options = {**named_in(Folder(files=lying.files)), **({CONFIG: str(project.config)} if project.config else {})}
     wanted = project.form or options.get(FORMAT, "")
-    known = [*known_names(ExtensionKind.PROBLEM_FORMAT), *filter(None, [project.form])]
+    known = [*known_names(ExtensionKind.PROBLEM_FORMAT), *filter(is_reference, [project.form])]
     words = f"evolve run {place} EVALUATOR"
     unknown = f"{place} is a file: name the folder of the problem, or its evaluator: {words}"
     lone = project.folder.is_file()
@@ -148,6 +150,7 @@ def _packed(files: Folder, reading: ReaderResult, place: str, recognised: Recogn
         bundle=bundle,
         place=place,
         form=str(recognised),
+        foreign=recognised.name != NATIVE,
     )
 
 

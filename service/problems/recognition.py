@@ -63,9 +63,8 @@ def recognise(
         raise InvalidProblemError([unknown or _unknown(folder, place, [form.title for _, form in asked])])
     if len(whole) > 1:
         forms = " and ".join(f"{form.title} ({', '.join(files.files)})" for _, form, files in whole)
-        raise InvalidProblemError(
-            [f"{place} reads as {forms}: choose one with --format {'|'.join(n for n, _, _ in whole)}"]
-        )
+        choices = " or ".join(f"--format {name}" for name, _, _ in whole)
+        raise InvalidProblemError([f"{place} reads as {forms}: choose one with {choices}"])
     name, form, files = whole[0]
     return RecognisedFormat(name=name, format=form, files=files.files)
 

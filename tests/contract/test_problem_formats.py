@@ -27,7 +27,18 @@ from tests.unit.problems.formats.samples import (
 FOLDERS: dict[str, dict[str, str]] = {
     "native": {"problem.toml": NATIVE, "seed.py": SEED, "evaluator.py": SCORE},
     "openevolve": {"initial_program.py": SEED, "evaluator.py": EVALUATE, "config.yaml": "max_iterations: 3\n"},
+    "codeevolve": {
+        "input/evaluate.py": "pass\n",
+        "input/src/init_program.py": SEED,
+        "configs/config.yaml": "EVOLVE_CONFIG: {fitness_key: gain}\n",
+    },
+    "gigaevo": {
+        "validate.py": "def validate(output):\n    return {'fitness': output, 'is_valid': 1}\n",
+        "metrics.yaml": "specs: {fitness: {is_primary: true, higher_is_better: true}}\n",
+        "initial_programs/a.py": "def entrypoint():\n    return 1\n",
+    },
     "shinka": {"initial.py": SEED, "evaluate.py": "pass\n", "run_evo.py": "task_sys_msg = 'Solve it.'\n"},
+    "skydiscover": {"initial_program.py": SEED, "evaluator/evaluator.py": EVALUATE},
     "eoh": {"prob.py": EOH_PROBLEM, "runEoH.py": EOH_START},
     "llm4ad": {"evaluation.py": LLM4AD_TASK, "template.py": LLM4AD_TEMPLATE},
     "funsearch": {"specification.txt": FUNSEARCH},

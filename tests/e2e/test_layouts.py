@@ -136,3 +136,18 @@ def test_a_program_that_is_not_correct_fails_with_its_reason(tmp_path: Path, bod
     said = evolve(tmp_path, "problem", "check", str(folder))
     assert said.code == 8
     assert reason in said.out
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_imported_project_gives_the_same_scores(layout: str, tmp_path: Path) -> None:
+    folder, target = write(tmp_path / "project", dict(LAYOUTS[layout])), tmp_path / "imported"
+    done = evolve(tmp_path, "problem", "import", str(folder), str(target))
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0].startswith("form: a ")
+    assert (target / "problem.toml").read_text().startswith("schema = 1\n")
+    found = [json.loads(evolve(tmp_path, "problem", "check", str(one), "--json").out) for one in (folder, target)]
+    assert [one["seeds"][0]["scores"] for one in found] == [found[0]["seeds"][0]["scores"]] * 2
+    assert [len(one["taken"]) for one in found] == [5, 0]
+    again = evolve(tmp_path, "problem", "import", str(folder), str(target))
+    assert again.code != 0
+    assert "is not empty: name a new folder" in again.err

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED, bridge_files
 from service.problems.formats.python_source import Function, PythonSource, has_base, has_method, parse
+from service.problems.formats.stand_in_files import SEED, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 DESCRIPTION = "description.txt"
@@ -54,7 +54,7 @@ class AlgoTuneFormat:
         return ConvertedProblem(
             files={
                 **folder.files,
-                **bridge_files("algotune_evaluator", said),
+                **stand_in_bridge("algotune_evaluator", said),
                 SEED: _solver(source, node).encode(),
             },
             document={

@@ -7,8 +7,8 @@ from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED_FOLDER, bridge_files
 from service.problems.formats.python_source import PythonSource, last_name, parse
+from service.problems.formats.stand_in_files import SEED_FOLDER, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 _EXPERIMENT, _PACKAGE = "AlphaEvolveExperiment", "alpha_evolve"
@@ -90,7 +90,11 @@ def _problem(
         **bridge_tables(_SECONDS),
     }
     return ConvertedProblem(
-        files={**folder.files, **bridge_files("alphaevolve_evaluator", {**said, "paths": list(files)}), **placed},
+        files={
+            **folder.files,
+            **stand_in_bridge("alphaevolve_evaluator", {**said, "paths": list(files)}),
+            **placed,
+        },
         document={key: value for key, value in document.items() if value != ""},
     )
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED, bridge_files
 from service.problems.formats.python_source import (
     PythonSource,
     arguments,
@@ -14,6 +13,7 @@ from service.problems.formats.python_source import (
     has_method,
     parse,
 )
+from service.problems.formats.stand_in_files import SEED, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 PROBLEM, START = "prob.py", "runEoH.py"
@@ -56,7 +56,11 @@ class EoHFormat:
         seconds = given.get("timeout", default_argument(node, "timeout")) or _SECONDS
         said = {"file": PROBLEM, "class": node.name, "arguments": given, "entry": entry}
         return ConvertedProblem(
-            files={**folder.files, **bridge_files("eoh_evaluator", said), SEED: template.lstrip("\n").encode()},
+            files={
+                **folder.files,
+                **stand_in_bridge("eoh_evaluator", said),
+                SEED: template.lstrip("\n").encode(),
+            },
             document={
                 "schema": 1,
                 "name": problem_name(folder.name),

@@ -10,8 +10,8 @@ from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED, bridge_files
 from service.problems.formats.python_source import Function, PythonSource, parse
+from service.problems.formats.stand_in_files import SEED, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 SKELETON, INPUTS = "evolve_skeleton.py", "inputs.json"
@@ -60,7 +60,7 @@ class FunSearchFormat:
         return ConvertedProblem(
             files={
                 **folder.files,
-                **bridge_files("funsearch_evaluator", said),
+                **stand_in_bridge("funsearch_evaluator", said),
                 SKELETON: skeleton.encode(),
                 SEED: (seed + "\n").encode(),
             },

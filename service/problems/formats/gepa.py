@@ -7,8 +7,8 @@ from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED, SEED_FOLDER, bridge_files
 from service.problems.formats.python_source import PythonSource, parse, written_value
+from service.problems.formats.stand_in_files import SEED, SEED_FOLDER, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 _CALL, _PACKAGE, _MAIN = "optimize_anything", "gepa", "main.py"
@@ -49,7 +49,7 @@ class GepaFormat:
         return ConvertedProblem(
             files={
                 **folder.files,
-                **bridge_files("gepa_evaluator", {"file": names[0], "components": components}),
+                **stand_in_bridge("gepa_evaluator", {"file": names[0], "components": components}),
                 **files,
             },
             document={

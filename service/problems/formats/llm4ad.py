@@ -6,7 +6,6 @@ from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_tables
-from service.problems.formats.bridge_files import SEED, bridge_files
 from service.problems.formats.python_source import (
     PythonSource,
     default_argument,
@@ -16,6 +15,7 @@ from service.problems.formats.python_source import (
     parse,
     written_value,
 )
+from service.problems.formats.stand_in_files import SEED, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 EVALUATION, TEMPLATE = "evaluation.py", "template.py"
@@ -55,7 +55,11 @@ class LLM4ADFormat:
         seconds = default_argument(node, "timeout_seconds") or _given(node, "timeout_seconds", source) or _SECONDS
         said = {"file": name, "class": node.name, "arguments": {}, "entry": functions[0].name}
         return ConvertedProblem(
-            files={**folder.files, **bridge_files("llm4ad_evaluator", said), SEED: template.lstrip("\n").encode()},
+            files={
+                **folder.files,
+                **stand_in_bridge("llm4ad_evaluator", said),
+                SEED: template.lstrip("\n").encode(),
+            },
             document={
                 "schema": 1,
                 "name": problem_name(folder.name),

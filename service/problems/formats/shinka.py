@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import EVALUATOR, bridge_tables, bridge_text
+from service.problems.formats.bridge import bridge_files, bridge_tables
 from service.problems.problem_document import problem_name
 
 SEED, EVALUATE = "initial", "evaluate.py"
@@ -48,7 +48,7 @@ class ShinkaFormat:
             **({"search": search} if (search := _search(settings)) else {}),
         }
         return ConvertedProblem(
-            files={**folder.files, EVALUATOR: bridge_text("shinka_evaluator")},
+            files={**folder.files, **bridge_files("shinka_evaluator")},
             document=document,
             warnings=[f"{seeds[0]} is taken of {', '.join(seeds)}"] if len(seeds) > 1 else [],
         )

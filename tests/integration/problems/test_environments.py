@@ -18,6 +18,7 @@ from service.cli.environment import _question
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError
 from service.problems import environments
+from service.problems.declared_packages import declared_packages
 from service.problems.environments import environment_of, make
 from service.problems.evaluator_environment import missing_environment
 from service.problems.folder import Folder
@@ -101,13 +102,35 @@ def test_nothing_is_installed_where_nobody_agrees(home: Path, tmp_path: Path, mo
     folder = loaded_in(tmp_path).place
     said = evolve("problem", "check", folder)
     assert said.code == 8
-    cure = "install them with evolve problem check PROBLEM --yes"
+    cure = "install them with evolve problem setup PROBLEM"
     assert f"requirements.txt: not installed here: slug-of-our-tests==1.0: {cure}" in said.err
     monkeypatch.setattr(sys, "stdin", Person("n\n"))
     said = evolve("problem", "check", folder)
     assert said.code == 8
     assert "It runs code of these packages with your rights, outside of the sandbox." in said.err
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_problem_is_set_up_after_a_question(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = loaded_in(tmp_path).place
+    monkeypatch.setattr(sys, "stdin", Person("n\n"))
+    said = evolve("problem", "setup", folder)
+    assert (said.code, said.out) == (1, "✗ requirements.txt: nothing was installed. Answer y, or give --yes\n")
+    said = evolve("problem", "check", folder)
+    assert (
+        "add the package of slug_of_our_tests to requirements.txt and install it with evolve problem setup" in said.out
+    )
+    said = evolve("problem", "setup", folder, "--yes", "--json")
+    assert said.code == 0, said.err
+    (found,) = said.lines
+    assert (found["ready"], found["file"]) == (True, "requirements.txt")
+    assert Path(found["python"]).is_file()
+    assert evolve("problem", "check", folder).code == 0
+    (tmp_path / "p" / "requirements.txt").unlink()
+    said = evolve("problem", "setup", folder)
+    assert said.code == 8
+    assert "declares no packages: write them into requirements.txt, one a line" in said.err
 
 
 class Person(io.StringIO):
@@ -196,7 +219,7 @@ def test_what_pip_cannot_do_is_one_sentence_and_leaves_nothing(
     ],
 )
 def test_what_lies_elsewhere_is_not_installed(home: Path, tmp_path: Path, line: str) -> None:
-    environment = environments.Environment(folder=tmp_path / "e", lines=("numpy", line))
+    environment = environments.Environment(folder=tmp_path / "e", lines=("numpy", line), file="requirements.txt")
     with pytest.raises(InvalidProblemError, match="cannot be installed: write names with versions"):
         make(environment)
     assert not (tmp_path / "e").exists()
@@ -207,7 +230,10 @@ def test_what_lies_elsewhere_is_not_installed(home: Path, tmp_path: Path, line: 
     ["numpy>=2 ; python_version > '3'", "a[b]==1", "--pre\nx", "-i https://host/simple\nx", "x @ https://h/x.whl"],
 )
 def test_names_versions_and_addresses_are_read(text: str) -> None:
-    lines = environments._lines(f"# why\n\n{text}  # so\n")
+    files = Folder(files={"requirements.txt": f"# why\n\n{text}  # so\n".encode()})
+    declared = declared_packages(files, "evaluator.py")
+    assert declared is not None
+    lines = declared.lines
     assert lines == tuple(text.splitlines())
     assert not any(environments._ELSEWHERE.match(line) for line in lines)
 
@@ -239,12 +265,12 @@ async def test_each_requirement_that_is_not_met_is_named_and_no_other(tmp_path: 
         "x @ https://h/x.whl",
         "--pre",
     )
-    environment = environments.Environment(folder=tmp_path, lines=lines)
+    environment = environments.Environment(folder=tmp_path, lines=lines, file="requirements.txt")
     assert await environments.lacking(environment) == [lines[1], lines[2], lines[4]]
 
 
 def test_where_packages_come_from_is_shown_first(tmp_path: Path) -> None:
     lines = (*(f"package-{number}" for number in range(30)), "--index-url https://elsewhere/simple")
-    shown = _question(environments.Environment(folder=tmp_path, lines=lines)).splitlines()
+    shown = _question(environments.Environment(folder=tmp_path, lines=lines, file="requirements.txt")).splitlines()
     assert shown[1] == "  --index-url https://elsewhere/simple"
     assert "  and 11 more" in shown

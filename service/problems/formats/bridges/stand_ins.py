@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SETTINGS = "evolve_bridge.json"
+SETTINGS = "evolve_evaluator.json"
 _PACKAGE = "evolve_problem_folder"
 
 

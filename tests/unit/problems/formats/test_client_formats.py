@@ -93,7 +93,7 @@ def test_a_folder_of_alphaevolves_skills_is_named_by_its_format(tmp_path: Path) 
             "problem_description.md": "Walk.\n",
         },
     )
-    with pytest.raises(InvalidProblemError, match=r"choose one with --format openevolve\|alphaevolve"):
+    with pytest.raises(InvalidProblemError, match="--format openevolve or --format alphaevolve"):
         load_problem(folder)
     loaded = load_problem(Project(folder=folder, form="alphaevolve"))
     assert loaded.problem.description == "Walk."
