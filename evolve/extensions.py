@@ -116,6 +116,12 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "gigaevo": "service.problems.formats.gigaevo:GigaEvoFormat",
         "shinka": "service.problems.formats.shinka:ShinkaFormat",
         "skydiscover": "service.problems.formats.skydiscover:SkyDiscoverFormat",
+        "eoh": "service.problems.formats.eoh:EoHFormat",
+        "llm4ad": "service.problems.formats.llm4ad:LLM4ADFormat",
+        "funsearch": "service.problems.formats.funsearch:FunSearchFormat",
+        "algotune": "service.problems.formats.algotune:AlgoTuneFormat",
+        "gepa": "service.problems.formats.gepa:GepaFormat",
+        "alphaevolve": "service.problems.formats.alphaevolve:AlphaEvolveFormat",
     },
 }
 

@@ -11,6 +11,18 @@ from evolve.testing import PROBLEM_FORMAT_RULES, converts_equally, recognises_it
 from service.problems.folder import Folder
 from service.problems.load import load_bundle, load_files
 from tests.unit.problems.folders import EVALUATE, NATIVE, SCORE, SEED
+from tests.unit.problems.formats.samples import (
+    ALGOTUNE,
+    ALPHAEVOLVE_EVALUATE,
+    ALPHAEVOLVE_PROGRAM,
+    ALPHAEVOLVE_RUN,
+    EOH_PROBLEM,
+    EOH_START,
+    FUNSEARCH,
+    GEPA_MAIN,
+    LLM4AD_TASK,
+    LLM4AD_TEMPLATE,
+)
 
 FOLDERS: dict[str, dict[str, str]] = {
     "native": {"problem.toml": NATIVE, "seed.py": SEED, "evaluator.py": SCORE},
@@ -27,6 +39,16 @@ FOLDERS: dict[str, dict[str, str]] = {
     },
     "shinka": {"initial.py": SEED, "evaluate.py": "pass\n", "run_evo.py": "task_sys_msg = 'Solve it.'\n"},
     "skydiscover": {"initial_program.py": SEED, "evaluator/evaluator.py": EVALUATE},
+    "eoh": {"prob.py": EOH_PROBLEM, "runEoH.py": EOH_START},
+    "llm4ad": {"evaluation.py": LLM4AD_TASK, "template.py": LLM4AD_TEMPLATE},
+    "funsearch": {"specification.txt": FUNSEARCH},
+    "algotune": {"doubling.py": ALGOTUNE, "description.txt": "Double a list.\n"},
+    "gepa": {"main.py": GEPA_MAIN, "goal.py": "GOAL = 10\n"},
+    "alphaevolve": {
+        "src/run_evolution.py": ALPHAEVOLVE_RUN,
+        "src/evaluate.py": ALPHAEVOLVE_EVALUATE,
+        "src/program.py": ALPHAEVOLVE_PROGRAM,
+    },
 }
 
 

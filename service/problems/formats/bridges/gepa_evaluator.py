@@ -1,0 +1,116 @@
+"""Written by Evolve: scores a candidate by the evaluator that a script gives GEPA's `optimize_anything`."""
+
+import argparse
+import importlib
+import inspect
+import os
+import runpy
+import sys
+import types
+from typing import Any
+
+from evolve_stand_ins import FOLDER, Anything, find_in_folder, read, settings
+
+MAX_TEXT = 2_000
+MAX_SHOWN = 3
+
+
+class CalledError(BaseException):
+    """The script has called `optimize_anything`: what it gave is known, and the rest of it is not run."""
+
+
+def evaluate(program_path: str) -> "dict[str, Any]":
+    """The result of a program, as Evolve reads it: its mean score over the validation set, else the training set.
+
+    Feedback comes from the training set alone.
+    """
+    given, found = arguments(), candidate(program_path)
+    training = list(given.get("dataset") or [None])
+    validation = given.get("valset")
+    if validation:
+        scores = [scored(given["evaluator"], found, example)[0] for example in validation]
+        results = [scored(given["evaluator"], found, example) for example in training[:MAX_SHOWN]]
+    else:
+        results = [scored(given["evaluator"], found, example) for example in training]
+        scores = [score for score, _ in results]
+    return {"score": sum(scores) / len(scores), "feedback": feedback([info for _, info in results[:MAX_SHOWN]])}
+
+
+def holdout(program_path: str) -> "dict[str, Any]":
+    """The mean score over the test set, as Evolve asks for it when a run has ended."""
+    given, found = arguments(), candidate(program_path)
+    scores = [scored(given["evaluator"], found, example)[0] for example in given["test_set"]]
+    return {"score": sum(scores) / len(scores)}
+
+
+def candidate(program_path: str) -> Any:
+    """The text of a program, or its texts by the names that the seed gives them."""
+    names = settings()["components"]
+    if not names:
+        return read(program_path)
+    if os.path.isdir(program_path):
+        return {name: read(os.path.join(program_path, file)) for name, file in names.items()}
+    return {name: read(program_path) for name in names}
+
+
+def scored(evaluator: Any, found: Any, example: Any) -> "tuple[float, Any]":
+    """Score and information for an example, with the arguments that the evaluator takes."""
+    offered = {"example": example, "opt_state": None}
+    taken = inspect.signature(evaluator).parameters
+    result = evaluator(found, **{name: value for name, value in offered.items() if name in taken})
+    score, info = result if isinstance(result, tuple) else (result, {})
+    return float(score), info
+
+
+def feedback(infos: "list[Any]") -> str:
+    """What evaluators say beside scores, with long texts cut."""
+    lines = []
+    for info in infos:
+        for key, value in info.items() if isinstance(info, dict) else ():
+            if value is not None and (said := str(value)) and said != "{}":
+                lines.append(f"{key}: {said if len(said) <= MAX_TEXT else said[:MAX_TEXT] + ' ...'}")
+    return "\n".join(lines)
+
+
+def arguments() -> "dict[str, Any]":
+    """What the script gives `optimize_anything`: the script is run up to there."""
+    given: dict[str, Any] = {}
+
+    def optimize_anything(seed_candidate: Any = None, **named: Any) -> None:
+        given.update(named, seed_candidate=seed_candidate)
+        raise CalledError
+
+    module = gepa_module()
+    module.optimize_anything = optimize_anything
+    find_in_folder("examples")
+    argparse.ArgumentParser.parse_args = without_required  # type: ignore[assignment]
+    script = os.path.join(FOLDER, settings()["file"])
+    sys.path.insert(0, FOLDER)
+    sys.argv = [script]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except CalledError:
+        return given
+    raise RuntimeError(f"{settings()['file']} ended without a call of optimize_anything")
+
+
+def without_required(parser: argparse.ArgumentParser, *_: Any) -> argparse.Namespace:
+    """The defaults of a command line, of which nothing was written."""
+    for action in vars(parser)["_actions"]:
+        action.required = False
+    return parser.parse_known_args([])[0]
+
+
+def gepa_module() -> Any:
+    """GEPA's module where the interpreter has it, else a stand-in."""
+    try:
+        return importlib.import_module("gepa.optimize_anything")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("gepa"):
+            raise
+    package, module = types.ModuleType("gepa"), types.ModuleType("gepa.optimize_anything")
+    vars(package)["__path__"] = []
+    vars(package)["optimize_anything"] = module
+    vars(module)["__getattr__"] = lambda _: Anything
+    sys.modules.update({"gepa": package, "gepa.optimize_anything": module})
+    return module

@@ -1,0 +1,115 @@
+"""GEPA and the AlphaEvolve client: projects whose scripts give a client a program and an evaluator."""
+
+from pathlib import Path
+
+import pytest
+
+from evolve.problem import Objective
+from service.errors import InvalidProblemError
+from service.problems.load import load_problem
+from service.problems.project import Project
+from tests.unit.problems.folders import write
+from tests.unit.problems.formats.bridged import bridged
+from tests.unit.problems.formats.samples import (
+    ALPHAEVOLVE_EVALUATE,
+    ALPHAEVOLVE_PROGRAM,
+    ALPHAEVOLVE_RUN,
+    GEPA_MAIN,
+)
+
+GEPA: dict[str, str | bytes] = {"main.py": GEPA_MAIN, "goal.py": "GOAL = 10\n"}
+CLIENT: dict[str, str | bytes] = {
+    "src/run_evolution.py": ALPHAEVOLVE_RUN,
+    "src/evaluate.py": ALPHAEVOLVE_EVALUATE,
+    "src/program.py": ALPHAEVOLVE_PROGRAM,
+}
+COMMAND = """
+import argparse
+import json
+
+EVALUATION_METRIC = "closeness"
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--output-file")
+parser.add_argument("--input-program-file")
+arguments = parser.parse_args()
+names = {}
+exec(open(arguments.input_program_file).read(), names)
+result = {"score": names["position"](), "insights": [{"label": "place", "text": "near"}]}
+with open(arguments.output_file, "w") as file:
+    json.dump(result, file)
+"""
+
+
+def test_a_script_of_gepa_is_run_up_to_its_call(tmp_path: Path) -> None:
+    loaded = load_problem(write(tmp_path / "folder", GEPA))
+    problem = loaded.problem
+    assert loaded.form == "a GEPA optimize_anything script (main.py)"
+    assert problem.description == "Walk to the goal.\n\nThe goal is far."
+    assert problem.objectives == (Objective(name="score"),)
+    assert problem.seeds[0].files[0][1].startswith("STEP = 1\n")
+    found = bridged(loaded, tmp_path)
+    assert found == {"score": -9.0, "feedback": "said: example 1\nsaid: example 3"}  # 3 on the way to 11 and to 13
+
+
+def test_the_score_of_gepa_is_that_of_the_validation_set_and_feedback_that_of_the_training_set(tmp_path: Path) -> None:
+    script = GEPA_MAIN.replace("dataset=[1, 3],", "dataset=[1, 3],\n        valset=[5],\n        test_set=[7],")
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
+    assert loaded.problem.evaluator.holdout
+    assert bridged(loaded, tmp_path / "a")["score"] == -12.0
+    assert "example 5" not in bridged(loaded, tmp_path / "b")["feedback"]
+    assert bridged(loaded, tmp_path / "c", function="holdout") == {"score": -14.0}
+
+
+def test_several_texts_of_gepa_are_a_program_of_several_files(tmp_path: Path) -> None:
+    script = GEPA_MAIN.replace('{"program": SEED}', '{"program": SEED, "advice": "Be quick."}')
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
+    assert [path for path, _ in loaded.problem.seeds[0].files] == ["advice.txt", "program.py"]
+    assert bridged(loaded, tmp_path)["score"] == -9.0
+
+
+def test_an_experiment_of_alphaevolve_keeps_its_description_metric_and_block(tmp_path: Path) -> None:
+    loaded = load_problem(write(tmp_path / "folder", CLIENT))
+    problem = loaded.problem
+    assert loaded.form == "an AlphaEvolve experiment (src/run_evolution.py)"
+    assert (problem.name, problem.description, problem.language) == ("Walk", "Walk to the goal.", "python")
+    assert problem.objectives == (Objective(name="closeness"),)
+    assert problem.seeds[0].files[0][1] == ALPHAEVOLVE_PROGRAM
+    assert bridged(loaded, tmp_path) == {"closeness": -7.0}
+
+
+def test_insights_of_alphaevolve_are_feedback(tmp_path: Path) -> None:
+    found = bridged(load_problem(write(tmp_path / "folder", CLIENT)), tmp_path, "x = 1\n")
+    line = "structure: position is missing"
+    assert found == {"error": line, "feedback": line}
+
+
+def test_a_folder_of_alphaevolves_skills_is_named_by_its_format(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "folder",
+        {
+            "initial_program.py": ALPHAEVOLVE_PROGRAM,
+            "evaluator.py": COMMAND,
+            "problem_description.md": "Walk.\n",
+        },
+    )
+    with pytest.raises(InvalidProblemError, match="--format openevolve or --format alphaevolve"):
+        load_problem(folder)
+    loaded = load_problem(Project(folder=folder, form="alphaevolve"))
+    assert loaded.problem.description == "Walk."
+    assert bridged(loaded, tmp_path) == {"closeness": 3.0, "feedback": "place: near"}
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"main.py": GEPA_MAIN.replace('{"program": SEED}', "make()")}, "seed_candidate of optimize_anything is not a"),
+        ({"main.py": GEPA_MAIN.replace("evaluator=", "batch_evaluator=")}, "is called without evaluator"),
+        ({**CLIENT, "src/program.py": b"", "src/evaluate.py": "walk_evaluation = 1\n"}, "names no metric"),
+        ({"src/run_evolution.py": ALPHAEVOLVE_RUN}, "is not a function of this folder: name one that lies in it"),
+        ({key: text for key, text in CLIENT.items() if key != "src/program.py"}, "as main.py, which is missing"),
+    ],
+)
+def test_half_a_problem_is_refused_with_the_cure(tmp_path: Path, files: dict[str, str | bytes], sentence: str) -> None:
+    with pytest.raises(InvalidProblemError, match=sentence):
+        load_problem(write(tmp_path, files))

@@ -1,0 +1,199 @@
+"""EoH, LLM4AD, FunSearch and AlgoTune: projects in which a function or a class is searched."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evolve.problem import Direction, Objective
+from service.errors import InvalidProblemError
+from service.problems.load import LoadedProblem, load_problem
+from tests.unit.problems.folders import write
+from tests.unit.problems.formats.bridged import bridged
+from tests.unit.problems.formats.samples import (
+    ALGOTUNE,
+    EOH_PROBLEM,
+    EOH_START,
+    FUNSEARCH,
+    LLM4AD_TASK,
+    LLM4AD_TEMPLATE,
+)
+
+EOH: dict[str, str | bytes] = {"prob.py": EOH_PROBLEM, "runEoH.py": EOH_START, "distances.py": "STEPS = 3\n"}
+LLM4AD: dict[str, str | bytes] = {
+    "evaluation.py": LLM4AD_TASK,
+    "template.py": LLM4AD_TEMPLATE,
+    "distances.py": "STEPS = 3\n",
+}
+STEP = "def step(position):\n    return position + 4\n"
+
+
+def loaded_from(place: Path, files: dict[str, str | bytes]) -> LoadedProblem:
+    return load_problem(write(place / "folder", files))
+
+
+def test_a_problem_of_eoh_keeps_its_goal_its_time_and_the_arguments_of_its_start(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, EOH)
+    problem = loaded.problem
+    assert loaded.form == "an EoH problem (prob.py, runEoH.py)"
+    assert problem.description == "Walk to the goal in few steps."
+    assert problem.objectives == (Objective(name="fitness", direction=Direction.MINIMIZE),)
+    assert problem.limits.wall_seconds == 7
+    assert problem.seeds[0].files[0][1].startswith("import math\n")
+    assert bridged(loaded, tmp_path) == {"fitness": 9.0}  # three steps of 1 towards 12
+
+
+def test_a_problem_of_eoh_without_a_start_script_has_the_defaults_of_its_class(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, {key: text for key, text in EOH.items() if key != "runEoH.py"})
+    assert loaded.problem.limits.wall_seconds == 40
+    assert bridged(loaded, tmp_path, STEP) == {"fitness": 2.0}  # from 12 to 10
+
+
+def test_eoh_gives_programs_numpy_and_the_imports_of_the_template(tmp_path: Path) -> None:
+    program = "def step(position):\n    return position + float(np.float64(math.floor(4.5)))\n"
+    assert bridged(loaded_from(tmp_path, EOH), tmp_path, program) == {"fitness": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("def walk(position):\n    return 1\n", "the program does not define step"),
+        ("def step(position):\n    return -1\n", "evaluate_program returned None: the program is not valid"),
+    ],
+)
+@pytest.mark.parametrize("files", [EOH, LLM4AD])
+def test_a_program_that_is_not_valid_has_a_sentence(
+    tmp_path: Path, files: dict[str, str | bytes], program: str, sentence: str
+) -> None:
+    assert bridged(loaded_from(tmp_path, files), tmp_path, program) == {"error": sentence}
+
+
+def test_a_task_of_llm4ad_is_maximised_and_finds_its_own_files_by_the_names_of_the_package(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, LLM4AD)
+    assert loaded.form == "an LLM4AD task (evaluation.py, template.py)"
+    assert loaded.problem.description == "Walk to the goal in few steps."
+    assert loaded.problem.objectives == (Objective(name="score"),)
+    assert loaded.problem.limits.wall_seconds == 9
+    assert bridged(loaded, tmp_path) == {"score": -7.0}  # three steps of 1 towards 10
+
+
+def test_several_scores_of_llm4ad_are_their_mean_and_each_by_itself(tmp_path: Path) -> None:
+    several = LLM4AD_TASK.replace("-abs(self.goal - position)", "(-abs(self.goal - position), -1.0)")
+    loaded = loaded_from(tmp_path, {**LLM4AD, "evaluation.py": several})
+    assert bridged(loaded, tmp_path) == {"score": -4.0, "score_1": -7.0, "score_2": -1.0}
+
+
+def test_the_switches_of_llm4ad_protect_divisions_and_seed_numpy(tmp_path: Path) -> None:
+    switches = "timeout_seconds=timeout_seconds, use_protected_div=True, random_seed=7"
+    task = LLM4AD_TASK.replace("timeout_seconds=timeout_seconds", switches)
+    program = "def step(position):\n    return position + 0 * np.random.random() + (1e-5 / 0)\n"
+    loaded = loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task})
+    assert bridged(loaded, tmp_path, program) == {"score": pytest.approx(-7.0)}  # 1e-5 / (0 + 1e-5), three times
+
+
+def test_a_program_that_a_task_of_llm4ad_changes_is_that_of_its_template(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace("template_program=template_program", "template_program=changed(template_program)")
+    loaded = loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task})
+    assert loaded.problem.seeds[0].files[0][1].startswith("import math")
+
+
+def test_programs_of_llm4ad_may_have_annotations_that_nothing_defines(tmp_path: Path) -> None:
+    program = "def step(position: Position) -> List[Position]:\n    return position + 4\n"
+    assert bridged(loaded_from(tmp_path, LLM4AD), tmp_path, program) == {"score": -2.0}
+
+
+def test_a_file_outside_of_the_folder_is_named(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace(
+        "from llm4ad.base", "from llm4ad.task.optimization.shared import roads\nfrom llm4ad.base"
+    )
+    with pytest.raises(
+        AssertionError, match=r"roads of llm4ad\.task\.optimization\.shared lies outside of the problem's"
+    ):
+        bridged(loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task}), tmp_path)
+
+
+def test_only_the_marked_function_of_funsearch_is_the_program(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, {"specification.txt": FUNSEARCH})
+    program = loaded.problem.seeds[0].files[0][1]
+    assert program.startswith("def priority(place: int) -> float:")
+    assert "evaluate" not in program
+    assert "def evaluate" in loaded.problem.description
+    assert bridged(loaded, tmp_path) == {"score": 4.0, "score_1": 3.0, "score_2": 4.0}  # the last input counts
+
+
+def test_a_file_alone_is_a_specification(tmp_path: Path) -> None:
+    write(tmp_path / "folder", {"walks.py": FUNSEARCH})
+    loaded = load_problem(tmp_path / "folder" / "walks.py")
+    assert loaded.problem.name == "walks"
+    assert bridged(loaded, tmp_path)["score"] == 4.0
+
+
+def test_the_scorer_of_funsearch_cannot_be_replaced(tmp_path: Path) -> None:
+    program = "def walk(n):\n    return 1e9\n\n\ndef priority(place):\n    return 1.0\n"
+    found = bridged(loaded_from(tmp_path, {"specification.txt": FUNSEARCH}), tmp_path, program)
+    assert found == {"error": "the program defines walk, which belongs to the scorer: leave it out"}
+
+
+def test_the_inputs_of_funsearch_lie_in_a_file_or_are_the_calls_of_a_notebook(tmp_path: Path) -> None:
+    bare = FUNSEARCH.replace("inputs = [3, 4]\n", "")
+    loaded = loaded_from(tmp_path / "a", {"specification.txt": bare, "inputs.json": "[5]"})
+    assert bridged(loaded, tmp_path / "a") == {"score": 5.0}
+    cells = [bare.replace("@funsearch", "# @funsearch"), "for n in range(2, 4):\n  print(n, evaluate(n=n))"]
+    notebook = {"cells": [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]}
+    loaded = loaded_from(tmp_path / "b", {"walks.ipynb": json.dumps(notebook)})
+    assert bridged(loaded, tmp_path / "b") == {"score": 3.0, "score_1": 2.0, "score_2": 3.0}
+
+
+def test_the_reference_of_algotune_is_the_program_without_its_scorer(tmp_path: Path) -> None:
+    loaded = loaded_from(tmp_path, {"doubling.py": ALGOTUNE, "description.txt": "Double a list.\n"})
+    program = loaded.problem.seeds[0].files[0][1]
+    assert "class Solver:" in program
+    assert "def _twice" in program
+    assert "AlgoTune" not in program
+    assert "is_solution" not in program
+    assert loaded.problem.description.startswith("Double a list.")
+    assert bridged(loaded, tmp_path)["speedup"] > 0
+
+
+def test_a_wrong_solution_has_the_tasks_own_reason(tmp_path: Path) -> None:
+    program = "class Solver:\n    def solve(self, problem):\n        return []\n"
+    error = bridged(loaded_from(tmp_path, {"doubling.py": ALGOTUNE}), tmp_path, program)["error"]
+    assert error.startswith("is_solution refuses the solution of instance 1 of size")
+    assert error.endswith(": the lengths differ")
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"prob.py": "from eoh import BaseProblem\n"}, "prob.py has no class of BaseProblem with a method"),
+        ({"prob.py": EOH_PROBLEM.replace('"""\nimport', 'f"""\nimport')}, "template_program of Walk is not the text"),
+        ({**LLM4AD, "template.py": "template_program = make()\n"}, "write it out there or in template.py"),
+        ({"evaluation.py": LLM4AD_TASK.replace("def evaluate_program", "def judge")}, "has no class of Evaluation"),
+        ({"a.txt": FUNSEARCH.replace("inputs = [3, 4]\n", "")}, "does not say what evaluate is called with"),
+        ({"a.txt": FUNSEARCH, "inputs.json": "[1"}, "inputs.json is not JSON"),
+        ({"a.txt": FUNSEARCH, "inputs.json": "[]"}, "does not say what evaluate is called with"),
+        ({"a.txt": FUNSEARCH, "b.txt": FUNSEARCH}, "one file with both marks, not a.txt, b.txt: name one of them"),
+        ({"a.txt": FUNSEARCH.replace("@funsearch.evolve", "@funsearch.evolve\n\n")}, "put it directly above"),
+        ({"a.txt": FUNSEARCH + FUNSEARCH}, "has @funsearch.run more than once: mark one function"),
+        ({"a.py": ALGOTUNE.replace("def is_solution", "def judge")}, "the class Doubling lacks is_solution"),
+    ],
+)
+def test_half_a_problem_is_refused_with_the_cure(tmp_path: Path, files: dict[str, str | bytes], sentence: str) -> None:
+    with pytest.raises(InvalidProblemError, match=sentence):
+        load_problem(write(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"prob.py": "class Walk(BaseProblem):\n    pass\n"},
+        {"prob.py": "from eoh import ("},
+        {"evaluation.py": LLM4AD_TASK.replace("llm4ad", "other")},
+        {"a.txt": FUNSEARCH.replace("@funsearch.run", "")},
+        {"a.ipynb": "{"},
+        {"a.py": ALGOTUNE.replace("AlgoTuneTasks", "other")},
+    ],
+)
+def test_files_of_other_projects_are_not_taken(tmp_path: Path, files: dict[str, str | bytes]) -> None:
+    with pytest.raises(InvalidProblemError, match="holds neither"):
+        load_problem(write(tmp_path, files))
