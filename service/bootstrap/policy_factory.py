@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -92,6 +92,7 @@ async def answering(
         critic = await opening.critic(cast.critic) if cast.critic is not None else own
         embedder = await opening.embedder(cast.embedder) if cast.embedder is not None else None
         opening.refuse_absent(cast)
+        _refuse_unchangeable(plan, authors)
         members = tuple(
             reviewed(
                 EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, cast.embedder)),
@@ -102,6 +103,17 @@ async def answering(
         yield PolicyFactory(
             members=members, critic=critic, embedder=embedder, health=opening.health, activity=opening.activity
         )
+
+
+def _refuse_unchangeable(plan: RunPlan, authors: Sequence["Policy"]) -> None:
+    """Refuse a new run whose only author is the built-in mutator, and finds nothing to change in any seed."""
+    from service.policy.syntax.policy import NOTHING, SyntaxPolicy
+
+    if plan.record is not None or not all(isinstance(author, SyntaxPolicy) for author in authors):
+        return
+    mutators = [author for author in authors if isinstance(author, SyntaxPolicy)]
+    if mutators and not any(author.changeable(plan.problem.seeds) for author in mutators):
+        raise UsageError(f"the built-in syntax mutator finds nothing to change in {plan.problem.name}: {NOTHING}")
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -115,14 +116,14 @@ def _watched(settings: Mapping[str, Any], folder: str) -> tuple[list[Any], str]:
 
 
 def _said(done: Finished) -> str:
-    """The last lines that a command said, without the marks below lines of code."""
-    said = [line.strip() for line in (done.err.strip() or done.out.strip()).splitlines() if line.strip(" ^~")]
-    text = ""
-    for line in reversed(said):
-        if len(text) + len(line) > _MAX_SAID:
-            break
-        text = f"{line}\n{text}".strip()
-    return text or (said[-1][-_MAX_SAID:] if said else "it printed nothing")
+    """The last line that a command said, and the line of a Python file that it is about."""
+    said = [line.strip() for line in (done.err.strip() or done.out.strip()).splitlines() if line.strip()]
+    if not said:
+        return "it printed nothing"
+    places = re.findall(r'File "(?:[^"\n]*/)?([^"/\n]+)", line (\d+)', done.err)
+    place = f" (line {places[-1][1]} of {places[-1][0]})" if places else ""
+    before = f"; before that: {' / '.join(said[-4:-1])[-_MAX_SAID:]}" if len(said) > 1 and not places else ""
+    return f"{said[-1][-_MAX_SAID:]}{place}{before}"
 
 
 def _changed(settings: Mapping[str, Any], reading: Reading) -> str:
