@@ -32,9 +32,7 @@ MIN_WALL_SECONDS = 5
 # A relative difference of two runs from which on one evaluation is not enough.
 NOISY, VERY_NOISY = 0.01, 0.05
 _SMALLER = re.compile(r"time|second|latency|duration|loss|error|cost|regret|distance|memory|bytes|size", re.IGNORECASE)
-_LIMITS = Limits(
-    wall_seconds=FIRST_SECONDS, cpu_seconds=FIRST_SECONDS, memory_mb=2048, processes=64, disk_mb=256, output_kb=1024
-)
+_MEMORY_MB, _PROCESSES, _DISK_MB, _OUTPUT_KB = 2048, 64, 256, 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +82,7 @@ class Observation:
             objective=objective_name(self.name),
             minimize=minimize,
             goal=goal,
-            limits=Limits(
-                wall_seconds=wall,
-                cpu_seconds=wall * min(cores, 4),
-                memory_mb=_LIMITS.memory_mb,
-                processes=_LIMITS.processes,
-                disk_mb=_LIMITS.disk_mb,
-                output_kb=_LIMITS.output_kb,
-            ),
+            limits=_limits(wall, wall * min(cores, 4)),
             repeats=1 if self.noise < NOISY else 3 if self.noise < VERY_NOISY else 5,
             slots=1 if timed or self.unit else 0,
             calls=self.calls,
@@ -113,7 +104,9 @@ async def observe(settings: Settings, command: CommandProblem, require: str | No
         RefusedError: the machine does not offer the isolation that is required.
     """
     with tempfile.TemporaryDirectory(prefix="evolve-") as folder:
-        write_command_problem(Path(folder) / "problem", command, ScoringRules(observe=True, limits=_LIMITS))
+        write_command_problem(
+            Path(folder) / "problem", command, ScoringRules(observe=True, limits=_limits(FIRST_SECONDS, FIRST_SECONDS))
+        )
         loaded = load_problem(Path(folder) / "problem")
         opening = scoring(
             loaded.problem,
@@ -132,6 +125,17 @@ async def observe(settings: Settings, command: CommandProblem, require: str | No
                     raise InvalidProblemError([_failure(evaluation)])
                 found.append(evaluation)
     return _compared(found, command)
+
+
+def _limits(wall_seconds: float, cpu_seconds: float) -> Limits:
+    return Limits(
+        wall_seconds=wall_seconds,
+        cpu_seconds=cpu_seconds,
+        memory_mb=_MEMORY_MB,
+        processes=_PROCESSES,
+        disk_mb=_DISK_MB,
+        output_kb=_OUTPUT_KB,
+    )
 
 
 def _failure(evaluation: Evaluation) -> str:

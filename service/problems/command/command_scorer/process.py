@@ -11,7 +11,6 @@ from typing import IO
 
 PYTHON = "{python}"
 MAX_OUT, MAX_ERR = 1_000_000, 16_000
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _BLOCK = 65_536
 
 
@@ -26,12 +25,7 @@ class Finished:
 
 def with_python(words: Sequence[str], python: str) -> list[str]:
     """Words of a command with the interpreter for `{python}`, quoted inside the text of a shell."""
-    shell = bool(words) and os.path.basename(words[0]) in _SHELLS
-    quoted = [shell and number > 0 and word != PYTHON for number, word in enumerate(words)]
-    return [
-        word.replace(PYTHON, shlex.quote(python) if quote else python)
-        for word, quote in zip(words, quoted, strict=True)
-    ]
+    return [word.replace(PYTHON, python if word == PYTHON else shlex.quote(python)) for word in words]
 
 
 def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) -> Finished:
@@ -53,9 +47,10 @@ def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) 
     out, err = _Tail(process.stdout, MAX_OUT), _Tail(process.stderr, MAX_ERR)
     for tail in (out, err):
         tail.start()
-    status = process.wait()
-    for tail in (out, err):
-        tail.join()
+    with process:
+        status = process.wait()
+        for tail in (out, err):
+            tail.join()
     return Finished(status, out.text, err.text)
 
 
