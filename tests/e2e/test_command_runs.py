@@ -54,6 +54,7 @@ def checked(home: Path, folder: str, text: str) -> dict[str, str]:
     document, script = (place / "problem.toml").read_text(), "tried/bench.py"
     (place / "tried").mkdir(exist_ok=True)
     (place / script).write_text(text)
+    assert 'seeds = ["bench.py"]' in document
     (place / "problem.toml").write_text(document.replace('seeds = ["bench.py"]', 'seeds = ["tried"]', 1))
     try:
         said = evolve(home, "problem", "check", folder, "--json")

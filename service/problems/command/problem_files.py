@@ -154,9 +154,14 @@ def _document(command: CommandProblem, rules: ScoringRules) -> str:
         "direction": "minimize" if rules.minimize else "maximize",
         **({"target": rules.goal} if rules.goal is not None else {}),
     }
-    text = f"{toml_text(top)}\n[evaluator]\n{toml_text(evaluator)}\n[limits]\n{toml_text(limits)}"
-    text += f"\n[[objectives]]\n{toml_text(objective)}"
+    text = f"{_table(top)}\n[evaluator]\n{_table(evaluator)}\n[limits]\n{_table(limits)}"
+    text += f"\n[[objectives]]\n{_table(objective)}"
     return text + (f"\n[search.concurrency]\nevaluations = {rules.slots}\n" if rules.slots else "")
+
+
+def _table(values: Mapping[str, Any]) -> str:
+    """Keys and values for people to edit: the keys stand without quotes."""
+    return re.sub(r'^"([\w-]+)" = ', r"\1 = ", toml_text(values), flags=re.MULTILINE)
 
 
 def _description(command: CommandProblem, rules: ScoringRules) -> str:
