@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from service.bootstrap.evaluators import choose_evaluators
 from service.cli import formatting
 from service.cli.run_options import RunOptions
 from service.cli.terminal import Terminal
@@ -106,9 +107,9 @@ def command_project(terminal: Terminal, options: RunOptions, asked: CommandOptio
         raise UsageError("a resumed run keeps its problem: leave out the command and its sources")
     planned = plan_command(asked.order, Path.cwd())
     _require_part(planned, asked)
-    settings = load_settings()
+    evaluators = choose_evaluators(load_settings(), queue="", require=options.require_isolation)
     with terminal.doing("running the seed twice"):
-        seen = asyncio.run(observe(settings, planned.problem, options.require_isolation))
+        seen = asyncio.run(observe(planned.problem, evaluators))
     minimize = seen.looks_minimized if asked.minimize is None else asked.minimize
     rules = seen.rules(minimize=minimize, goal=asked.goal, timed=bool(planned.part and planned.part.timed))
     for line in (*_understood(planned, seen, rules), *_suggested(seen, rules)):

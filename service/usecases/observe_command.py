@@ -12,9 +12,8 @@ from typing import Any
 
 from evolve.evaluation import Evaluation, ScoringRequest
 from evolve.problem import Limits
-from service.bootstrap.evaluator_factory import scoring
-from service.config import Settings
 from service.errors import InvalidProblemError
+from service.ports.evaluators import EvaluatorFactory, EvaluatorRequest
 from service.problems.advice import SLOWER
 from service.problems.command.command_scorer.summary import equal
 from service.problems.command.problem_files import (
@@ -24,7 +23,6 @@ from service.problems.command.problem_files import (
     write_command_problem,
 )
 from service.problems.load import load_problem
-from service.sandbox.read_paths import private_places
 
 FIRST_SECONDS = 300.0  # of each of the first runs, of which nobody knows how long they take
 RUNS = 2
@@ -91,13 +89,12 @@ class Observation:
         )
 
 
-async def observe(settings: Settings, command: CommandProblem, require: str | None = None) -> Observation:
+async def observe(command: CommandProblem, evaluators: EvaluatorFactory) -> Observation:
     """Run the seed of a command twice, each time in the sandbox.
 
     Args:
-        settings: of the installation.
         command: the command.
-        require: weakest isolation; None: what the settings say.
+        evaluators: of this process.
 
     Raises:
         InvalidProblemError: it fails, or prints no score.
@@ -108,19 +105,11 @@ async def observe(settings: Settings, command: CommandProblem, require: str | No
             Path(folder) / "problem", command, ScoringRules(observe=True, limits=_limits(FIRST_SECONDS, FIRST_SECONDS))
         )
         loaded = load_problem(Path(folder) / "problem")
-        opening = scoring(
-            loaded.problem,
-            loaded.bundle,
-            settings.sandbox,
-            slots=1,
-            require=require,
-            private=private_places(settings),
-            source=loaded.place,
-        )
-        async with opening as scorer:
+        request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=1)
+        async with evaluators.open(request) as opened:
             program, found = loaded.problem.seeds[0], []
             for _ in range(RUNS):
-                evaluation = await scorer.evaluate(program, "first-run", ScoringRequest(traced=True))
+                evaluation = await opened.evaluator.evaluate(program, "first-run", ScoringRequest(traced=True))
                 if not evaluation.ok:
                     raise InvalidProblemError([_failure(evaluation)])
                 found.append(evaluation)

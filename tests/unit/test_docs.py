@@ -24,8 +24,8 @@ from service.cli.app import app
 from service.db.columns import Base
 from service.policy_settings.settings import PolicySettings
 from service.problems.configuration import known_keys
+from service.problems.formats.openevolve_keys import HONOURED
 from service.problems.native import _TABLES, _Document
-from service.problems.openevolve_keys import HONOURED
 
 TOP = Path(__file__).parents[2]
 REFERENCE = TOP / "docs" / "reference"

@@ -30,8 +30,8 @@ _CACHED = 256
 # What is derived from a text takes up to some hundred times its memory.
 _CACHED_CHARACTERS = 2_000_000
 NOTHING = (
-    "it needs a number or Python syntax where changes are allowed. A model writes any text: --policy URL --model NAME,"
-    " or a model that comes with Evolve, --policy bundled:NAME. Or let more of the program change: move its"
+    "it needs a number or Python syntax where changes are allowed. For text, use a model: --policy URL --model NAME,"
+    " or a bundled model, --policy bundled:NAME. Or let more of the program change: move its"
     " EVOLVE-BLOCK markers apart"
 )
 _NOTHING_NEW = "found no further change that parses and differs from the parent and the other answers"
@@ -46,16 +46,16 @@ class _Child:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """What is tried: a change of a file, with the programs that it may take something of."""
+    """An attempt: a change of a file, with the programs that it may copy from."""
 
     make: Mutation
     others: Sequence[Sequence[SourceText]]
 
 
 class SyntaxPolicy:
-    """Answers a proposal with changes to the parent's syntax, by its operator; equal proposals get equal answers.
+    """Answers a proposal with changes to the parent's syntax, by its operator. Equal proposals get equal answers.
 
-    Where the operator finds nothing to do, the parent is mutated.
+    If the operator finds nothing to do, the parent is mutated.
     """
 
     def __init__(self, problem: Problem, name: str = "syntax", answers: int = 8) -> None:
@@ -74,7 +74,7 @@ class SyntaxPolicy:
         return any(self._child(self._sources(program), makers, set(), rng) is not None for program in programs)
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Yield each answer as it is made, at last what was done for each.
+        """Yield each answer as it is made, and finally a description of each.
 
         Raises:
             PolicyRefused: nothing in the parent can be changed.
@@ -170,7 +170,7 @@ def _read(program: Program, language: str) -> Iterator[SourceText]:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of each EVOLVE-BLOCK region; none where the markers do not pair up, so that nothing changes."""
+    """Start and end of each EVOLVE-BLOCK region. Empty if the markers do not pair up, so that nothing changes."""
     try:
         found = regions(text)
     except AnswerError:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from evolve.problem import Limits
+from evolve.problem_formats import FILE
 from service.errors import ConflictError
 from service.problems.command import command_scorer
 from service.problems.command.command_scorer.scorer import FIXED, SETTINGS
 from service.problems.init import write_problem
-from service.problems.native import FILE
 from service.problems.toml_writer import toml_text
 
 EVALUATOR = "evaluator.py"
