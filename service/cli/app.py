@@ -1,11 +1,12 @@
 """The commands and their words; what a command does is imported when it is called."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from evolve.version import __version__
+from service.cli import command_options
 from service.cli.completion_app import completion_app
 from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
@@ -82,9 +83,16 @@ ProjectConfig = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", readable=False, help="Configuration of another project.")
 ]
 Install = Annotated[bool, typer.Option("--yes", help="Install missing packages without asking.")]
+Agree = Annotated[
+    bool, typer.Option("--yes", help="Do not ask before packages are installed, or before a command is searched on.")
+]
 RunProblem = Annotated[
     Path | None,
-    typer.Argument(metavar="PROBLEM", parser=named_folder, help="Problem folder. Leave it out with --resume."),
+    typer.Argument(
+        metavar="PROBLEM",
+        parser=named_folder,
+        help="Problem folder, or a Python script that prints its score. Leave it out with --resume.",
+    ),
 ]
 Islands = Annotated[
     int | None,
@@ -171,7 +179,17 @@ def run(
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
     allow_unsandboxed: Unsandboxed = False,
-    yes: Install = False,
+    source: command_options.Sources = None,
+    command: command_options.Command = None,
+    metric: command_options.Metric = None,
+    pattern: command_options.Pattern = None,
+    minimize: command_options.Minimize = None,
+    goal: command_options.Goal = None,
+    read: command_options.Reads = None,
+    path: command_options.Paths = None,
+    save: command_options.Save = None,
+    trust_score: command_options.TrustScore = False,
+    yes: Agree = False,
     queue: Queue = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -198,7 +216,10 @@ def run(
         labels=run_options.run_labels(name, label),
         queue=queue, detach=detach, yes=yes,
     )  # fmt: skip
-    raise typer.Exit(run_dispatch.run_anywhere(terminal, options, where))
+    words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
+    words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}
+    words |= {"read": read, "path": path, "save": save, "trust_score": trust_score}
+    raise typer.Exit(run_dispatch.run_named(terminal, options, where, words))
 
 
 @problem_app.command(epilog="Example: evolve problem check examples/circle_packing")

@@ -1,10 +1,26 @@
 """`evolve run` in this process or through a service, whichever the options and the settings choose."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from service.cli.run_options import RunOptions
 from service.cli.terminal import Terminal
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import load_settings
 from service.errors import UsageError
+
+
+def run_named(terminal: Terminal, options: RunOptions, where: SourceOptions, words: Mapping[str, Any]) -> int:
+    """Run the search on a problem, or on the command that the words of `evolve run` name, and return the exit code."""
+    from service.cli.command_run import command_project, read_command_options
+
+    asked = read_command_options(words)
+    if asked.named:
+        with command_project(terminal, options, asked) as made:
+            return run_anywhere(terminal, made, where)
+    if asked.idle:
+        raise UsageError(f"{', '.join(asked.idle)}: this goes with a script or with --command, not with a problem")
+    return run_anywhere(terminal, options, where)
 
 
 def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) -> int:

@@ -16,6 +16,7 @@ from evolve.problem import Problem
 from evolve.prompt import build_review_prompt
 from evolve.search.ensemble import EnsembleMember
 from service.config import PoliciesSettings
+from service.errors import UsageError
 from service.policy.access import PolicyAccess, way_to
 from service.policy.activity import total
 from service.policy.critic import Critic, named, reviewed
@@ -89,6 +90,7 @@ async def open_policies(
         critic = await opening.critic(roles.critic) if roles.critic is not None else own
         embedder = await opening.embedder(roles.embedder) if roles.embedder is not None else None
         opening.refuse_absent(roles)
+        _refuse_unchangeable(order, authors)
         members = tuple(
             reviewed(
                 EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, roles.embedder)),
@@ -105,6 +107,17 @@ async def open_policies(
             activity=opening.activity,
             models=opening.models(),
         )
+
+
+def _refuse_unchangeable(order: PolicyOrder, authors: Sequence["Policy"]) -> None:
+    """Refuse a new run whose only author is the built-in mutator, and finds nothing to change in any seed."""
+    from service.policy.syntax.policy import NOTHING, SyntaxPolicy
+
+    if order.resumed or not all(isinstance(author, SyntaxPolicy) for author in authors):
+        return
+    mutators = [author for author in authors if isinstance(author, SyntaxPolicy)]
+    if mutators and not any(author.changeable(order.problem.seeds) for author in mutators):
+        raise UsageError(f"the built-in syntax mutator finds nothing to change in {order.problem.name}: {NOTHING}")
 
 
 @dataclass(slots=True)

@@ -107,6 +107,7 @@ def write_problem(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
         if any(folder.iterdir()):
             raise ConflictError(f"{folder} is not empty: name a new folder")
         for path, text in texts.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             with (folder / path).open("x", encoding="utf-8") as file:
                 file.write(text)
     except OSError as error:

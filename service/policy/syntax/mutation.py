@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from service.policy.syntax import structure, tune
+from service.policy.syntax import choices, structure, tune
 from service.policy.syntax.source import Draft, SourceText
 from service.policy.syntax.tree import Tree
 
@@ -46,6 +46,24 @@ _WEIGHTED: tuple[tuple[float, Mutation], ...] = (
     (3, _tree(structure.bound)),
     (3, _trees(structure.exchange)),
     (2, _trees(structure.function)),
+    (1, _tree(choices.opposite)),
+    (1, _tree(choices.flag)),
+    (1, _tree(choices.returned)),
+)
+# Tried in turn where many draws found nothing to do, since a program may have a place for these alone.
+RARE: tuple[Mutation, ...] = tuple(
+    map(
+        _tree,
+        (
+            structure.operator,
+            structure.comparison,
+            structure.boolean,
+            structure.bound,
+            choices.opposite,
+            choices.flag,
+            choices.returned,
+        ),
+    )
 )
 _MUTATIONS = tuple(mutation for _, mutation in _WEIGHTED)
 _CUMULATED = tuple(accumulate(weight for weight, _ in _WEIGHTED))

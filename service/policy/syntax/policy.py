@@ -18,17 +18,22 @@ from evolve.prompt.text import fenced
 from evolve.proposal import Answer, CompletedReply, Proposal, RejectedText, Reply
 from service.policy.syntax.crossing import cross
 from service.policy.syntax.draw import pick
-from service.policy.syntax.mutation import Mutation, mutate
+from service.policy.syntax.mutation import RARE, Mutation, mutate
 from service.policy.syntax.repairing import repair
 from service.policy.syntax.scan import language_of
 from service.policy.syntax.simplifying import simplify
 from service.policy.syntax.source import SourceText
 
-_TRIES = 24
+_TRIES, _RARE_TRIES = 24, 4
 _OPERATORS: Mapping[str, Mutation] = {CROSSOVER: cross, REPAIR: repair, SIMPLIFY: simplify}
 _CACHED = 256
 # What is derived from a text takes up to some hundred times its memory.
 _CACHED_CHARACTERS = 2_000_000
+NOTHING = (
+    "it needs a number or Python syntax where changes are allowed. For text, use a model: --policy URL --model NAME,"
+    " or a bundled model, --policy bundled:NAME. Or let more of the program change: move its"
+    " EVOLVE-BLOCK markers apart"
+)
 _NOTHING_NEW = "found no further change that parses and differs from the parent and the other answers"
 
 
@@ -62,6 +67,12 @@ class SyntaxPolicy:
         self._cache: OrderedDict[str, tuple[SourceText, ...]] = OrderedDict()
         self._characters = 0
 
+    def changeable(self, programs: Sequence[Program]) -> bool:
+        """Whether any of the programs has something that can change; asked before a budget is spent on it."""
+        makers = [_Maker(mutate, [])] * (4 * _TRIES) + [_Maker(mutation, []) for mutation in RARE] * _RARE_TRIES
+        rng = np.random.default_rng(0)
+        return any(self._child(self._sources(program), makers, set(), rng) is not None for program in programs)
+
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
         """Yield each answer as it is made, and finally a description of each.
 
@@ -76,6 +87,7 @@ class SyntaxPolicy:
         if proposal.operator in _OPERATORS:
             kin = mates if proposal.operator == CROSSOVER else others
             makers[: _TRIES - _TRIES // 3] = [_Maker(_OPERATORS[proposal.operator], kin)] * (_TRIES - _TRIES // 3)
+        makers += [_Maker(mutation, []) for mutation in RARE for _ in range(_RARE_TRIES)]
         seen: set[tuple[str, str]] = set()
         accounts: list[list[str]] = [[] for _ in range(proposal.samples)]
         dropped: list[RejectedText] = []
@@ -90,9 +102,7 @@ class SyntaxPolicy:
             await asyncio.sleep(0)  # others get their turn between two answers
         if not seen:
             raise PolicyRefused(
-                f"The syntax mutator found nothing to change in program {proposal.parent.program.id}:"
-                " it needs a number or Python syntax where changes are allowed. For text, use a model:"
-                " --policy URL --model NAME, or a bundled model, --policy bundled:NAME."
+                f"The syntax mutator found nothing to change in program {proposal.parent.program.id}: {NOTHING}."
             )
         yield CompletedReply(
             completions=tuple("\n".join(account) for account in accounts),

@@ -36,6 +36,12 @@ _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.ClassDef: ("body",),
     ast.AnnAssign: ("value",),
 }
+_OPPOSITES = (
+    ("min", "max"), ("argmin", "argmax"), ("nanmin", "nanmax"), ("nanargmin", "nanargmax"), ("minimum", "maximum"),
+    ("floor", "ceil"), ("any", "all"), ("nsmallest", "nlargest"),
+)  # fmt: skip
+# The opposite of each function that picks something.
+OPPOSITES = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 _Visit = Callable[["Tree", "_NodeContext"], None]
 
 
@@ -77,6 +83,9 @@ class Tree:
         bodies: runs of statements.
         expressions: expressions by kind. `values`: assigned expressions by qualified target.
         functions: whole definitions by qualified name.
+        picks: names of called functions that have an opposite, such as `min`.
+        flags: `True` and `False`.
+        returns: returned values, each with its scope as its kind; `parameters`: names of arguments by scope.
     """
 
     text: str
@@ -90,6 +99,10 @@ class Tree:
     expressions: dict[str, list[TreeNode]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, TreeNode] = field(default_factory=dict)
     functions: dict[str, TreeNode] = field(default_factory=dict)
+    picks: list[TreeNode] = field(default_factory=list)
+    flags: list[TreeNode] = field(default_factory=list)
+    returns: list[TreeNode] = field(default_factory=list)
+    parameters: dict[str, list[str]] = field(default_factory=dict)
     _starts: list[int] = field(default_factory=list)
 
     def place(self, first: ast.AST, last: ast.AST | None = None, kind: str = "") -> TreeNode:
@@ -187,6 +200,8 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def _note_number(tree: Tree, seen: _NodeContext) -> None:
+    if isinstance(seen.node, ast.Constant) and isinstance(seen.node.value, bool):
+        tree.flags.append(tree.place(seen.node))
     if _is_number(seen.node) or _signed(seen.node) is not None:
         place = tree.place(seen.node)
         numeral = read(tree.text[place.start : place.end], place.start, seen.groups)
@@ -219,6 +234,17 @@ def _note_condition(tree: Tree, seen: _NodeContext) -> None:
 def _note_call(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Name) and seen.node.func.id == "range":
         tree.bounds += [tree.place(argument) for argument in seen.node.args]
+    if isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Name | ast.Attribute):
+        function = seen.node.func
+        name = function.id if isinstance(function, ast.Name) else function.attr
+        end = tree.place(function).end
+        if name in OPPOSITES and tree.text[end - len(name) : end] == name:
+            tree.picks.append(TreeNode(end - len(name), end, name))
+
+
+def _note_return(tree: Tree, seen: _NodeContext) -> None:
+    if isinstance(seen.node, ast.Return) and seen.node.value is not None:
+        tree.returns.append(tree.place(seen.node.value, kind=seen.scope))
 
 
 def _note_assignment(tree: Tree, seen: _NodeContext) -> None:
@@ -231,6 +257,9 @@ def _note_assignment(tree: Tree, seen: _NodeContext) -> None:
 
 def _note_function(tree: Tree, seen: _NodeContext) -> None:
     if isinstance(seen.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        arguments = seen.node.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        tree.parameters[f"{seen.scope}{seen.node.name}."] = [argument.arg for argument in listed]
         lines = tree.lines(seen.node)
         if lines is not None:
             name = seen.scope + seen.node.name
@@ -265,6 +294,7 @@ _VISITS: dict[type[ast.AST], _Visit] = {
     ast.While: _note_condition,
     ast.IfExp: _note_condition,
     ast.Call: _note_call,
+    ast.Return: _note_return,
     ast.Assign: _note_assignment,
     ast.AugAssign: _note_assignment,
     ast.FunctionDef: _note_function,

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from . import import_times
@@ -194,7 +195,7 @@ def _build(words: Sequence[str], folder: str) -> None:
 
 
 def _run(words: Sequence[str], folder: str, given: str, key: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable if word == _PYTHON else word for word in words]
+    words = [word.replace(_PYTHON, sys.executable if word == _PYTHON else quote(sys.executable)) for word in words]
     try:
         return subprocess.run(
             words, input=given, cwd=folder, capture_output=True, text=True, errors="replace", check=False

@@ -1,0 +1,1 @@
+"""Problems made of a command that prints a score, and of the files that it runs on."""
