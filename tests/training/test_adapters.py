@@ -12,7 +12,8 @@ import pytest
 from evolve.domains import MazeDomain
 from evolve.domains.maze import maze_of, read, render
 from evolve.errors import RewardError
-from evolve.vpo import exact_set_reward, set_reward
+from evolve.vpo import draw_weights, exact_set_reward, set_reward
+from training.adapters import weighting as weighting_module
 from training.adapters.completions import Completion, by_domain, one_by_one
 from training.adapters.trl import RewardFunction, set_reward_function
 from training.adapters.verl import score_function
@@ -91,6 +92,7 @@ def test_an_unread_completion_is_worth_nothing_and_takes_part() -> None:
     [
         (["[[1, NaN]]"], "completion 0 holds nan for objective 1 of answer 0"),
         (["[[1, 2]]", "[[1, 2, 3]]"], "completion 1 has 3 objectives where 2 are expected"),
+        (["[[1, 0], [0, -0.5]]"], "completion 0 holds -0.5 for objective 1 of answer 1, below its floor of 0"),
         (['[["a"]]'], "completion 0 must be rows of numbers"),
     ],
 )
@@ -146,6 +148,58 @@ def test_a_domain_scores_completions() -> None:
     (rewards,) = judge([Completion(text=text, prompt=f"Walk:\n{render(maze)}\n")])
     assert np.asarray(rewards)[0] == pytest.approx(domain.reward(maze, domain.parse(text, 2).answers[0]))  # type: ignore[arg-type] # it parses
     assert not np.asarray(rewards)[1].any()  # given before
+
+
+def test_a_domain_that_reads_no_answer_gives_none_so_that_unread_completions_are_counted() -> None:
+    logged: dict[str, float] = {}
+    maze = render(maze_of("small", "validation", 0))
+    judge = by_domain(MazeDomain(), 2, lambda completion: read(completion.prompt))
+    reward = set_reward_function(judge)
+    reward([maze] * 2, ["I do not know.", "<route_1> R D </route_1>"], log_metric=logged.__setitem__)
+    assert logged["vpo/unread"] == 0.5
+
+
+def test_unread_completions_are_worth_the_floors() -> None:
+    texts = ["[[-0.5, -2.0]]", "null", "[null, [-0.9, -2.5]]"]
+    reward = set_reward_function(one_by_one(json.loads, floors={"kind": -1.0, "brief": -3.0}))
+    first, unread, last = reward(["p"] * 3, texts)
+    assert 0 == unread < last < first
+    with pytest.raises(
+        RewardError, match=r"completion 0 holds -2 for objective brief of answer 0, below its floor of -1"
+    ):
+        set_reward_function(one_by_one(json.loads, floors={"kind": -1.0, "brief": -1.0}))(["p"], texts[:1])
+
+
+class Losses(MazeDomain):
+    """Mazes whose rewards are losses."""
+
+    def reward(self, question: Any, answer: Any) -> Any:
+        return super().reward(question, answer) - 1
+
+    def floors(self, question: Any) -> dict[str, float]:
+        return dict.fromkeys(self.objectives(question), -1.0)
+
+
+def test_a_domain_declares_the_floors_of_its_rewards() -> None:
+    maze = render(maze_of("small", "validation", 0))
+    text = "<route_1> R D </route_1> <route_2> R D </route_2>"
+    plain, lost = (
+        by_domain(domain, 2, lambda completion: read(completion.prompt))([Completion(text=text, prompt=maze)])[0]
+        for domain in (MazeDomain(), Losses())
+    )
+    assert np.asarray(lost) == pytest.approx(np.asarray(plain))
+
+
+def test_a_group_draws_its_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def counted(k: int, *args: Any) -> Any:
+        drawn.append(k)
+        return draw_weights(k, *args)
+
+    monkeypatch.setattr(weighting_module, "draw_weights", counted)
+    from_json(seed=41, sampler="sobol")(["p"] * 8, [json.dumps(EYE)] * 8)
+    assert drawn.count(3) == 1
 
 
 def score(text: str, **info: Any) -> dict[str, Any]:
