@@ -76,7 +76,7 @@ class Domain(Protocol[_Asked_contra, Answer]):
 
 
 @runtime_checkable
-class Floored(Protocol[_Asked_contra]):
+class DomainWithFloors(Protocol[_Asked_contra]):
     """A domain whose rewards may be negative: it says how low each of them goes."""
 
     def floors(self, question: _Asked_contra) -> Mapping[str, float]:
@@ -85,7 +85,7 @@ class Floored(Protocol[_Asked_contra]):
 
 def floors_of(domain: Domain[Question, Answer], question: Question) -> Mapping[str, float]:
     """The lowest reward of each objective of a question: those that the domain declares, else zeros."""
-    if isinstance(domain, Floored):
+    if isinstance(domain, DomainWithFloors):
         return domain.floors(question)
     return dict.fromkeys(domain.objectives(question), 0.0)
 

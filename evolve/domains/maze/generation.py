@@ -1,4 +1,4 @@
-"""Mazes by chance: a small one, a hard one, and the published 9x9 one. All draws come from the generator passed in."""
+"""Mazes by chance: a small one, a hard one, and a 9x9 one by published constraints. All draws come from the generator passed in."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -32,13 +32,13 @@ def hard(rng: np.random.Generator) -> Maze:
 
 
 def nine(rng: np.random.Generator) -> Maze:
-    """The 9x9 maze of Vector Policy Optimization (arXiv 2605.22817), after the constraints of its code.
+    """A 9x9 maze by the published constraints of Vector Policy Optimization (arXiv 2605.22817).
 
     Prim's maze with 18 to 28 further openings. Start and exit in opposite corners, gold and diamonds (3 to 5 each)
     within 2 steps of the other two, a bonus cell in the middle, 3 to 5 lava cells in rows and columns 2 to 6. The limit
     is the longer one of the ways over a treasure corner, plus 7; mazes in which both corners fit, or no way without
-    lava does, are drawn again. Same distribution, not the same mazes: the published ones come from another random
-    generator.
+    lava does, are drawn again. The distribution is not that of the published mazes: their start is in the top row, and
+    their treasures keep to smaller zones.
     """
     return _first(lambda: _nine(rng))
 
