@@ -1,4 +1,4 @@
-"""Mazes by chance: a small one, a hard one, and a 9x9 one by published constraints. All draws come from the generator passed in."""
+"""Mazes by chance: a small one, a hard one, and a 9x9 one by published constraints; the generator is passed in."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
