@@ -209,8 +209,26 @@ def score(text: str, **info: Any) -> dict[str, Any]:
 def test_the_score_for_verl_is_the_set_reward_and_sends_the_matrix_along() -> None:
     scored = score(json.dumps(EYE), index=4, split="train")
     weights = Weighting(seed=5).weights(0, ["set", "train", "4"], 3)
-    assert scored == {"score": set_reward(EYE, weights), "vpo_answers": 3, "vpo_rewards": json.dumps(EYE)}
-    assert score("null", index=4) == {"score": 0.0, "vpo_answers": 0, "vpo_rewards": "null"}
+    assert scored == {
+        "score": set_reward(EYE, weights),
+        "vpo_answers": 3,
+        "vpo_rewards": json.dumps(EYE),
+        "vpo_prompt": '["set", "train", "4"]',
+        "vpo_cut": "unknown",
+    }
+    unread = score("null", index=4)
+    assert (unread["score"], unread["vpo_answers"], unread["vpo_rewards"]) == (0.0, 0, "null")
+
+
+def test_a_completion_that_verl_cut_off_is_judged_as_cut_off() -> None:
+    maze = render(maze_of("small", "validation", 0))
+    judge = by_domain(MazeDomain(), 1, lambda completion: read(completion.columns["ground_truth"]))
+    compute_score = score_function(judge)
+    whole, cut = (
+        compute_score("maze", "<answer>RIGHT DOWN", maze, {"index": 0, "vpo_cut": cut}) for cut in (False, True)
+    )
+    assert (whole["vpo_cut"], cut["vpo_cut"]) == ("False", "True")
+    assert (whole["vpo_answers"], cut["vpo_answers"]) == (1, 0)
 
 
 def test_ragged_scores_for_verl_go_into_one_array() -> None:
