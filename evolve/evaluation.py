@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -111,6 +111,11 @@ class Evaluation:
 def read_result(raw: object, problem: Problem) -> Evaluation:
     """Turn what an evaluator returned (a JSON value) into an evaluation.
 
+    A number alone is the score of a problem with one objective, and a pair `[score, info]` that score with further
+    entries, or with text as feedback. Numbers in a table within become metrics whose names have dots, as `public.a`.
+    In a problem without objectives they do so beside a `combined_score` or where no other number stands, so that the
+    mean of metrics stays that of the upper ones.
+
     Numeric entries are metrics, booleans count as 0 or 1; `cases`, `artifacts` and `feedback` are reserved; other
     entries become feedback. A missing objective, NaN, infinity or a number beyond `MAX_MAGNITUDE` makes the outcome
     `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
@@ -121,6 +126,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     whatever stands beside it, an `error` included; booleans, and numbers that are not finite, are no metrics; where all
     metrics are measures, these are the scores.
     """
+    raw = _spread(_as_scores(raw, problem), problem)
     if not isinstance(raw, Mapping):
         return Evaluation(
             outcome=Outcome.INVALID, reason=f"the evaluator returned {_describe(raw)} instead of a dict of scores"
@@ -205,6 +211,46 @@ def signed_scores(objectives: Sequence[Objective], scores: Mapping[str, float], 
         worth: its fitness.
     """
     return tuple(objective.signed(scores[objective.name]) for objective in objectives) or (worth,)
+
+
+def _as_scores(raw: object, problem: Problem) -> object:
+    """A number, or a pair of a score and what is said of it, as a table; everything else as it is."""
+    if isinstance(raw, list | tuple) and len(raw) == 2 and isinstance(raw[1], Mapping | str | None):
+        score = _as_scores(raw[0], problem)
+        if isinstance(score, Mapping):
+            return {**(raw[1] if isinstance(raw[1], Mapping) else {"feedback": raw[1]}), **score}
+    single = isinstance(raw, int | float) and len(problem.objective_names) == 1
+    return {problem.objective_names[0]: raw} if single else raw
+
+
+def _spread(raw: object, problem: Problem) -> object:
+    """A result with the numbers of tables within under names with dots."""
+    if not isinstance(raw, Mapping) or not any(isinstance(value, Mapping) for value in raw.values()):
+        return raw
+    upper = any(map(_is_number, raw.values()))
+    if problem.scalar and upper and COMBINED not in raw:
+        return raw
+    spread: dict[Any, Any] = {}
+    for key, value in raw.items():
+        if not isinstance(value, Mapping) or key in (*_TEXT_KEYS, "cases", ANSWER):
+            spread[key] = value
+            continue
+        within = dict(_entries_within(str(key), value))
+        numbers = {name: item for name, item in within.items() if _is_number(item)}
+        spread |= {name: item for name, item in (within if numbers else {key: value}).items() if name not in spread}
+    return spread
+
+
+def _entries_within(place: str, table: Mapping[Any, Any]) -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _entries_within(f"{place}.{key}", value)
+        else:
+            yield f"{place}.{key}", value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_named(problem: Problem) -> bool:

@@ -39,6 +39,7 @@ class ExtensionKind(StrEnum):
     STOPPING_RULE = "stopping rule"
     POLICY = "policy kind"
     RUNTIME = "runtime"
+    PROBLEM_FORMAT = "problem format"
 
     @property
     def group(self) -> str:
@@ -54,6 +55,7 @@ _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.STOPPING_RULE: "evolve.stopping_rules",
     ExtensionKind.POLICY: "evolve.policies",
     ExtensionKind.RUNTIME: "evolve.runtimes",
+    ExtensionKind.PROBLEM_FORMAT: "evolve.problem_formats",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -106,6 +108,14 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "javascript": "evolve.runtimes:run_javascript",
         "python": "evolve.runtimes:run_python",
         "rust": "evolve.runtimes:run_rust",
+    },
+    ExtensionKind.PROBLEM_FORMAT: {
+        "native": "service.problems.formats.native:NativeFormat",
+        "openevolve": "service.problems.formats.openevolve:OpenEvolveFormat",
+        "codeevolve": "service.problems.formats.codeevolve:CodeEvolveFormat",
+        "gigaevo": "service.problems.formats.gigaevo:GigaEvoFormat",
+        "shinka": "service.problems.formats.shinka:ShinkaFormat",
+        "skydiscover": "service.problems.formats.skydiscover:SkyDiscoverFormat",
     },
 }
 

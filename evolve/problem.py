@@ -104,7 +104,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """A behaviour descriptor that spans the MAP-Elites grid; never optimised.
+    """A behaviour descriptor, an axis of the MAP-Elites grid. It is never optimised.
 
     Attributes:
         low, high: fixed range of the axis; absent, the range of what was seen so far (running).
@@ -123,7 +123,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one evaluation may use."""
+    """Limits of an evaluation."""
 
     wall_seconds: float = 20.0
     cpu_seconds: float = 20.0

@@ -31,6 +31,7 @@ from evolve.lineage import Lineage
 from evolve.policies import GuardedPolicy, PolicyContext, PolicyKind
 from evolve.ports import Policy
 from evolve.problem import EvaluatorSpec, Measure, Objective, Problem
+from evolve.problem_formats import ConversionError, ProblemFolder, ProblemFormat, open_format
 from evolve.program import Program
 from evolve.proposal import Individual, Message, Prompt, Proposal, Reply
 from evolve.runtimes import Runtime, RuntimeCommand, RuntimeContext, open_runtime
@@ -41,6 +42,7 @@ from evolve.search.strategies import ProposalPlan, StrategyFactory, open_strateg
 from evolve.selection import ArchiveView, Select, Selected, SelectionParams, open_selection
 
 SelectionMaker = Select | type[Select]
+FormatMaker = ProblemFormat | type[ProblemFormat]
 
 _NAME = "tested:it"  # of the form that a configuration takes
 _DRAWS = 20
@@ -202,6 +204,50 @@ def repeats_its_commands(runtime: Runtime | type[Runtime]) -> None:
 
 
 RUNTIME_RULES: tuple[Callable[[Runtime | type[Runtime]], None], ...] = (gives_a_command, repeats_its_commands)
+
+
+def recognises_its_form(form: FormatMaker, folder: ProblemFolder) -> None:
+    """A format recognises a folder of its form by files that lie there, and neither an empty one nor one of texts."""
+    with _tested(ExtensionKind.PROBLEM_FORMAT, form) as extensions:
+        opened = open_format(_NAME, extensions)
+        found = opened.recognise(folder)
+        _require(bool(opened.title), "it has no title")
+        _require(found is not None and found.complete, "it does not recognise the folder as complete")
+        strange = [path for path in found.files if path not in folder.files] if found else []
+        _require(not strange, f"it names files that are not there: {strange}")
+        for other in ({}, {"notes.txt": b"none", "data/table.csv": b"1,2"}):
+            _require(opened.recognise(ProblemFolder(files=other)) is None, "it recognises a folder without a program")
+
+
+def converts_equally(form: FormatMaker, folder: ProblemFolder) -> None:
+    """Equal folders get equal problems, and the folder stays as it is."""
+    with _tested(ExtensionKind.PROBLEM_FORMAT, form) as extensions:
+        before = dict(folder.files)
+        first, second = (open_format(_NAME, extensions).convert(folder) for _ in range(2))
+        _require(first == second, "it made two problems of one folder: decide by the files alone")
+        _require(dict(folder.files) == before, "it changed the folder")
+
+
+def refuses_half_a_form(form: FormatMaker, folder: ProblemFolder) -> None:
+    """Without one of the files by which it was recognised, a folder is another form, or a `ConversionError`."""
+    with _tested(ExtensionKind.PROBLEM_FORMAT, form) as extensions:
+        opened = open_format(_NAME, extensions)
+        found = opened.recognise(folder)
+        for path in found.files if found else ():
+            half = replace(folder, files={name: text for name, text in folder.files.items() if name != path})
+            if (still := opened.recognise(half)) is not None and not still.complete:
+                try:
+                    opened.convert(half)
+                except ConversionError:
+                    continue
+                _require(False, f"it converted a folder that lacks {path}")
+
+
+PROBLEM_FORMAT_RULES: tuple[Callable[[FormatMaker, ProblemFolder], None], ...] = (
+    recognises_its_form,
+    converts_equally,
+    refuses_half_a_form,
+)
 
 
 def _command(runtime: Runtime | type[Runtime], main: str) -> RuntimeCommand:

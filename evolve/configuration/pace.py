@@ -16,7 +16,7 @@ MAX_EVALUATIONS = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetConfig:
-    """When a run ends: whichever comes first; None: no such limit.
+    """Limits of a run. It ends at the first of them. None: no such limit.
 
     Attributes:
         evaluations: candidates evaluated, seeds included.
@@ -49,7 +49,7 @@ class BudgetConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeterministicConfig:
-    """Results told in proposal order, so that a run is repeatable bit for bit.
+    """Tells results in proposal order, so a run is repeatable bit for bit.
 
     Attributes:
         window: `ask(n)` waits for `tell(n - window)`; 0: not deterministic. Independent of the number of workers.
@@ -63,7 +63,7 @@ class DeterministicConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyConfig:
-    """How much goes on at once; 0: as many as the policy allows, as the machine has cores."""
+    """Limits of concurrent work. 0: as many as the policy allows, or as the machine has cores."""
 
     policy: int = 0
     evaluations: int = 0

@@ -7,7 +7,7 @@ from evolve.configuration.checks import at_least
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspirationsConfig:
-    """How many further programs a prompt shows: the island's best, and different ones."""
+    """Numbers of further programs in a prompt: the island's best, and different programs."""
 
     top: int = 2
     diverse: int = 2
@@ -19,7 +19,7 @@ class InspirationsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptConfig:
-    """What a prompt says.
+    """Contents of a prompt.
 
     Attributes:
         system: system message; empty: the template's.

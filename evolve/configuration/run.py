@@ -32,7 +32,7 @@ AUTOMATIC_ISLANDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantConfig:
-    """What some islands have of their own; None: what all have.
+    """Keys of some islands. None: as for all islands.
 
     Attributes:
         islands: their numbers, from 0.

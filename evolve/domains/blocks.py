@@ -1,4 +1,4 @@
-"""Answers in numbered tags: how they are asked for, and how they are found in what models really write."""
+"""Answers in numbered tags: the request for them, and a tolerant parser."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ UNFORMED = "the completion holds no answer in the format asked for"
 
 
 def check_count(m: int) -> None:
-    """Refuse a number of answers that cannot be asked for.
+    """Refuse an invalid number of answers.
 
     Raises:
         ConfigurationError: it is below 1.
@@ -27,7 +27,7 @@ def check_count(m: int) -> None:
 
 
 def tagged(text: str, chain_format: ChainFormat, m: int, cut: bool) -> tuple[list[str], list[str]]:
-    """The texts of up to `m` answers in the order written, and what was dropped."""
+    """The texts of up to `m` answers in their order, and the dropped parts."""
     parser = ChainParser(chain_format, m, programs=False)
     parsed = [*parser.feed(text), *parser.close(cut)]
     return [one.text for one in parsed], parser.dropped
@@ -85,7 +85,7 @@ def between(text: str, tag: str) -> str | None:
 
 
 def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
-    """The first `m` answers, and what is to be said of the others."""
+    """The first `m` answers, and a note about the others."""
     rest = len(found) - m
     return found[:m], [f"{rest} answer{'s' if rest > 1 else ''} beyond the {m} asked for"] if rest > 0 else []
 

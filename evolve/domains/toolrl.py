@@ -26,7 +26,7 @@ MAX_DEPTH = 20
 _OUTER = re.compile(r"<(/?)response[ _-]?\d{1,6}[ \t]{0,8}>", re.IGNORECASE | re.ASCII)
 _SPACE = re.compile(r"[\s,;]*")
 FORM = (
-    "Reply in this form; leave the calls out where none is needed:\n<think>why these calls</think>\n"
+    "Reply in this form. Leave the calls out if none is needed:\n<think>why these calls</think>\n"
     '<tool_call>\n{"name": "tool", "parameters": {"argument": "value"}}\n</tool_call>\n'
     "<response>what you say, if anything</response>"
 )
@@ -57,7 +57,7 @@ class ToolTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt.
+    """An attempt.
 
     Attributes:
         thought: whether it holds a `<think>` section, of which a prompt may have written the beginning.
@@ -86,7 +86,7 @@ class ToolRL:
         return OBJECTIVES
 
     def task(self, question: ToolTask) -> str:
-        """The tools, with the form of a reply where the data name it, and what is asked for."""
+        """The tools, with the form of a reply if the data names it, and the task."""
         return "\n\n".join(part for part in (question.system, question.user) if part)
 
     def prompt(self, question: ToolTask, m: int = 1) -> str:
@@ -96,14 +96,13 @@ class ToolRL:
         parts += [] if question.system else [FORM]
         if m > 1:
             parts.append(
-                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between"
-                " tags of its"
-                f" own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
+                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between tags of"
+                f" its own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
             )
         return "\n\n".join(parts) + "\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Attempt]:
-        """Attempts in numbered `<response_i>` tags, else one in the whole completion.
+        """Attempts in numbered `<response_i>` tags, else a single attempt in the whole completion.
 
         Calls are JSON objects one after another, or an array of them; `arguments` is read as `parameters`. An entry
         that is no call is passed over, and so is the rest of a line that is no JSON.
@@ -123,10 +122,10 @@ class ToolRL:
         return fill(found, [*dropped, *beyond], m, read)
 
     def reward(self, question: ToolTask, answer: Attempt) -> Floats:
-        """(4,): format 0 or 1; F1 of the names; mean F1 of the arguments' names and mean match of the values wanted.
+        """(4,): format 0 or 1, F1 of the names, mean F1 of the arguments' names, and mean match of the expected values.
 
-        Calls are paired with the calls wanted in order, by name and then by shared arguments; one without a partner
-        scores 0 on its arguments.
+        Calls are paired with the expected calls in order, by name and then by shared arguments. A call without a
+        partner scores 0 on its arguments.
         """
         right_form = answer.thought and (bool(answer.calls) if question.calls else not answer.tried)
         names = f1([_plain(call.name) for call in answer.calls], [_plain(call.name) for call in question.calls])
@@ -148,7 +147,7 @@ class ToolRL:
 
 
 def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
-    """What stands behind each numbered opening tag, to the next one; inner `<response>` tags have no number."""
+    """The text after each numbered opening tag, up to the next. Inner `<response>` tags have no number."""
     marks = list(_OUTER.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     open_end = bool(marks) and not marks[-1][1] and cut
@@ -180,14 +179,14 @@ def _calls(body: str) -> tuple[list[ToolCall], str]:
         try:
             value, at = decoder.raw_decode(body, at)
         except (ValueError, RecursionError):
-            notes.append(f"what follows call {len(calls)} is no JSON")
+            notes.append(f"the text after call {len(calls)} is not JSON")
             line = body.find("\n", at)
             at = len(body) if line < 0 else line
             continue
         for entry in value if isinstance(value, list) else [value]:
             call = _call(entry)
             if call is None:
-                notes.append(f"what follows call {len(calls)} is no call with a name and parameters")
+                notes.append(f"the text after call {len(calls)} is not a call with a name and parameters")
             else:
                 calls.append(call)
     return calls, notes[0] if notes else ""
@@ -208,7 +207,7 @@ def _shallow(value: object, left: int) -> bool:
 
 
 def paired(made: tuple[ToolCall, ...], wanted: tuple[ToolCall, ...]) -> list[tuple[ToolCall, ToolCall]]:
-    """Calls made with calls wanted: for each of these, in order, the one left that fits best by name and arguments."""
+    """Pairs of made and expected calls: for each expected call, in order, the remaining call that fits best."""
     free, pairs = list(made), []
     for goal in wanted:
         if not free:
@@ -225,7 +224,7 @@ def _values(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
 
 
 def match(made: object, wanted: object) -> float:
-    """How far a value is the one wanted.
+    """The match of a value with the expected value.
 
     Texts by F1 of their words, lists by F1 of their entries, objects by F1 of their keys, the rest by equality; a text
     such as "3%" is the number that it has the words of.

@@ -81,23 +81,23 @@ ROUTERS = (
 )
 TAGS = {
     "runs": "Searches: submit, watch, steer.",
-    "problems": "What is searched on: seeds, evaluator, objectives, limits.",
-    "batches": "Many runs submitted as one.",
-    "annotations": "What people put beside runs: notes, pins, views, shares.",
-    "keys": "Who may do what, and what was done.",
+    "problems": "Inputs of searches: seeds, evaluator, objectives, limits.",
+    "batches": "Many runs submitted together.",
+    "annotations": "Notes, pins, saved views and shares of runs.",
+    "keys": "API keys and the audit log.",
     "accounts": "Usage and quotas of tenants.",
-    "webhooks": "Addresses that hear what becomes of runs.",
-    "workers": "Who evaluates.",
-    "sessions": "People at a browser.",
-    "events": "What happens in runs, in pages and as streams.",
+    "webhooks": "Addresses that get messages about runs.",
+    "workers": "Processes that evaluate candidates.",
+    "sessions": "Sign-in of browsers.",
+    "events": "Events of runs, in pages and as streams.",
     "candidates": "Candidates of runs: sources, lineages, diffs, evaluations.",
-    "proposals": "What policies were asked, and what they wrote.",
-    "archives": "What runs keep: islands, fronts, grids, the best.",
-    "metrics": "Runs over time and side by side.",
-    "exports": "Runs to take away.",
-    "policies": "Who answers.",
+    "proposals": "Prompts to policies, and their completions.",
+    "archives": "Islands, fronts, grids and the best programs.",
+    "metrics": "Progress, statistics and comparisons of runs.",
+    "exports": "Downloads of runs.",
+    "policies": "Models and other writers of programs.",
     "evaluations": "For workers that cannot reach the queue.",
-    "system": "Health, readiness, and what errors mean.",
+    "system": "Health, readiness and the meaning of errors.",
 }
 # Keys go in a header, and cookies never: a page of another origin has no session here.
 CORS: dict[str, Any] = {
@@ -115,7 +115,7 @@ CORS: dict[str, Any] = {
 }  # fmt: skip
 DESCRIPTION = (
     "Evolutionary search over programs, driven by policies that answer with a set. Every error is"
-    " `application/problem+json`; lists have cursors; every POST takes an `Idempotency-Key`."
+    " `application/problem+json`. Lists have cursors. Every POST takes an `Idempotency-Key`."
 )
 
 

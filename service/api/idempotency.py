@@ -24,7 +24,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         max_length=MAX_KEY,
         pattern="^[ -~]*$",
-        description="Any printable ASCII: a repeated request with the same one has no second effect for 24 hours.",
+        description="Any printable ASCII. For 24 hours, a repeated request with the same key has no second effect.",
     ),
 ]
 

@@ -16,8 +16,8 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 VERSION = 1  # of cursors: what they hold, and in which form
 _Row = TypeVar("_Row")
 
-Limit = Annotated[int, Query(ge=1, description=f"Items on a page; more than {MAX_LIMIT} are {MAX_LIMIT}.")]
-Cursor = Annotated[str, Query(max_length=4096, description="`next_cursor` of the page before; empty: the first page.")]
+Limit = Annotated[int, Query(ge=1, description=f"Items on a page. More than {MAX_LIMIT} counts as {MAX_LIMIT}.")]
+Cursor = Annotated[str, Query(max_length=4096, description="`next_cursor` of the page before. Empty: the first page.")]
 Include = Annotated[str, Query(pattern="^(count)?$", description="`count` adds how many there are in all.")]
 
 

@@ -17,6 +17,7 @@ from service.cli.options import (
     Db,
     Evaluations,
     EvaluatorFile,
+    Format,
     Isolation,
     Json,
     KeyFile,
@@ -55,7 +56,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-problem_app = typer.Typer(help="Check a problem folder, or make one.", context_settings=HELP, no_args_is_help=True)
+problem_app = typer.Typer(help="Check, import or make a problem folder.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(results_app)
 app.add_typer(control_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
@@ -71,10 +72,15 @@ app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
 ProblemPath = Annotated[
     Path,
     typer.Argument(
-        metavar="PROBLEM", parser=named_folder, help="Folder with problem.toml, or an unchanged OpenEvolve project."
+        metavar="PROBLEM",
+        parser=named_folder,
+        help="Problem folder or file, in a form of Evolve or of another project.",
     ),
 ]
 
+ProjectConfig = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", readable=False, help="Configuration of another project.")
+]
 Install = Annotated[bool, typer.Option("--yes", help="Install missing packages of requirements.txt without asking.")]
 RunProblem = Annotated[
     Path | None,
@@ -160,6 +166,7 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
+    format_: Format = None,
     set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -175,7 +182,7 @@ def run(
     terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
         from service.cli import run_dispatch, run_options
-    project, config = run_options.named_for_run(problem, evaluator, config, python)
+    project, config = run_options.named_for_run(problem, evaluator, config, python, format_)
     options = run_options.RunOptions(
         problem=project,
         asked=run_options.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
@@ -188,11 +195,9 @@ def run(
         db=db,
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
-        queue=queue,
-        detach=detach,
         labels=run_options.run_labels(name, label),
-        yes=yes,
-    )
+        queue=queue, detach=detach, yes=yes,
+    )  # fmt: skip
     raise typer.Exit(run_dispatch.run_anywhere(terminal, options, where))
 
 
@@ -202,10 +207,9 @@ def check(
     problem: ProblemPath,
     evaluator: EvaluatorFile = None,
     *,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", readable=False, help="Configuration of an OpenEvolve project.")
-    ] = None,
+    config: ProjectConfig = None,
     python: Python = None,
+    format_: Format = None,
     yes: Install = False,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -217,7 +221,27 @@ def check(
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere
 
-    raise typer.Exit(check_anywhere(terminal, named_project(problem, evaluator, config, python), where, yes=yes))
+    project = named_project(problem, evaluator, config, python, format_)
+    raise typer.Exit(check_anywhere(terminal, project, where, yes=yes))
+
+
+@problem_app.command("import", epilog="Example: evolve problem import shinka_task my_problem")
+def import_(
+    ctx: typer.Context,
+    problem: ProblemPath,
+    target: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=named_folder, help="Folder to write. It must be empty or absent.")
+    ],
+    *,
+    config: ProjectConfig = None,
+    python: Python = None,
+    format_: Format = None,
+    json: Json = False,
+) -> None:
+    """Write a problem of another project in Evolve's own form, to read and to edit."""
+    from service.cli.problem import import_problem
+
+    import_problem(terminal_of(ctx, json), named_project(problem, None, config, python, format_), target)
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

@@ -47,6 +47,7 @@ class CheckedProblem:
     """A check of a problem, made here or by a service.
 
     Attributes:
+        taken: the form of the folder and what was taken from it, a line each.
         pace: how long a run takes; empty: not known.
         document: what `--json` prints.
     """
@@ -57,6 +58,7 @@ class CheckedProblem:
     seeds: Sequence[CheckedSeed]
     errors: Sequence[str]
     advice: Sequence[str]
+    taken: Sequence[str] = ()
     pace: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,8 +83,8 @@ def check_anywhere(terminal: Terminal, project: Project, where: SourceOptions, *
 
 
 def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
+    from service.bootstrap.runs import check_folder
     from service.telemetry import configure_logging
-    from service.usecases.drive_run import check_folder
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
@@ -95,6 +97,7 @@ def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
         seeds=[_seed_here(seed) for seed in report.seeds],
         errors=report.errors,
         advice=report.advice,
+        taken=report.taken,
         pace=_pace(report),
         document=report_json(report),
     )
@@ -153,6 +156,7 @@ def _seed_there(seed: "SeedScore") -> CheckedSeed:
 
 
 def _show(terminal: Terminal, project: Project, checked: CheckedProblem) -> int:
+    terminal.show(*map(plain, checked.taken))
     show_warnings(terminal, checked.warnings)
     for complaint in checked.complaints:
         terminal.show(plain(f"✗ {complaint}"))
@@ -209,6 +213,7 @@ def report_json(report: "CheckReport") -> dict[str, Any]:
         "warnings": list(report.warnings),
         "seeds": [_seed_json(seed) for seed in report.seeds],
         "advice": list(report.advice),
+        "taken": list(report.taken),
         "run_seconds": report.run_seconds(len(os.sched_getaffinity(0))) if report.seconds else None,
     }
 

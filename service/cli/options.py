@@ -28,11 +28,15 @@ def named_folder(text: str) -> Path:
     return Path(text)
 
 
-def named_project(problem: Path, evaluator: Path | None, config: Path | None, python: str | None) -> "Project":
+def named_project(
+    problem: Path, evaluator: Path | None, config: Path | None, python: str | None, form: str | None = None
+) -> "Project":
     """The problem that the words of a command name."""
     from service.problems.project import Project
 
-    return Project(folder=problem, evaluator=evaluator, config=config, python=_interpreter(python or ""))
+    return Project(
+        folder=problem, evaluator=evaluator, config=config, python=_interpreter(python or ""), form=form or ""
+    )
 
 
 def _interpreter(python: str) -> str:
@@ -106,6 +110,15 @@ Python = Annotated[
         metavar="PATH",
         help="Python interpreter for program and evaluator.",
         show_default="the problem's, else the current one",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Problem format, such as openevolve or shinka.",
+        show_default="the one that recognises the folder",
     ),
 ]
 Db = Annotated[

@@ -1,4 +1,4 @@
-"""The command `evolve problem init`, and the warnings about a problem."""
+"""The commands `evolve problem init` and `evolve problem import`, and the warnings about a problem."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,12 @@ from shlex import quote
 from service.cli import formatting
 from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
+from service.problems.bundle import unpack
 from service.problems.domains.init import init_domain
 from service.problems.init import init_problem
+from service.problems.load import load_problem
+from service.problems.problem_lines import problem_lines
+from service.problems.project import Project
 
 MAX_WARNINGS = 5
 
@@ -54,3 +58,17 @@ def _begin(folder: Path, beginning: ProblemTemplate) -> tuple[Path, ...]:
     if beginning.data is not None or beginning.number is not None:
         raise UsageError("--data and --number name a question of a domain: add --domain NAME")
     return init_problem(folder)
+
+
+def import_problem(terminal: Terminal, project: Project, target: Path) -> None:
+    """Write a problem of any form in Evolve's own form, and say what to do with it."""
+    loaded = load_problem(project)
+    unpack(loaded.bundle, target)
+    files = sorted(path for path in target.rglob("*") if path.is_file())
+    if terminal.as_json:
+        terminal.emit({"problem": str(target), "form": loaded.form, "files": [str(path) for path in files]})
+        return
+    show_warnings(terminal, loaded.warnings)
+    terminal.show(*map(plain, problem_lines(loaded)))
+    place = quote(str(target))
+    terminal.note(f"next: read {place}/problem.toml, then {terminal.command(f'problem check {place}')}", style="dim")

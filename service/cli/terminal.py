@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "evolve"
 PIPE_COLUMNS = 160
+MAX_PIPE_COLUMNS = 10_000
 ERASE_LINE = "\r\x1b[2K"
 # Everything a text of others could steer a terminal with: C0 but tab and newline, DEL, C1, and marks that reorder text.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -62,7 +63,11 @@ class Terminal:
     def show(self, *parts: "RenderableType") -> None:
         """Show data to a person; one line or block for each part."""
         for part in parts:
-            self.out.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+            if isinstance(part, str):
+                self.out.print(part, markup=False, highlight=False, soft_wrap=True)
+                continue
+            with _unfolded(self.out, part):
+                self.out.print(part, markup=False, highlight=False)
 
     def note(self, text: str, style: str = "") -> None:
         """Say something on stderr, unless asked to be quiet."""
@@ -117,6 +122,22 @@ def evolve() -> str:
 def plain(text: str) -> str:
     """Text of others without the characters that steer a terminal."""
     return _STEERING.sub("\ufffd", text)
+
+
+@contextmanager
+def _unfolded(console: "Console", part: "RenderableType") -> Iterator[None]:
+    """Give a table in a pipe all the columns that it needs: a program that reads the lines finds whole values."""
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    columns = console.width
+    if isinstance(part, Table) and not console.is_terminal and "COLUMNS" not in os.environ:
+        needed = Measurement.get(console, console.options.update(width=MAX_PIPE_COLUMNS), part).maximum
+        console.width = max(columns, needed)
+    try:
+        yield
+    finally:
+        console.width = columns
 
 
 def _console(*, stderr: bool, color: bool) -> "Console":

@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from service.dashboard.numbers import digits_apart, number, signed
+from service.dashboard.scores import as_score, score_word, sign_of
 from service.projections.end_reasons import ending
 
 MAX_LINE = 2000
@@ -32,20 +34,6 @@ def plain(text: object, maximum: int = 200) -> str:
     """Text of others where no markup can stand: in titles and attributes; on one line, and not too long."""
     line = _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", " ".join(str(text).split()))
     return line if len(line) <= maximum else line[: maximum - 1] + "…"
-
-
-def number(value: float | None, digits: int = 5) -> str:
-    """A number in so many significant digits; groups of three are set apart."""
-    if value is None:
-        return _NOTHING
-    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
-        return f"{int(value):,}".replace(",", "\u202f")
-    return f"{value:.{digits}g}"
-
-
-def signed(value: float | None, digits: int = 4) -> str:
-    """A difference, with its sign."""
-    return _NOTHING if value is None else f"{value:+.{digits}g}".replace("-", "−")
 
 
 def share(value: float | None) -> str:
@@ -101,6 +89,10 @@ FILTERS = {
     "visible": visible,
     "plain": plain,
     "number": number,
+    "digits_apart": digits_apart,
+    "score": as_score,
+    "score_word": score_word,
+    "sign": sign_of,
     "signed": signed,
     "share": share,
     "seconds": seconds,

@@ -38,8 +38,29 @@ class Score:
         return "better" if (self.delta > 0) == (self.direction == "maximize") else "worse"
 
 
+def sign_of(run: Run) -> int:
+    """What makes of a run's fitness the score that people know: -1 where it has one objective that is minimised."""
+    return -1 if len(run.objectives) == 1 and run.objectives[0].get("direction") == "minimize" else 1
+
+
+def shared_sign(runs: Sequence[Run]) -> int:
+    """The sign of several runs that are shown in one chart; 1, the fitness itself, where theirs differ."""
+    signs = {sign_of(run) for run in runs}
+    return signs.pop() if len(signs) == 1 else 1
+
+
+def as_score(fitness: float | None, run: Run) -> float | None:
+    """A fitness, or a change of one, as the score that people know."""
+    return None if fitness is None else sign_of(run) * fitness + 0.0  # no negative zero
+
+
+def score_word(run: Run) -> str:
+    """What the number is called that a run's candidates are ranked by."""
+    return "score" if len(run.objectives) == 1 else "fitness"
+
+
 def scores_of(run: Run, candidate: Candidate, other: Candidate | None) -> list[Score]:
-    """Fitness, the objectives of the run, then whatever else the evaluator told."""
+    """The fitness of several objectives, the objectives of the run, then whatever else the evaluator told."""
     directions = {str(one["name"]): str(one.get("direction", "maximize")) for one in run.objectives}
     names = [*directions, *(name for name in candidate.scores if name not in directions)]
     fitness = Score(
@@ -50,7 +71,7 @@ def scores_of(run: Run, candidate: Candidate, other: Candidate | None) -> list[S
         spread=candidate.spread.get("fitness"),
     )
     return [
-        fitness,
+        *([fitness] if len(run.objectives) != 1 else []),
         *(
             Score(
                 name=name,

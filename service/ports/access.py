@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Scope(StrEnum):
-    """What a key allows; `control` is pause, resume, cancel, extend and fork."""
+    """The rights of a key. `control` is pause, resume, cancel, extend and fork."""
 
     RUNS_READ = "runs:read"
     RUNS_WRITE = "runs:write"
@@ -231,6 +231,16 @@ class TenantAccounts(Protocol):
         Raises:
             NotFoundError: no such tenant.
         """
+
+    def hold(self, tenant: str) -> None:
+        """Let nobody else count a tenant's usage in order to add to it, until the transaction under way ends.
+
+        Raises:
+            NotFoundError: no such tenant.
+        """
+
+    def active_runs(self, tenant: str) -> int:
+        """How many runs of a tenant have not ended."""
 
     def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
         """What was used in the whole hours that a span touches, by the times of creation, answer and evaluation.

@@ -1,7 +1,7 @@
-"""Environments: what `requirements.txt` beside an evaluator asks for, installed once for a text and an interpreter.
+"""Environments: the packages of `requirements.txt` beside an evaluator, installed once per text and interpreter.
 
-Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Nothing here decides
-whether that may be.
+Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Other modules decide
+whether this is allowed.
 """
 
 import fcntl
@@ -37,11 +37,11 @@ _ELSEWHERE = re.compile(r"(-(?!i\b|-index-url\b|-extra-index-url\b|-pre\b))|[./~
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An environment that a problem asks for.
+    """The environment of a problem.
 
     Attributes:
-        folder: of the environment, once it is made.
-        lines: of the file, without comments and empty ones.
+        folder: of the environment, after it is made.
+        lines: of the file, without comments and empty lines.
     """
 
     folder: Path
@@ -63,11 +63,11 @@ class Environment:
 
 
 def environment_of(files: Folder, spec: EvaluatorSpec) -> Environment | None:
-    """The environment that a problem asks for; None: it has no requirements, or names an interpreter.
+    """The environment of a problem. None: it has no requirements, or names an interpreter.
 
     Args:
         files: of the problem.
-        spec: its evaluator, beside which the file lies.
+        spec: its evaluator, beside the file.
     """
     content = files.files.get(str(PurePosixPath(spec.file).parent / FILE))
     if content is None or spec.python:
@@ -96,7 +96,7 @@ def make(environment: Environment) -> None:
     """Install an environment, unless another process has done so meanwhile.
 
     Raises:
-        InvalidProblemError: a requirement lies elsewhere, or pip fails, with its reason.
+        InvalidProblemError: a requirement names a file, or pip fails, with its reason.
     """
     for line in environment.lines:
         if _ELSEWHERE.match(line):
@@ -140,7 +140,7 @@ def _run(words: Sequence[str], failure: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """The last line that pip calls an error, else the last one."""
+    """The last line that pip marks as an error, or else the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return [*(lines or ["pip gave no reason"]), *errors][-1][:_MAX_REASON]

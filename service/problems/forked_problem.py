@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from evolve.problem_formats import FILE
 from evolve.program import Program
 from service.errors import InvalidProblemError
 from service.ports import Bundle
-from service.problems import native
 from service.problems.bundle import open_bundle
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
@@ -20,7 +20,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
 
     Args:
         bundle: the folder.
-        name: what the problem is called where its files do not say.
+        name: name of the problem, if its files have none.
         seed: the program to start from.
 
     Raises:
@@ -28,25 +28,19 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
         InvalidProblemError: the program cannot be a seed of the problem.
     """
     folder = open_bundle(bundle)
-    files = _native(folder, seed) if native.FILE in folder.files else _project(folder, seed)
-    loaded = load_files(replace(folder, files=files), name, "the fork")
+    loaded = load_files(replace(folder, files=_with_seed(folder, seed)), name, "the fork")
     if loaded.problem.seeds != (seed,):
-        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files are other ones"])
+        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files differ"])
     return loaded
 
 
-def _native(folder: Folder, seed: Program) -> dict[str, bytes]:
+def _with_seed(folder: Folder, seed: Program) -> dict[str, bytes]:
     try:
-        document = read_document(native.FILE, folder.files[native.FILE])
+        document = read_document(FILE, folder.files[FILE])
     except DocumentError as error:
         raise InvalidProblemError([str(error)]) from error
     flat = seed.single and "/" not in seed.files[0][0]
     document["seeds"] = [f"{PLACE}/{seed.files[0][0]}" if flat else PLACE]
     files = {path: content for path, content in folder.files.items() if not path.startswith(f"{PLACE}/")}
     files |= {f"{PLACE}/{path}": text.encode() for path, text in seed.files}
-    return files | {native.FILE: toml_text(document).encode()}
-
-
-def _project(folder: Folder, seed: Program) -> dict[str, bytes]:
-    """The seed of an OpenEvolve project is one file beside the evaluator."""
-    return {**folder.files, **{path: text.encode() for path, text in seed.files}}
+    return files | {FILE: toml_text(document).encode()}

@@ -34,10 +34,10 @@ class InlineProblem:
 
 
 def load_sketch(sketch: InlineProblem) -> LoadedProblem:
-    """The problem of a sketch; it says nothing yet of who scores.
+    """The problem of a sketch, without an evaluator so far.
 
     Raises:
-        ProblemError, ProgramError: it cannot be searched on.
+        ProblemError, ProgramError: it cannot be used.
     """
     path = f"program{suffix_of(sketch.language)}"
     objectives = [Objective(name=one) if isinstance(one, str) else one for one in sketch.objectives]
@@ -75,7 +75,7 @@ def scored_in_sandbox(loaded: LoadedProblem, function: Callable[..., Any]) -> Lo
         UsageError: the function cannot be taken there.
     """
     problem, folder = loaded.problem, open_bundle(loaded.bundle)
-    files = {**folder.files, FILE: evaluator_text(function, problem).encode()}
+    files = {**folder.files, FILE: evaluator_text(function).encode()}
     bundle = pack(Folder(files=files, executable=folder.executable))
     spec = problem.evaluator
     evaluator = EvaluatorSpec(file=FILE, integrity=Integrity.SHARED, python=spec.python, preload=spec.preload)

@@ -1,21 +1,27 @@
-"""Problem folders, native or OpenEvolve's, as one value."""
+"""Problem folders of every known form, as one value."""
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
+from evolve.extensions import ExtensionKind, built_in_names, is_reference, known_names
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
+from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder
 from service.errors import InvalidProblemError
 from service.ports import Bundle
-from service.problems import native, openevolve, shinka
+from service.problems import native
 from service.problems.bundle import open_bundle, pack
-from service.problems.domains.expand import written_out
 from service.problems.folder import Folder
-from service.problems.project import FOLDER, PYTHON, Project, as_project, named_in, with_folder
+from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
+from service.problems.project import FILE as PROJECT_FILE
+from service.problems.reader_result import ReaderResult
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.toml_writer import toml_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,8 @@ class LoadedProblem:
         policy: a policy the folder names, with the keys of a policy file (never a key itself), or None.
         warnings: sentences about what the folder says and is not honoured.
         place: where it lay, for people.
+        form: the form in which it lay, with the files by which it was recognised.
+        foreign: whether that is not Evolve's own form.
     """
 
     problem: Problem
@@ -35,29 +43,46 @@ class LoadedProblem:
     warnings: tuple[str, ...]
     bundle: Bundle
     place: str
+    form: str = ""
+    foreign: bool = False
 
 
 def load_problem(place: Path | Project) -> LoadedProblem:
-    """Read a folder with `problem.toml`, or an OpenEvolve project as it is.
+    """Read a folder with `problem.toml`, or a problem of another form as it is.
 
     Raises:
         InvalidProblemError: with every complaint at once, each a sentence that names the file, the key and the cure.
     """
     project = as_project(place)
-    if project.evaluator is None and project.folder.is_file():
-        words = f"evolve run {project.folder} EVALUATOR"
-        raise InvalidProblemError(
-            [f"{project.folder} is a file: name the folder of the problem, or its evaluator: {words}"]
-        )
-    if project.evaluator is None:
-        _check_kind(project.folder)
+    # Before all of it is read: it may be somebody's home.
+    form = format_name(project)
     files, complaints = project.read()
     name, lay = project.name, str(project.folder.resolve())
-    loaded = load_files(files, name, lay, complaints)
+    loaded = load_files(files, name, lay, complaints, form=form)
     spec = loaded.problem.evaluator
     if not any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
         return loaded
-    return load_files(with_folder(files, project.top), name, lay, complaints)
+    return load_files(with_folder(files, project.top), name, lay, complaints, form=form)
+
+
+def format_name(project: Project) -> str:
+    """The name of a project's format, by those of installed packages too; empty: its reader says what is wrong.
+
+    Raises:
+        InvalidProblemError: no format recognises it, or several do.
+    """
+    if project.evaluator is not None:
+        return project.form or OPENEVOLVE
+    lying, place = peek(project.folder), str(project.folder)
+    if not lying.files and not project.form:
+        return ""
+    options = {**named_in(Folder(files=lying.files)), **({CONFIG: str(project.config)} if project.config else {})}
+    wanted = project.form or options.get(FORMAT, "")
+    known = [*known_names(ExtensionKind.PROBLEM_FORMAT), *filter(is_reference, [project.form])]
+    words = f"evolve run {place} EVALUATOR"
+    unknown = f"{place} is a file: name the folder of the problem, or its evaluator: {words}"
+    lone = project.folder.is_file()
+    return recognise(replace(lying, options=options), place, known, wanted, unknown if lone else "").name
 
 
 def load_bundle(bundle: Bundle, name: str) -> LoadedProblem:
@@ -74,28 +99,43 @@ def load_bundle(bundle: Bundle, name: str) -> LoadedProblem:
     return load_files(open_bundle(bundle), name, "the stored problem")
 
 
-def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] = ()) -> LoadedProblem:
-    """Read a problem from files in memory.
+def load_files(
+    files: Folder, name: str, place: str, complaints: Sequence[str] = (), *, form: str = ""
+) -> LoadedProblem:
+    """Read a problem from files in memory; what is packed is Evolve's own form of it.
 
     Args:
         files: the folder.
         name: what a problem is called whose files do not say.
         place: where the folder lay, for people.
         complaints: what was wrong with the folder itself.
+        form: name of its format; empty: the built-in one that recognises it, or that was named beside it.
 
     Raises:
         InvalidProblemError: with every complaint, those of the folder first.
     """
-    native_problem = native.FILE in files.files
-    if not (native_problem or openevolve.recognises(files.files)):
-        raise InvalidProblemError(complaints or [_no_problem(files.files, place)])
+    named = named_in(files)
+    lying = ProblemFolder(files=files.files, name=name, options=named)
+    known = [*built_in_names(ExtensionKind.PROBLEM_FORMAT), *([form] if form else [])]
     try:
-        files = written_out(files) if native_problem else openevolve.without_keys(shinka.written_out(files))
-        reading = native.read_native(files) if native_problem else openevolve.read_openevolve(files, name)
+        recognised = recognise(lying, place, known, form or named.get(FORMAT, ""))
+    except InvalidProblemError as error:
+        raise InvalidProblemError(complaints or error.complaints) from error
+    if complaints and not recognised.files:
+        raise InvalidProblemError(complaints)
+    try:
+        converted = _converted(recognised, lying)
+        files = replace(files, files=_in_own_form(converted))
+        reading = native.read_native(files)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
     if complaints:
         raise InvalidProblemError(complaints)
+    reading = replace(reading, warnings=(*converted.warnings, *reading.warnings))
+    return _packed(files, reading, place, recognised)
+
+
+def _packed(files: Folder, reading: ReaderResult, place: str, recognised: RecognisedFormat) -> LoadedProblem:
     bundle, problem = pack(files), reading.problem
     named = named_in(files)
     if python := named.get(PYTHON):
@@ -109,7 +149,28 @@ def load_files(files: Folder, name: str, place: str, complaints: Sequence[str] =
         warnings=(*reading.warnings, *chain.from_iterable(map(unread_markers, problem.seeds))),
         bundle=bundle,
         place=place,
+        form=str(recognised),
+        foreign=recognised.name != NATIVE,
     )
+
+
+def _converted(recognised: RecognisedFormat, lying: ProblemFolder) -> ConvertedProblem:
+    try:
+        return recognised.format.convert(lying)
+    except ConversionError as error:
+        raise InvalidProblemError(error.complaints) from error
+
+
+def _in_own_form(converted: ConvertedProblem) -> Mapping[str, bytes]:
+    """The files of a converted problem, its document among them; what was named of it now stands there."""
+    if not converted.document:
+        return converted.files
+    named = json.loads(converted.files.get(PROJECT_FILE, b"{}"))
+    kept = {key: value for key, value in named.items() if key in (PYTHON, FOLDER)}
+    files = {path: content for path, content in converted.files.items() if path != PROJECT_FILE}
+    files |= {FILE: toml_text(converted.document).encode()}
+    files |= {PROJECT_FILE: (json.dumps(kept, sort_keys=True) + "\n").encode()} if kept else {}
+    return dict(sorted(files.items()))
 
 
 def _from_folder(spec: EvaluatorSpec, folder: str) -> EvaluatorSpec:
@@ -119,25 +180,3 @@ def _from_folder(spec: EvaluatorSpec, folder: str) -> EvaluatorSpec:
         return tuple(os.path.join(folder, path) if lies_relative(path) else path for path in paths)
 
     return replace(spec, read=full(spec.read), scorer_read=full(spec.scorer_read), path=full(spec.path))
-
-
-def _check_kind(folder: Path) -> None:
-    """Refuse a folder that is no problem before all of it is read: it may be somebody's home."""
-    try:
-        names = os.listdir(folder)
-    except (OSError, ValueError):
-        return  # the reader says why
-    if not (native.FILE in names or openevolve.recognises(names)):
-        raise InvalidProblemError([_no_problem(names, str(folder))])
-
-
-def _no_problem(names: Iterable[str], place: str) -> str:
-    if openevolve.EVALUATOR in names:
-        return (
-            f"{place} holds an {openevolve.EVALUATOR} but no problem: add {native.FILE} (make one with"
-            " `evolve problem init DIR`), or initial_program.* for an OpenEvolve project"
-        )
-    return (
-        f"{place} holds neither {native.FILE} nor an OpenEvolve project (initial_program.* and evaluator.py):"
-        " make a problem with `evolve problem init DIR`"
-    )

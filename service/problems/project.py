@@ -1,4 +1,4 @@
-"""A problem as a person names it: a folder, or a program with its evaluator and configuration; and an interpreter."""
+"""A problem as a user names it: a folder, or a program with its evaluator and configuration, and an interpreter."""
 
 import json
 from collections.abc import Mapping
@@ -11,29 +11,34 @@ from service.problems.folder import Folder, read_folder
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
-PYTHON, SEED, EVALUATOR, CONFIG, FOLDER = "python", "seed", "evaluator", "config", "folder"
+PYTHON, SEED, EVALUATOR, CONFIG, FOLDER, FORMAT = "python", "seed", "evaluator", "config", "folder", "format"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What is named of a problem.
+    """The names of a problem's parts.
 
     Attributes:
-        folder: the problem's folder, or the program to start from where an evaluator is named.
-        evaluator: a file whose folder is the problem's; None: the folder says.
-        config: an OpenEvolve configuration; None: the folder says.
-        python: interpreter of program and evaluator; empty: the problem says.
+        folder: the problem's folder, a problem of one file, or the program to start from if an evaluator is named.
+        evaluator: a file whose folder is the problem's. None: the folder decides.
+        config: an OpenEvolve configuration. None: the folder decides.
+        python: interpreter of program and evaluator. Empty: the problem decides.
+        form: name of the problem format. Empty: the format that recognises the folder.
     """
 
     folder: Path
     evaluator: Path | None = None
     config: Path | None = None
     python: str = ""
+    form: str = ""
 
     @property
     def name(self) -> str:
-        """What the problem is called whose files do not say."""
-        return self.folder.resolve().name if self.evaluator is None else self.evaluator.resolve().parent.name
+        """The name of a problem whose files have none."""
+        if self.evaluator is not None:
+            return self.evaluator.resolve().parent.name
+        place = self.folder.resolve()
+        return place.stem if place.is_file() else place.name
 
     @property
     def words(self) -> str:
@@ -41,6 +46,7 @@ class Project:
         places = [str(self.folder), *([str(self.evaluator)] if self.evaluator else [])]
         options = [*(["--config", str(self.config)] if self.config else [])]
         options += ["--python", self.python] if self.python else []
+        options += ["--format", self.form] if self.form else []
         return " ".join(map(quote, [*places, *options]))
 
     @property
@@ -49,9 +55,11 @@ class Project:
         return self.evaluator.parent if self.evaluator else self.folder
 
     def read(self) -> tuple[Folder, list[str]]:
-        """Its files, with one sentence for everything that cannot be taken along."""
-        folder, complaints = read_folder(self.top)
+        """Its files, with a sentence for everything that cannot be included."""
+        folder, complaints = self._lying_there()
         named = {PYTHON: self.python} if self.python else {}
+        if self.form:
+            named[FORMAT] = self.form
         files = dict(folder.files)
         if self.evaluator is not None:
             named[EVALUATOR] = _taken(files, self.evaluator, self.evaluator.parent, complaints)
@@ -61,6 +69,14 @@ class Project:
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
         return replace(folder, files=dict(sorted(files.items()))), complaints
+
+    def _lying_there(self) -> tuple[Folder, list[str]]:
+        if not self.top.is_file():
+            return read_folder(self.top)
+        try:
+            return Folder(files={self.top.name: self.top.read_bytes()}), []
+        except OSError as error:
+            return Folder(files={}), [f"{self.top} cannot be read ({error.strerror})"]
 
     def _seed(self, files: dict[str, bytes], complaints: list[str]) -> str:
         assert self.evaluator is not None
@@ -81,10 +97,10 @@ def as_project(place: Path | Project) -> Project:
 
 
 def named_in(folder: Folder) -> Mapping[str, str]:
-    """What was named of a problem, by what it is; empty: its folder says all.
+    """The named parts of a problem, by kind. Empty: the folder holds everything.
 
     Raises:
-        InvalidProblemError: a file of that name is another's.
+        InvalidProblemError: another file has that name.
     """
     content = folder.files.get(FILE)
     if content is None:
@@ -93,11 +109,11 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         found = json.loads(content)
     except ValueError:
         found = None
-    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG, FOLDER}:
+    if isinstance(found, dict) and found.keys() <= {PYTHON, SEED, EVALUATOR, CONFIG, FOLDER, FORMAT}:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts
-    raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+    raise InvalidProblemError([f"{FILE} is a name that Evolve itself uses for such problems: rename the file"])
 
 
 def with_folder(files: Folder, folder: Path) -> Folder:
@@ -108,7 +124,7 @@ def with_folder(files: Folder, folder: Path) -> Folder:
 
 
 def _inside(path: Path, top: Path) -> str | None:
-    """A path relative to a folder; None: it lies elsewhere."""
+    """A path relative to a folder. None: it is outside."""
     try:
         return PurePosixPath(path.resolve().relative_to(top.resolve())).as_posix()
     except (ValueError, OSError, RuntimeError):
@@ -116,7 +132,7 @@ def _inside(path: Path, top: Path) -> str | None:
 
 
 def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]) -> str:
-    """The name of a file among those of the problem, to which it is added where it lies elsewhere."""
+    """The name of a file among those of the problem. A file from outside is added to them."""
     inside = _inside(path, top)
     if inside in files:
         return str(inside)
@@ -126,5 +142,5 @@ def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]
         complaints.append(f"{path} cannot be read ({error.strerror})")
         return path.name
     if files.setdefault(path.name, content) != content:
-        complaints.append(f"{path} and a file of the evaluator's folder have one name: rename one of them")
+        complaints.append(f"{path} and a file of the evaluator's folder have the same name: rename one of them")
     return path.name

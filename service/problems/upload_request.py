@@ -3,8 +3,11 @@
 import base64
 from pathlib import Path
 
+from evolve.extensions import ExtensionKind, built_in_names
 from service.errors import InvalidProblemError
-from service.problems.openevolve import without_keys
+from service.problems.bundle import open_bundle
+from service.problems.formats.openevolve import without_keys
+from service.problems.load import format_name, load_problem
 from service.problems.project import Project, as_project
 from service.schemas.problems import ProblemCreate
 from service.schemas.requests import checked
@@ -13,15 +16,17 @@ NATIVE = "problem.toml"
 
 
 def upload_of(place: Path | Project) -> ProblemCreate:
-    """Read a problem for a service, without keys that stand in it; it is called as its files say, else as its folder.
+    """Read a problem for a service, without keys inside it. Its name is that of its files, or else its folder's.
 
     Raises:
-        InvalidProblemError: something in it cannot be taken along.
+        InvalidProblemError: something in it cannot be included.
     """
     project = as_project(place)
     read, complaints = project.read()
     if complaints:
         raise InvalidProblemError(complaints)
+    if format_name(project) not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
+        read = open_bundle(load_problem(project).bundle)  # the service may lack the format
     read = read if NATIVE in read.files else without_keys(read)
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -32,14 +37,14 @@ def upload_of(place: Path | Project) -> ProblemCreate:
         else:
             texts[path] = text
     if not texts:
-        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder that holds {NATIVE}"])
+        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder with {NATIVE}"])
     named = {} if NATIVE in texts else {"name": project.name}
     executable = sorted(read.executable)
     return checked(ProblemCreate, files=texts, binary_files=others, executable=executable, **named)
 
 
 def _text(content: bytes) -> str | None:
-    """A content as text; None where it is none, or would not come back byte for byte."""
+    """A content as text. None if it is not text, or would not come back byte for byte."""
     if b"\x00" in content:
         return None
     try:

@@ -86,6 +86,11 @@ class CodedColumn:
             self.names.append(name)
         self.codes.append(self.names.index(name))
 
+    def unlike(self, name: str) -> NDArray[np.bool_]:
+        """At which places another name stands."""
+        codes = np.frombuffer(self.codes, dtype=np.intc) if self.codes else np.zeros(0, dtype=np.intc)
+        return np.not_equal(codes, self.names.index(name) if name in self.names else -1)
+
 
 class Columns:
     """A run in columns, by evaluation in the order in which candidates were first scored.

@@ -64,17 +64,17 @@ class FunctionEvaluator:
             )
 
     def _scores(self, value: Any) -> object:
-        """What was returned as JSON values; a number alone is the score of the only objective."""
+        """What was returned, as JSON values."""
         if hasattr(value, "metrics") and hasattr(value, "artifacts"):
             return {**_entries(value.metrics), "artifacts": text_of(value.artifacts or {})}
         if isinstance(value, Mapping):
             return _entries(value)
+        if isinstance(value, tuple):
+            return [self._scores(item) for item in value]
         try:
-            plain = jsonable(value)
+            return jsonable(value)
         except NotJsonError:
             return value
-        names = self._problem.objective_names
-        return {names[0]: plain} if isinstance(plain, int | float) and len(names) == 1 else plain
 
 
 def _entries(metrics: Mapping[Any, Any]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What goes over the wire, as Pydantic models: the API's answers and requests, and the client's."""
+"""Requests and answers of the API and its client, as Pydantic models."""

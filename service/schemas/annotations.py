@@ -24,7 +24,7 @@ Body = Annotated[
 
 
 class NoteCreate(Request):
-    """A text about a run, or about one of its candidates."""
+    """A text about a run, or about a candidate of it."""
 
     body: Body
     candidate_id: Identifier | None = Field(default=None, description="Null: about the run")
@@ -41,7 +41,7 @@ class Note(Reply):
 
     id: str = Field(description="Id of the note")
     run_id: str = Field(description="Id of the run")
-    candidate_id: str | None = Field(description="Id of the candidate that it is about; null: it is about the run")
+    candidate_id: str | None = Field(description="Id of its candidate. Null: it is about the run")
     body: str = Field(description="Text of the note")
     author: str = Field(description="Name of the key with which it was written")
     created_at: Moment = Field(description="When it was created")
@@ -49,13 +49,13 @@ class Note(Reply):
 
 
 class NotePage(Page):
-    """Notes, the oldest first."""
+    """Notes, oldest first."""
 
-    items: list[Note] = Field(description="Notes, the oldest first")
+    items: list[Note] = Field(description="Notes, oldest first")
 
 
 class Pin(Reply):
-    """A candidate that somebody wants at hand."""
+    """A pinned candidate."""
 
     run_id: str = Field(description="Id of the run")
     candidate_id: str = Field(description="Id of the candidate")
@@ -64,9 +64,9 @@ class Pin(Reply):
 
 
 class PinList(Reply):
-    """Pins of a run, the oldest first."""
+    """Pins of a run, oldest first."""
 
-    items: list[Pin] = Field(description="Pins, the oldest first")
+    items: list[Pin] = Field(description="Pins, oldest first")
 
 
 class ViewCreate(Request):
@@ -81,22 +81,22 @@ class View(Reply):
     """A saved view."""
 
     id: str = Field(description="Id of the view")
-    run_id: str | None = Field(description="Id of the run that it belongs to; null: to no run in particular")
+    run_id: str | None = Field(description="Id of its run. Null: no run in particular")
     name: str = Field(description="Name of the view")
     settings: Object = Field(description="Filters, columns and axes, as they were saved: any JSON")
     created_at: Moment = Field(description="When it was created")
 
 
 class ViewPage(Page):
-    """Saved views, the oldest first."""
+    """Saved views, oldest first."""
 
-    items: list[View] = Field(description="Saved views, the oldest first")
+    items: list[View] = Field(description="Saved views, oldest first")
 
 
 class ShareCreate(Request):
-    """A token that lets its bearer read one run."""
+    """A token that lets its bearer read a run."""
 
-    expires_at: Moment | None = Field(default=None, description="When it ends; null: when it is revoked")
+    expires_at: Moment | None = Field(default=None, description="When it expires. Null: never, unless it is revoked")
 
 
 class Share(Reply):
@@ -106,19 +106,19 @@ class Share(Reply):
     run_id: str = Field(description="Id of the run")
     created_by: str = Field(description="Name of the key with which it was created")
     created_at: Moment = Field(description="When it was created")
-    expires_at: Moment | None = Field(description="When it ends; null: when it is revoked")
-    revoked_at: Moment | None = Field(description="When it was revoked; null: it was not")
+    expires_at: Moment | None = Field(description="When it expires. Null: never, unless it is revoked")
+    revoked_at: Moment | None = Field(description="When it was revoked. Null: never")
 
 
 class NewShare(Share):
     """A share that was just made."""
 
     token: str | None = Field(
-        description="Shown this once: `Authorization: Bearer evs_...`; null in an answer that is given again"
+        description="Token for `Authorization: Bearer evs_...`, shown only once. Null in a repeated answer"
     )
 
 
 class ShareList(Reply):
-    """Shares of a run, the oldest first."""
+    """Shares of a run, oldest first."""
 
-    items: list[Share] = Field(description="Shares, the oldest first")
+    items: list[Share] = Field(description="Shares, oldest first")

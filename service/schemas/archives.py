@@ -1,4 +1,4 @@
-"""What a run keeps, on the wire: islands, migrations, the front, the grid, the best under weights."""
+"""Archives in the API: islands, migrations, the front, the grid, the best under weights."""
 
 from pydantic import Field
 
@@ -8,14 +8,14 @@ from service.schemas.untrusted_text import Foreign
 
 
 class Island(Reply):
-    """One island of a run."""
+    """An island of a run."""
 
     number: Count = Field(description="Number of the island, from 0")
     members: Count = Field(description="Number of programs in its archive")
-    best_candidate_id: str | None = Field(description="Id of its best member; null: it has none")
-    best_fitness: float | None = Field(description="Fitness of its best member; null: it has none")
-    mean_fitness: float | None = Field(description="Mean fitness of its members; null: it has none")
-    filled: Count | None = Field(description="Cells that its members fill; null: the run has no measures")
+    best_candidate_id: str | None = Field(description="Id of its best member. Null: none")
+    best_fitness: float | None = Field(description="Fitness of its best member. Null: none")
+    mean_fitness: float | None = Field(description="Mean fitness of its members. Null: none")
+    filled: Count | None = Field(description="Cells that its members fill. Null: the run has no measures")
     cells: Count | None = Field(description="How many cells there are")
 
 
@@ -33,13 +33,13 @@ class Member(Reply):
 
 
 class MemberPage(Page):
-    """Members of an island, the fittest first."""
+    """Members of an island, fittest first."""
 
-    items: list[Member] = Field(description="Members of the archive, the fittest first")
+    items: list[Member] = Field(description="Members of the archive, fittest first")
 
 
 class Migration(Reply):
-    """Programs that came from one island to another."""
+    """Programs that migrated between islands."""
 
     sequence: Count = Field(description="Sequence number of its event")
     at: Moment = Field(description="When it happened")
@@ -55,42 +55,42 @@ class MigrationPage(Page):
 
 
 class FrontPage(Page):
-    """Programs that no other dominates, the fittest first."""
+    """Programs that no other dominates, fittest first."""
 
-    items: list[Candidate] = Field(description="Candidates of the front, the fittest first")
-    size: Count = Field(description="Of the whole front")
-    hypervolume: float | None = Field(description="In rewards; null: objectives lack bounds, or there is but one")
+    items: list[Candidate] = Field(description="Candidates of the front, fittest first")
+    size: Count = Field(description="Size of the whole front")
+    hypervolume: float | None = Field(description="In rewards. Null: no bounds, or a single objective")
     exact: bool = Field(description="Whether the hypervolume is computed, not sampled")
 
 
 class GridAxis(Foreign):
-    """One axis of the grid."""
+    """An axis of the grid."""
 
     name: str = Field(description="Name of the measure")
     bins: Count = Field(description="Number of bins on the axis")
     low: float | None = Field(description="Null: nothing was seen yet")
-    high: float | None = Field(description="Upper bound of the axis; null: nothing was seen yet")
-    running: bool = Field(description="Whether the range is that of what was seen, and grows")
+    high: float | None = Field(description="Upper bound of the axis. Null: no value was seen yet")
+    running: bool = Field(description="Whether the range grows with the values seen")
 
 
 class GridCell(Reply):
     """A cell that is filled."""
 
-    bins: list[Count] = Field(description="On each axis; of a tessellation the number of the region alone")
-    centre: list[float] | None = Field(description="Of the region of a tessellation; null: a cell of a grid")
+    bins: list[Count] = Field(description="Position on each axis. In a tessellation: the number of the region")
+    centre: list[float] | None = Field(description="Centroid of the region of a tessellation. Null: a cell of a grid")
     values: list[float] = Field(description="The program's value on each axis")
     candidate_id: str = Field(description="Id of the fittest candidate of the cell")
     fitness: float = Field(description="Fitness of that candidate")
     candidates: Count = Field(description="How many fell into it")
-    place: Count = Field(description="Of the program's evaluation in the run, from 0")
+    place: Count = Field(description="Place of the program's evaluation in the run, from 0")
 
 
 class Grid(Reply):
     """The fittest program of each cell over the measures, of all islands together."""
 
     run_id: str = Field(description="Id of the run")
-    axes: list[GridAxis] = Field(description="Axes of the grid, one for each measure")
-    cells: list[GridCell] = Field(description="The fittest first; at most 10,000")
+    axes: list[GridAxis] = Field(description="Axes of the grid, for each measure")
+    cells: list[GridCell] = Field(description="Cells, fittest first, at most 10,000")
     filled: Count = Field(description="Filled cells in all")
     size: Count = Field(description="Cells there are, filled or not")
     tessellation: bool = Field(description="Whether cells are regions around centroids (`archive.kind` = `cvt`)")
@@ -101,6 +101,6 @@ class Best(Foreign):
 
     candidate: Candidate = Field(description="The best program")
     weights: dict[str, float] = Field(
-        description="Weight by objective, as they were asked for; empty: the best by fitness",
+        description="Weight by objective, as requested. Empty: the best by fitness",
     )
-    value: float | None = Field(description="Weighted mean of normalised scores; null: by fitness")
+    value: float | None = Field(description="Weighted mean of normalised scores. Null: by fitness")

@@ -33,11 +33,11 @@ class PolicyHealth(Foreign):
     run_id: str = Field(description="Id of the run")
     policy: str = Field(description="Name of the policy")
     at: Moment = Field(description="When the runner measured it")
-    breaker: str = Field(description="`closed`: calls go out; `open`: none does for a while; `half_open`: one tries")
+    breaker: str = Field(description="`closed`: sends calls. `open`: sends none for a while. `half_open`: tries a call")
     retry_seconds: float = Field(description="How long none goes out, from `at`")
-    reachable: bool | None = Field(description="Whether it answered when it was asked for its queue; null: it was not")
-    running: float | None = Field(description="Requests that it computes, everybody's; null: it does not say")
-    waiting: float | None = Field(description="Requests that wait there, everybody's; null: it does not say")
+    reachable: bool | None = Field(description="Whether it answered about its queue. Null: it was not asked")
+    running: float | None = Field(description="Requests in progress there, of all clients. Null: unknown")
+    waiting: float | None = Field(description="Requests waiting there, of all clients. Null: unknown")
     calls: Count = Field(description="Calls at once that suit it")
     in_flight: Count = Field(description="Calls that the run has there")
 
@@ -45,7 +45,7 @@ class PolicyHealth(Foreign):
 class PolicyHealthList(Reply):
     """How the servers of policies of running runs fare."""
 
-    items: list[PolicyHealth] = Field(description="One entry for each policy of each running run")
+    items: list[PolicyHealth] = Field(description="An entry for each policy of each running run")
 
 
 class PolicyPage(Page):

@@ -7,17 +7,17 @@ from service.schemas.untrusted_text import Foreign
 
 
 class HeldOut(Foreign):
-    """A program on what was held out."""
+    """The score of a program on held-out data."""
 
     candidate_id: str = Field(description="Id of the candidate")
-    outcome: str = Field(description="Of its held-out scoring; empty: it was not done")
-    reason: str = Field(description="One sentence where it failed")
-    fitness: float | None = Field(description="On what was held out; more is better")
+    outcome: str = Field(description="Outcome of the scoring on held-out data. Empty: not done")
+    reason: str = Field(description="The reason of a failure, in one sentence")
+    fitness: float | None = Field(description="Fitness on held-out data, more is better")
     scores: dict[str, float] = Field(description="Score by objective on the held-out data")
-    recorded_fitness: float | None = Field(description="That the search went by")
+    recorded_fitness: float | None = Field(description="Fitness that the search used")
     recorded_scores: dict[str, float] = Field(description="Score by objective that the search went by")
     difference: float | None = Field(
-        description="Held-out fitness less the recorded one: far below 0, the search has fitted what it was scored by"
+        description="Held-out fitness minus the recorded fitness. Far below 0: the search has overfitted its scores"
     )
 
 
@@ -25,28 +25,28 @@ class AuditRange(Foreign):
     """A score over the evaluations of an audit."""
 
     name: str = Field(description="Name of the objective or metric")
-    recorded: float = Field(description="That the search went by")
+    recorded: float = Field(description="Score that the search used")
     low: float = Field(description="Lowest score over the evaluations")
     high: float = Field(description="Highest score over the evaluations")
-    holds: bool = Field(description="Whether all lie within the tolerance of the recorded one")
+    holds: bool = Field(description="Whether all are within the tolerance of the recorded score")
 
 
 class Audit(Foreign):
-    """The best program of a run, evaluated anew under other seeds."""
+    """The best program of a run, evaluated again under other seeds."""
 
     candidate_id: str = Field(description="Id of the best candidate")
-    wanted: Count = Field(description="Number of evaluations that were asked for")
-    made: Count = Field(description="Number of evaluations that were made")
+    wanted: Count = Field(description="Number of requested evaluations")
+    made: Count = Field(description="Number of evaluations so far")
     tolerance: float = Field(description="A share of the objective's declared range, else of the score itself")
-    failed: list[str] = Field(description="Outcome and reason of those that could not be scored")
+    failed: list[str] = Field(description="Outcome and reason of failed evaluations")
     ranges: list[AuditRange] = Field(description="Range of each score")
     holds: bool | None = Field(description="Null: not all evaluations were made")
     sentence: str = Field(description="The finding, in one sentence")
 
 
 class Assessment(Foreign):
-    """What a run found, examined when it ended; neither prompts nor archives ever learned of it."""
+    """The examination of a run's results at its end. Prompts and archives do not see it."""
 
     run_id: str = Field(description="Id of the run")
-    holdout: list[HeldOut] = Field(description="The best first, the best seed last; empty: nothing was held out")
-    audit: Audit | None = Field(description="Null: none was wanted, or the run has not come to it")
+    holdout: list[HeldOut] = Field(description="The best first, the best seed last. Empty: no held-out data")
+    audit: Audit | None = Field(description="Null: none was requested, or the run is not there yet")

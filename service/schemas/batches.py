@@ -27,7 +27,7 @@ Seed = Annotated[int, Field(strict=True, ge=0, le=2**53), BeforeValidator(integr
 
 
 class Sweep(Request):
-    """Every combination of some seeds, policies and configurations of one problem, or of several."""
+    """All combinations of seeds, policies and configurations for a problem, or for several."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -37,36 +37,38 @@ class Sweep(Request):
         }
     )
 
-    problem: ProblemName | None = Field(default=None, description="Of all runs; either this or `problems`")
+    problem: ProblemName | None = Field(default=None, description="Problem of all runs. Either this or `problems`")
     problems: list[ProblemName] = Field(
         default=[],
         max_length=MAX_PROBLEMS,
-        description="Each is searched by every combination; no version of one may come twice",
+        description="Every combination runs on each problem. No version may occur twice",
         json_schema_extra={"uniqueItems": True},
     )
-    config: AskedConfiguration = Field(default={}, description="What all runs have in common")
+    config: AskedConfiguration = Field(default={}, description="Configuration of all runs")
     seeds: list[Seed] = Field(
         min_length=1,
         max_length=MAX_RUNS,
-        description="Seeds of the random draws, one run for each",
+        description="Seeds of the random draws, with a run for each",
     )
-    policies: list[Policies] = Field(default=[None], min_length=1, max_length=20, description="Of each run as `policy`")
+    policies: list[Policies] = Field(
+        default=[None], min_length=1, max_length=20, description="Each as `policy` of its runs"
+    )
     strategies: list[Literal["islands", "best_of_n", "sequential"]] = Field(
         default=[],
         max_length=3,
-        description="Strategies, one run for each; empty: as the configuration says",
+        description="Strategies, with a run for each. Empty: that of the configuration",
     )
     variants: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")], AskedConfiguration] = Field(
         default={},
         max_length=20,
-        description="Further configurations, by the name that they shall have",
+        description="Further configurations, by name",
         json_schema_extra=NO_OTHERS,
     )
     labels: Labels = Field(default={}, description="Labels that all runs get")
 
 
 class BatchCreate(Request):
-    """Many runs submitted as one: a list of runs, or a sweep."""
+    """Many runs submitted together: a list of runs, or a sweep."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -77,15 +79,15 @@ class BatchCreate(Request):
     )
 
     name: Name = Field(description="Name of the batch")
-    runs: list[RunCreate] = Field(default=[], max_length=MAX_RUNS, description="The runs; either this or `sweep`")
+    runs: list[RunCreate] = Field(default=[], max_length=MAX_RUNS, description="The runs. Either this or `sweep`")
     sweep: Sweep | None = Field(
         default=None,
-        description="Combinations from which the runs are made; either this or `runs`",
+        description="Combinations that make the runs. Either this or `runs`",
     )
 
 
 class Batch(Reply):
-    """A batch; its state is that of its runs."""
+    """A batch. Its state follows from its runs."""
 
     id: str = Field(description="Id of the batch")
     name: str = Field(description="Name of the batch")
@@ -102,7 +104,7 @@ class BatchPage(Page):
 
 
 class GroupSummary(Reply):
-    """What the runs of one group have come to: those of one problem that differ in nothing but their seeds."""
+    """Results of a group: runs of the same problem that differ only in their seeds."""
 
     problem: str = Field(default="", description="Their problem, as `name@version`")
     group: str = Field(description="Labels that the runs have in common: strategy, policy, variant")
@@ -110,16 +112,16 @@ class GroupSummary(Reply):
     ended: Count = Field(description="Number of these that have ended")
     best: float | None = Field(description="Highest best fitness")
     median: float | None = Field(description="Median of the best fitnesses")
-    quartiles: list[float] = Field(description="First and third quartile, linearly interpolated; empty without runs")
+    quartiles: list[float] = Field(description="First and third quartile, linearly interpolated. Empty: no runs")
     evaluations: Count = Field(description="Number of candidates evaluated, of all its runs")
     tokens: Count = Field(description="Tokens read and written, of all its runs")
     cost: Spent | None = Field(
-        default=None, description="Of the tokens; null: some of it is not known, or it is in several currencies"
+        default=None, description="Cost of the tokens. Null: partly unknown, or in several currencies"
     )
 
 
 class BatchSummary(Reply):
-    """What a batch has come to so far."""
+    """Results of a batch so far."""
 
     batch: Batch = Field(description="The batch")
     groups: list[GroupSummary] = Field(description="Its groups, by problem and name")

@@ -14,7 +14,7 @@ Direction = Literal["ancestors", "descendants", "path"]
 
 
 class Parent(Reply):
-    """One edge of the lineage."""
+    """An edge of the lineage."""
 
     candidate_id: str = Field(description="Id of the parent")
     role: str = Field(description="`parent`, `crossover` or `inspiration`")
@@ -34,42 +34,42 @@ class CandidateUrls(Reply):
 
 
 class Candidate(Foreign):
-    """A candidate: one answer in one run, with what it was worth."""
+    """A candidate: an answer in a run, with its scores."""
 
     id: str = Field(description="Id of the candidate")
     run_id: str = Field(description="Id of the run")
-    program_id: str | None = Field(description="Of its content; null: it was rejected before it became a program")
+    program_id: str | None = Field(description="Id of its content. Null: it was rejected before it became a program")
     proposal_id: str = Field(description="Id of the proposal that it answers")
-    proposal_number: Count = Field(description="0 are the seeds")
+    proposal_number: Count = Field(description="Number of its proposal. 0: a seed")
     position: Count = Field(description="Place among the answers of its proposal")
     island: int = Field(description="Number of the island that it was made for")
     islands: list[int] = Field(description="Islands whose archive holds it now")
-    operator: str = Field(description="Operator that made it, such as `mutate`; `seed` for a seed")
-    policy: str = Field(description="Name of the policy that wrote it; empty for a seed")
+    operator: str = Field(description="Operator that made it, such as `mutate`. `seed` for a seed")
+    policy: str = Field(description="Name of the policy that wrote it. Empty: a seed")
     status: Status = Field(
-        description="`pending`, `evaluating` or `evaluated`; `duplicate` and `rejected` are never evaluated",
+        description="`pending`, `evaluating` or `evaluated`. `duplicate` and `rejected` are never evaluated",
     )
     outcome: str | None = Field(
-        description="Outcome of its evaluation, such as `ok` or `timeout`; null: it was not evaluated",
+        description="Outcome of its evaluation, such as `ok` or `timeout`. Null: not evaluated",
     )
-    reason: str = Field(description="One sentence that says why it failed or was rejected; empty: neither")
-    fitness: float | None = Field(description="Number that the search compares by, more is better; null: not valid")
+    reason: str = Field(description="Why it failed or was rejected, in one sentence. Empty: neither")
+    fitness: float | None = Field(description="Number that the search compares, more is better. Null: not valid")
     scores: dict[str, float] = Field(description="Score by objective or metric")
     rewards: list[float] | None = Field(description="Reward vector, larger is better, in the order of the objectives")
     measures: dict[str, float] = Field(description="Value by measure")
     cases: dict[str, float] = Field(description="Score by test case")
-    spread: dict[str, float] = Field(description="Of scores over the repeats of a noisy evaluation")
-    repeats: Count = Field(default=0, description="How often it was scored; 0: not at all, or not known")
+    spread: dict[str, float] = Field(description="Spread of the scores over the repeats of a noisy evaluation")
+    repeats: Count = Field(default=0, description="Number of its repeats. 0: none, or unknown")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
-    answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
-    seconds: float | None = Field(description="Duration of its evaluation in seconds; null: it was not evaluated")
+    answer: str | None = Field(default=None, description="Null: none that can be compared, or as for `feedback`")
+    seconds: float | None = Field(description="Duration of its evaluation in seconds. Null: not evaluated")
     isolation: str = Field(
         description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",
     )
     parents: list[Parent] = Field(description="Candidates that it descends from, the parent first")
-    duplicate_of: str | None = Field(description="Id of the candidate that has the same program; null: none has")
+    duplicate_of: str | None = Field(description="Id of the candidate with the same program. Null: none")
     created_at: Moment = Field(description="When it was created")
-    evaluated_at: Moment | None = Field(description="When it was evaluated; null: it was not")
+    evaluated_at: Moment | None = Field(description="When it was evaluated. Null: never")
     urls: CandidateUrls = Field(description="Paths of its parts")
 
 
@@ -80,7 +80,7 @@ class CandidatePage(Page):
 
 
 class SourceFile(Foreign):
-    """One file of a program."""
+    """A file of a program."""
 
     path: str = Field(description="Path of the file inside the program")
     text: str = Field(description="Text of the file")
@@ -98,46 +98,46 @@ class Lineage(Reply):
     """A line or a family of programs."""
 
     candidate_id: str = Field(description="Id of the candidate")
-    direction: Direction = Field(description="Direction that was asked for")
+    direction: Direction = Field(description="Requested direction")
     items: list[Candidate] = Field(description="Candidates, each with its parents")
     truncated: bool = Field(description="Whether there are more than `limit`")
 
 
 class FileChange(Foreign):
-    """What changed in one file."""
+    """The changes of a file."""
 
     path: str = Field(description="Path of the file inside the program")
     change: Literal["added", "removed", "changed"] = Field(description="Whether the file was added, removed or changed")
-    added: Count | None = Field(description="Lines; null: too many differ to compare them")
-    removed: Count | None = Field(description="Lines removed; null: too many differ to compare them")
-    diff: str | None = Field(description="Unified diff; null: too many lines differ, read both sources")
+    added: Count | None = Field(description="Lines added. Null: too many differences to compare")
+    removed: Count | None = Field(description="Lines removed. Null: too many differences to compare")
+    diff: str | None = Field(description="Unified diff. Null: too many differences, read both sources")
 
 
 class CandidateDiff(Reply):
-    """What changed from one program to another."""
+    """The changes between two programs."""
 
     candidate_id: str = Field(description="Id of the candidate")
-    against: str | None = Field(description="Null: a seed is compared with nothing")
+    against: str | None = Field(description="Null: a seed, compared with the empty program")
     added: Count = Field(description="Lines added, of all files")
     removed: Count = Field(description="Lines removed, of all files")
     files: list[FileChange] = Field(description="Files that differ")
 
 
 class Evaluation(Foreign):
-    """One attempt at scoring a candidate."""
+    """An attempt to score a candidate."""
 
     id: str = Field(description="Id of the evaluation")
     candidate_id: str = Field(description="Id of the candidate")
     attempt: Count = Field(description="Number of the attempt, from 1")
     outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
-    reason: str = Field(description="One sentence that says why it failed; empty with `ok`")
+    reason: str = Field(description="Why it failed, in one sentence. Empty: `ok`")
     scores: dict[str, float] = Field(description="Score by objective or metric")
     measures: dict[str, float] = Field(description="Value by measure")
     cases: dict[str, float] = Field(description="Score by test case")
     spread: dict[str, float] = Field(description="Standard deviation by score over the repeats")
-    repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
+    repeats: Count = Field(default=0, description="Number of repeats. 0: unknown")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
-    answer: str | None = Field(default=None, description="Null: it gives none that can be compared, or as `feedback`")
+    answer: str | None = Field(default=None, description="Null: none that can be compared, or as for `feedback`")
     seconds: float = Field(description="Duration in seconds")
     worker: str = Field(description="Id of the worker that evaluated it")
     isolation: str = Field(
@@ -147,9 +147,9 @@ class Evaluation(Foreign):
 
 
 class EvaluationPage(Page):
-    """Attempts, the first one first."""
+    """Evaluations, oldest first."""
 
-    items: list[Evaluation] = Field(description="Evaluations, the first one first")
+    items: list[Evaluation] = Field(description="Evaluations, oldest first")
 
 
 class ReevaluationReply(Reply):
@@ -157,7 +157,7 @@ class ReevaluationReply(Reply):
 
     candidate_id: str = Field(description="Id of the candidate")
     run_id: str = Field(description="Id of the run")
-    wanted: bool = Field(description="False: it was wanted already")
+    wanted: bool = Field(description="False: it was already requested")
 
 
 class ProposalUrls(Reply):
@@ -170,18 +170,18 @@ class ProposalUrls(Reply):
 class ChargedTokens(Foreign):
     """Tokens that were paid for: read, of these from a cache, and written."""
 
-    input: Count = Field(description="Tokens read, cached ones included")
+    input: Count = Field(description="Tokens read, including cached tokens")
     cached: Count = Field(description="Of these, tokens from a cache")
     output: Count = Field(description="Tokens written")
 
 
 class Charge(Foreign):
-    """What was paid for a proposal beside its completion."""
+    """A payment for a proposal beside its completion."""
 
-    policy: str = Field(description="Who was paid")
-    purpose: str = Field(description="For what: `review` or `embedding`")
+    policy: str = Field(description="Policy that was paid")
+    purpose: str = Field(description="Purpose: `review` or `embedding`")
     tokens: ChargedTokens = Field(description="Tokens that were paid for")
-    cost: Spent | None = Field(default=None, description="Of these tokens; null: it is not known")
+    cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: unknown")
     seconds: float = Field(description="Duration in seconds")
 
 
@@ -189,11 +189,11 @@ class DroppedPart(Reply):
     """A part of a completion in which no answer could be read."""
 
     chain: Count = Field(description="Number of the completion, from 0")
-    reason: str = Field(description="One sentence that says why")
+    reason: str = Field(description="The reason, in one sentence")
 
 
 class Proposal(Foreign):
-    """What a policy was asked, and what it cost."""
+    """A prompt to a policy, and its cost."""
 
     id: str = Field(description="Id of the proposal")
     run_id: str = Field(description="Id of the run")
@@ -203,30 +203,30 @@ class Proposal(Foreign):
     probability: float = Field(default=1.0, description="With which the operator was drawn")
     selection: str = Field(description="Selection that chose the parent")
     weights: list[float] = Field(
-        description="Weights that the selection drew, one for each objective; empty: it drew none",
+        description="Weights that the selection drew, for each objective. Empty: none",
     )
     rationale: Annotated[dict[str, JsonValue], DescribedAs(Rationale)] = Field(
         default={},
-        description="What else decided: of the parent by itself, and an object each for `island`, `operator`, `policy`"
-        " and `second_parent`, where there was a choice",
+        description="Reasons of the choices: numbers for the parent, and an object each for `island`, `operator`,"
+        " `policy`, `form` and `second_parent`, if there was a choice",
     )
     policy: str = Field(description="Name of the policy that was asked")
     form: Annotated[Object, DescribedAs(ReplyFormSchema)] | None = Field(
         default=None,
-        description="How the policy was asked to write: `format`, `edits`, `answers` a completion, `samples`; null: in"
-        " its own way",
+        description="Requested form of the reply: `format`, `edits`, `answers` per completion, `samples`. Null: the"
+        " policy's own",
     )
     state: str = Field(description="`asked`, `answered` or `failed`")
-    reason: str = Field(description="One sentence that says why it failed; empty: it did not")
-    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
-    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    reason: str = Field(description="Why it failed, in one sentence. Empty: no failure")
+    tokens_input: Count = Field(description="Tokens that the policies read, including cached tokens")
+    tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
-    cost: Spent | None = Field(default=None, description="Of its tokens; null: it is not known")
-    seconds: float | None = Field(description="Time from the question to the end of the answer; null: it has not ended")
+    cost: Spent | None = Field(default=None, description="Cost of its tokens. Null: unknown")
+    seconds: float | None = Field(description="Time from the request to the end of the answer. Null: not ended")
     finish_reasons: list[str] = Field(description="Why each completion ended, as the server said")
-    charges: list[Charge] = Field(default=[], description="What was paid beside the completion")
+    charges: list[Charge] = Field(default=[], description="Payments beside the completion")
     created_at: Moment = Field(description="When it was created")
-    answered_at: Moment | None = Field(description="When it was answered; null: it was not")
+    answered_at: Moment | None = Field(description="When it was answered. Null: not answered")
     urls: ProposalUrls = Field(description="Paths of its parts")
 
 
@@ -237,7 +237,7 @@ class ProposalPage(Page):
 
 
 class Message(Foreign):
-    """One message of a prompt."""
+    """A message of a prompt."""
 
     role: str = Field(description="`system` or `user`")
     content: str = Field(description="Text of the message")
@@ -250,7 +250,7 @@ class ProposalDetail(Proposal):
     completions: list[str] = Field(description="Texts that the policy wrote")
     reasoning: list[str] = Field(
         default=[],
-        description="Of each completion the beginning of what the model thought before it",
+        description="Start of the model's thoughts before each completion",
     )
     dropped: list[Annotated[Object, DescribedAs(DroppedPart)]] = Field(
         description="Parts of completions that made no answer: chain and reason"

@@ -34,9 +34,9 @@ class DescribedAs:
 
 
 def _referred(schema: CoreSchema, model: type[BaseModel]) -> CoreSchema:
-    """A core schema of a model that the document puts among its components.
+    """A core schema of a model that the document lists among its components.
 
-    The generator refers to what lies inside of another schema, and has a name for it.
+    The generator refers to a schema inside of another schema if it has a name.
     """
     inner, definitions = (schema["schema"], schema["definitions"]) if schema["type"] == "definitions" else (schema, [])
     named = {"ref": f"{model.__module__}.{model.__qualname__}:{id(model)}", **inner}
@@ -44,7 +44,7 @@ def _referred(schema: CoreSchema, model: type[BaseModel]) -> CoreSchema:
 
 
 def without_defaults(schema: dict[str, Any]) -> None:
-    """Take the defaults out of a schema: generated clients would send them, and override what others say."""
+    """Remove the defaults from a schema. Generated clients would send them, and override other settings."""
     for entry in schema.get("properties", {}).values():
         entry.pop("default", None)
 

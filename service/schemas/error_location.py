@@ -1,4 +1,4 @@
-"""Where in what was sent something is wrong."""
+"""The location of a fault in a request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,15 @@ from pydantic_core import ErrorDetails
 
 
 def place_of(error: ErrorDetails, sent: Any, *, start: int = 0) -> list[str | int]:
-    """Names and positions that lead through what was sent to what is complained of.
+    """Names and positions that lead through the sent value to the fault.
 
-    Where several types would do, pydantic puts a name of the one that was tried among them; it is left out, as is
-    everything that is not there, but for the name of a member that is missing.
+    If a value may have several types, pydantic adds the name of the type that it tried. This name is left out, and so
+    is everything that was not sent, except the name of a missing member.
 
     Args:
-        error: what pydantic complains of.
-        sent: what was validated.
-        start: how many parts of the error's location do not belong to it.
+        error: pydantic's error.
+        sent: the validated value.
+        start: number of parts of the error's location that do not belong to it.
     """
     place: list[str | int] = []
     for part in error["loc"][start:]:

@@ -1,4 +1,4 @@
-"""Evaluations on their way to workers that come over HTTP, and back."""
+"""Evaluations for workers over HTTP, and their results."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ MAX_SLOTS = 1024
 
 WorkerId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 Pool = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
-Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="What came with the lease")]
+Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="Token of the lease")]
 Slots = Annotated[int, Field(strict=True, ge=1, le=MAX_SLOTS), BeforeValidator(integral)]
 Measured = Annotated[float, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE, allow_inf_nan=False)]
 Traced = Annotated[dict[Text, Annotated[Text, Field(max_length=MAX_TRACE_CHARACTERS)]], Field(max_length=MAX_ARTIFACTS)]
@@ -25,35 +25,35 @@ class LeaseRequest(Request):
     """A worker that has a slot free."""
 
     worker_id: WorkerId = Field(description="A name that no other worker has", examples=["gpu-box-1"])
-    pool: Pool = Field(default="cpu", description="Whose tasks it takes")
+    pool: Pool = Field(default="cpu", description="Pool whose tasks it takes")
     wait_seconds: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = Field(
         default=0.0, description="How long to wait for a task"
     )
 
 
 class Task(Reply):
-    """A program to score; its problem is in the bundle."""
+    """A program to score. Its problem is in the bundle."""
 
     evaluation_id: str = Field(description="Id of the evaluation")
-    bundle_hash: str = Field(description="Of `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
+    bundle_hash: str = Field(description="Hash for `/v1/bundles/{bundle_hash}`, the problem's folder as tar.gz")
     pool: str = Field(description="Pool that the task belongs to")
     files: dict[str, str] = Field(description="The program, by path")
     early_stop_threshold: float | None = Field(
         default=None,
-        description="Fitness of what it would have to beat: `evaluator.min_repeats` says when repeats are spared",
+        description="Fitness that it must beat. `evaluator.min_repeats` decides when repeats are spared",
     )
     holdout: bool = Field(default=False, description="Whether the evaluator's `holdout` scores it")
-    draw: Count = Field(default=0, description="Which seeds program and scorer get; 0: those of a search")
+    draw: Count = Field(default=0, description="Choice of the seeds for program and scorer. 0: those of a search")
     traced: bool = Field(default=False, description="Whether the result has a trace")
 
 
 class LeasedTask(Reply):
-    """A task in a worker's hands."""
+    """A task leased to a worker."""
 
     lease_id: str = Field(description="Id of the lease")
     token: str = Field(description="To be shown with every word about this lease")
-    delivery: int = Field(description="How often the task was handed out")
-    waited_seconds: float = Field(description="Since the task was submitted")
+    delivery: int = Field(description="Number of deliveries of the task")
+    waited_seconds: float = Field(description="Seconds since the task was submitted")
     task: Task = Field(description="The task")
 
 
@@ -62,7 +62,7 @@ class LeaseRenewal(Request):
 
     token: Token
     wait_seconds: Annotated[float, Field(ge=0, le=MAX_HOLD_SECONDS, allow_inf_nan=False)] = Field(
-        default=0.0, description="Answer later, unless the task is taken back; meanwhile the lease is held"
+        default=0.0, description="Seconds to wait for a withdrawal of the task. The lease is renewed meanwhile"
     )
 
 
@@ -73,15 +73,15 @@ class LeaseRelease(Request):
 
 
 class LeaseStanding(Reply):
-    """How a lease stands; one that is no longer the worker's is answered with 409."""
+    """The state of a lease. If another worker has it, the answer is 409."""
 
     standing: Literal["held", "cancelled"] = Field(
-        description="`held`: continue; `cancelled`: stop, and complete the lease with the outcome `cancelled`",
+        description="`held`: continue. `cancelled`: stop, and complete the lease with the outcome `cancelled`",
     )
 
 
 class TraceGiven(Request):
-    """For people, beside the result of an evaluation."""
+    """Details for people, beside the result of an evaluation."""
 
     printed: Traced = Field(default={}, description="End of the printed text: of `program`, `evaluator`, or `both`")
     artifacts: Traced = Field(default={}, description="Texts that the evaluator returned as artifacts, by name")
@@ -94,7 +94,7 @@ class TraceGiven(Request):
 
 
 class EvaluationGiven(Request):
-    """What came of scoring a program: `Evaluation` of the library, without the worker's name."""
+    """The result of scoring a program: `Evaluation` of the library, without the worker's name."""
 
     outcome: Literal["ok", "invalid", "error", "timeout", "memory", "crash", "output", "stage", "cancelled", "lost"] = (
         Field(
@@ -103,13 +103,13 @@ class EvaluationGiven(Request):
     )
     reason: Annotated[Text, Field(max_length=10_000)] = Field(
         default="",
-        description="One sentence that says why it failed; empty with `ok`",
+        description="Why it failed, in one sentence. Empty: `ok`",
     )
     scores: Numbers = Field(default={}, description="Score by objective or metric")
     measures: Numbers = Field(default={}, description="Value by measure")
     cases: Numbers = Field(default={}, description="Score by test case")
     spread: Numbers = Field(default={}, description="Standard deviation by score over the repeats")
-    repeats: Count = Field(default=0, description="How often it was scored; 0: not known")
+    repeats: Count = Field(default=0, description="Number of repeats. 0: unknown")
     feedback: Annotated[Text, Field(max_length=4_000_000)] = Field(
         default="",
         description="Text of the evaluator for the policy",
@@ -120,9 +120,9 @@ class EvaluationGiven(Request):
         description="Isolation level that the program ran under",
     )
     answer: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARACTERS)] | None = Field(
-        default=None, description="What the program answers, in the form in which equal answers are equal texts"
+        default=None, description="The program's answer. Equal answers are equal texts"
     )
-    trace: TraceGiven | None = Field(default=None, description="Null: none was asked for, or the evaluation failed")
+    trace: TraceGiven | None = Field(default=None, description="Null: not requested, or the evaluation failed")
 
 
 class LeaseCompletion(Request):
@@ -133,35 +133,37 @@ class LeaseCompletion(Request):
 
 
 class RunningTask(Request):
-    """What a worker evaluates."""
+    """An evaluation of a worker."""
 
     evaluation_id: Annotated[Text, Field(max_length=100)] = Field(description="Id of the evaluation")
-    seconds: Seconds = Field(default=0.0, description="For how long by now")
+    seconds: Seconds = Field(default=0.0, description="Duration so far in seconds")
 
 
 class WorkerHeartbeatBody(Request):
-    """What a worker says of itself every few seconds."""
+    """The report of a worker, every few seconds."""
 
     pool: Pool = Field(default="cpu", description="Pool that the worker takes tasks from")
     slots: Slots = Field(default=1, description="Number of evaluations that it runs at once")
     busy: Count = Field(default=0, description="Number of evaluations that it runs now")
-    isolation: Annotated[Text, Field(max_length=100)] = Field(default="", description="Level that its self-test found")
+    isolation: Annotated[Text, Field(max_length=100)] = Field(
+        default="", description="Isolation level, by its self-test"
+    )
     version: Annotated[Text, Field(max_length=100)] = Field(default="", description="Version of the worker")
     started_at: Moment = Field(description="When the worker started")
     state: Literal["active", "draining"] = Field(
         default="active",
-        description="`active`: it takes tasks; `draining`: it finishes its tasks and ends",
+        description="`active`: it takes tasks. `draining`: it finishes its tasks and ends",
     )
-    evaluations: Count = Field(default=0, description="How many it has done")
+    evaluations: Count = Field(default=0, description="Number of its evaluations since its start")
     tasks: Annotated[list[RunningTask], Field(max_length=MAX_SLOTS)] = Field(
-        default=[], description="What it evaluates"
+        default=[], description="Its current evaluations"
     )
 
 
 class WorkerHeartbeatReply(Reply):
-    """What a worker is told."""
+    """The answer to a worker's report."""
 
-    drain: bool = Field(description="Finish what is under way, take nothing more, and leave")
+    drain: bool = Field(description="Whether to finish the current evaluations, take no more, and end")
 
 
 class WorkerLeave(Request):

@@ -1,6 +1,6 @@
-"""Events of runs in the document of the API: one model for each kind, with what it holds.
+"""Events of runs in the document of the API, with a model for each kind.
 
-They type and describe; events go out as they were stored.
+They only type and describe. Events are sent as stored.
 """
 
 from typing import Annotated, Literal
@@ -27,7 +27,7 @@ class RunCreatedEvent(EventBase):
     kind: Literal["run.created"] = Field(description="Kind of the event")
     by: str = Field(description="Name of the tenant")
     limits: dict[str, BudgetLimit] = Field(
-        default={}, description="Each limit of the budget by its key; left out where it is not known"
+        default={}, description="Each limit of the budget by its key. Left out if unknown"
     )
 
 
@@ -37,7 +37,7 @@ class RunStartedEvent(EventBase):
     kind: Literal["run.started"] = Field(description="Kind of the event")
     by: str = Field(description="Process that drives the run")
     extensions: list[EventExtension] = Field(
-        default=[], description="Extensions that it uses; left out where there are none"
+        default=[], description="Extensions of the run. Left out if there are none"
     )
 
 
@@ -47,37 +47,37 @@ class RunResumedEvent(EventBase):
     kind: Literal["run.resumed"] = Field(description="Kind of the event")
     by: str = Field(description="Process that drives the run")
     extensions: list[EventExtension] = Field(
-        default=[], description="Extensions that it uses; left out where there are none"
+        default=[], description="Extensions of the run. Left out if there are none"
     )
 
 
 class RunPausingEvent(EventBase):
-    """The run stops: what is in flight is abandoned."""
+    """The run pauses, and drops its work in flight."""
 
     kind: Literal["run.pausing"] = Field(description="Kind of the event")
-    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
+    by: str = Field(description="Name of the key that requested it. Empty: unknown")
 
 
 class RunPausedEvent(EventBase):
     """The run is paused."""
 
     kind: Literal["run.paused"] = Field(description="Kind of the event")
-    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
+    by: str = Field(description="Name of the key that requested it. Empty: unknown")
 
 
 class RunCancelledEvent(EventBase):
     """The run was cancelled."""
 
     kind: Literal["run.cancelled"] = Field(description="Kind of the event")
-    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
+    by: str = Field(description="Name of the key that requested it. Empty: unknown")
 
 
 class RunContinuedEvent(EventBase):
-    """The run, which had ended, is queued again."""
+    """The ended run is queued again."""
 
     kind: Literal["run.continued"] = Field(description="Kind of the event")
-    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
-    after: str = Field(description="Why it had ended")
+    by: str = Field(description="Name of the key that requested it. Empty: unknown")
+    after: str = Field(description="Why it ended before")
 
 
 class RunFinishedEvent(EventBase):
@@ -85,18 +85,18 @@ class RunFinishedEvent(EventBase):
 
     kind: Literal["run.finished"] = Field(description="Kind of the event")
     reason: str = Field(description="Why: a key of the budget, `target`, `exhausted`, or the reason of a failure")
-    candidate_id: str | None = Field(description="Id of the best candidate; null: there is none")
-    fitness: float | None = Field(description="Fitness of the best candidate; null: there is none")
-    detail: str = Field(default="", description="Of a failure, one sentence with the cause and the cure")
+    candidate_id: str | None = Field(description="Id of the best candidate. Null: none")
+    fitness: float | None = Field(description="Fitness of the best candidate. Null: none")
+    detail: str = Field(default="", description="Cause and cure of a failure, in one sentence")
 
 
 class RunWaitingEvent(EventBase):
     """The run cannot proceed at present."""
 
     kind: Literal["run.waiting"] = Field(description="Kind of the event")
-    reason: str = Field(description="Why, in one sentence")
-    since: Moment | None = Field(default=None, description="Since when")
-    retry_at: Moment | None = Field(default=None, description="When it tries again; null: not known")
+    reason: str = Field(description="The reason, in one sentence")
+    since: Moment | None = Field(default=None, description="Start of the wait")
+    retry_at: Moment | None = Field(default=None, description="When it tries again. Null: unknown")
 
 
 class RunUnblockedEvent(EventBase):
@@ -107,11 +107,11 @@ class RunUnblockedEvent(EventBase):
 
 
 class PolicyUnavailableEvent(EventBase):
-    """One of several policies cannot be asked; the run proceeds with the others."""
+    """A policy of several cannot be asked. The run continues with the others."""
 
     kind: Literal["policy.unavailable"] = Field(description="Kind of the event")
     policy: str = Field(description="Name of the policy")
-    reason: str = Field(description="Why, in one sentence")
+    reason: str = Field(description="The reason, in one sentence")
 
 
 class PolicyRecoveredEvent(EventBase):
@@ -132,12 +132,12 @@ class PolicyAdaptedEvent(EventBase):
 
 
 class RunClosingEvent(EventBase):
-    """The run ends, and what it found is examined."""
+    """The run ends, and its results are examined."""
 
     kind: Literal["run.closing"] = Field(description="Kind of the event")
     reason: str = Field(description="Why the run ends")
     holdout: list[str] = Field(description="Ids of the candidates that are scored on held-out data, the best seed last")
-    audit: str | None = Field(description="Id of the best candidate, which is evaluated again; null: it is not")
+    audit: str | None = Field(description="Id of the best candidate, which is evaluated again. Null: no audit")
     evaluations: Count = Field(description="Number of evaluations of the audit")
     tolerance: float = Field(description="By how much a score may differ in the audit")
 
@@ -160,25 +160,23 @@ class BudgetExtendedEvent(EventBase):
 
     kind: Literal["budget.extended"] = Field(description="Kind of the event")
     key: str = Field(description="Key of the budget")
-    from_: float | str | None = Field(alias="from", description="The limit before; null: there was none")
-    to: float | str | None = Field(description="The limit now; null: there is none")
-    by: str = Field(description="Name of the key of the person who asked for it; empty: not known")
+    from_: float | str | None = Field(alias="from", description="Previous limit. Null: none")
+    to: float | str | None = Field(description="New limit. Null: none")
+    by: str = Field(description="Name of the key that requested it. Empty: unknown")
 
 
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
     kind: Literal["proposal.created"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal; 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     proposal_id: str = Field(description="Id of the proposal")
     island: Count = Field(description="Number of the island, from 0")
     operator: str = Field(description="Operator that was drawn, such as `mutate`")
     probability: float = Field(default=0.0, description="Probability with which the operator was drawn")
     selection: str = Field(description="Selection that chose the parent")
-    weights: list[float] = Field(
-        description="Weights that the selection drew, one for each objective; empty: it drew none"
-    )
-    rationale: Rationale = Field(description="What else decided")
+    weights: list[float] = Field(description="Weights that the selection drew, for each objective. Empty: none")
+    rationale: Rationale = Field(description="Reasons of the other choices")
     parents: list[tuple[str, str]] = Field(
         description="Candidates that the policy is shown, each with its role, the parent first"
     )
@@ -188,11 +186,11 @@ class ProposalCreatedEvent(EventBase):
     )
     policy: str = Field(description="Name of the policy")
     seed: int = Field(default=0, description="Seed of the completion")
-    answers: Count = Field(default=0, description="Answers in one chain")
+    answers: Count = Field(default=0, description="Answers per chain")
     samples: Count = Field(default=0, description="Chains in the proposal")
     limit: Count = Field(default=0, description="Most answers that are taken")
     form: ReplyFormSchema | None = Field(
-        default=None, description="How the policy is asked to write; left out where it has one form alone"
+        default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
 
 
@@ -200,35 +198,31 @@ class ProposalAnsweredEvent(EventBase):
     """A policy has answered."""
 
     kind: Literal["proposal.answered"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal; 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     answers: Count = Field(description="Number of answers that were taken")
     dropped: Count = Field(default=0, description="Number of parts in which no answer could be read")
     drops: dict[str, Count] = Field(default={}, description="Number of these parts by reason")
     recovered: dict[str, Count] = Field(
         default={},
-        description="Number of answers that were not written as asked, by kind; left out where there are none",
+        description="Number of answers not written as requested, by kind. Left out if there are none",
     )
     tokens: EventTokens = Field(description="Tokens of the completion")
-    cost: Spent | None = Field(description="Cost of these tokens; null: it is not known")
+    cost: Spent | None = Field(description="Cost of these tokens. Null: unknown")
     seconds: float | None = Field(description="Time from the question to the end of the answer")
-    charges: list[EventCharge] = Field(
-        default=[], description="What was paid beside the completion; left out where nothing was"
-    )
+    charges: list[EventCharge] = Field(default=[], description="Further payments. Left out if there are none")
 
 
 class ProposalFailedEvent(EventBase):
     """A policy gave no answer, or was cut off."""
 
     kind: Literal["proposal.failed"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal; 0: a seed")
-    reason: str = Field(description="One sentence that says why")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
+    reason: str = Field(description="The reason, in one sentence")
     tokens: EventTokens | None = Field(
-        default=None, description="Tokens of the part that was written; left out where it is not known"
+        default=None, description="Tokens of the part that was written. Left out if unknown"
     )
-    cost: Spent | None = Field(default=None, description="Cost of these tokens; null: it is not known")
-    charges: list[EventCharge] = Field(
-        default=[], description="What was paid beside the completion; left out where nothing was"
-    )
+    cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: unknown")
+    charges: list[EventCharge] = Field(default=[], description="Further payments. Left out if there are none")
     away: bool = Field(default=False, description="Whether the policy could not be asked and others could")
 
 
@@ -237,16 +231,16 @@ class CandidateCreatedEvent(EventBase):
 
     kind: Literal["candidate.created"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    number: Count = Field(description="Number of the proposal; 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     position: Count = Field(description="Place among the answers of its proposal, from 0")
     island: Count = Field(description="Number of the island, from 0")
     program_id: str = Field(description="Id of its content")
     fingerprint: str = Field(description="Hash of its content without layout")
     early_stop_threshold: float = Field(
-        default=0.0, description="Fitness that its repeats depend on; left out where all are made"
+        default=0.0, description="Fitness that its repeats depend on. Left out if all repeats run"
     )
     recovered: list[str] = Field(
-        default=[], description="How its answer was not written as asked, by kind; left out where it was"
+        default=[], description="Deviations of its answer from the requested form, by kind. Left out if there are none"
     )
 
 
@@ -255,13 +249,13 @@ class CandidateRejectedEvent(EventBase):
 
     kind: Literal["candidate.rejected"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    number: Count = Field(description="Number of the proposal; 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     position: Count = Field(description="Place among the answers of its proposal, from 0")
     island: Count = Field(description="Number of the island, from 0")
     parents: list[tuple[str, str]] = Field(
         description="Candidates that it descends from, each with its role, the parent first"
     )
-    reason: str = Field(description="One sentence that says why")
+    reason: str = Field(description="The reason, in one sentence")
 
 
 class CandidateDuplicateEvent(EventBase):
@@ -269,7 +263,7 @@ class CandidateDuplicateEvent(EventBase):
 
     kind: Literal["candidate.duplicate"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    of: str = Field(description="Id of the candidate that has the same program")
+    of: str = Field(description="Id of the candidate with the same program")
 
 
 class CandidateEvaluatedEvent(EvaluationEvent):
@@ -279,7 +273,7 @@ class CandidateEvaluatedEvent(EvaluationEvent):
 
 
 class CandidateReevaluatedEvent(EvaluationEvent):
-    """A candidate was evaluated again, since somebody asked for it."""
+    """A candidate was evaluated again, by request."""
 
     kind: Literal["candidate.reevaluated"] = Field(description="Kind of the event")
 
@@ -291,7 +285,7 @@ class IndividualInsertedEvent(EventBase):
     candidate_id: str = Field(description="Id of the candidate")
     island: Count = Field(description="Number of the island, from 0")
     status: Literal["new_cell", "improved", "added", "dominated", "full", "duplicate"] = Field(
-        description="What became of it"
+        description="Result of the insertion"
     )
     displaced: list[str] = Field(description="Ids of the candidates that it displaced")
 
@@ -301,12 +295,12 @@ class BestImprovedEvent(EventBase):
 
     kind: Literal["best.improved"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    fitness: float | None = Field(description="Fitness, more is better; null: not valid")
-    objective: str | None = Field(description="Name of the objective; null: overall")
+    fitness: float | None = Field(description="Fitness, more is better. Null: not valid")
+    objective: str | None = Field(description="Name of the objective. Null: overall")
 
 
 class IslandMigratedEvent(EventBase):
-    """Candidates came from one island to another."""
+    """Candidates migrated between islands."""
 
     kind: Literal["island.migrated"] = Field(description="Kind of the event")
     from_: Count = Field(alias="from", description="Number of the island that they left")
@@ -320,7 +314,7 @@ class IslandResetEvent(EventBase):
     kind: Literal["island.reset"] = Field(description="Kind of the event")
     island: Count = Field(description="Number of the island, from 0")
     survivor: str = Field(description="Id of the candidate that it restarts from")
-    displaced: list[str] = Field(description="Ids of the candidates that its archive held")
+    displaced: list[str] = Field(description="Ids of the candidates of its archive before")
 
 
 class EventSchema(
@@ -359,4 +353,4 @@ class EventSchema(
         ]
     ]
 ):
-    """Something that happened to a run; what else it holds depends on its kind."""
+    """A change of a run. Further members depend on its kind."""

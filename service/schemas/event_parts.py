@@ -7,7 +7,7 @@ from service.schemas.types import Count, Moment, Spent
 
 
 class EventBase(BaseModel):
-    """What every event holds."""
+    """The members of every event."""
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra=without_defaults)
 
@@ -29,9 +29,9 @@ class EventExtension(BaseModel):
 
     kind: str = Field(description="Its kind: `selection`, `archive`, `strategy`, `operator` or `stopping rule`")
     name: str = Field(description="Name by which the configuration names it")
-    reference: str = Field(description="Where Python finds it, `module:attribute`; empty: it is an object of a script")
-    package: str = Field(description="Package that offers it; empty: none")
-    version: str = Field(description="Version of the package; empty: none")
+    reference: str = Field(description="Its place in Python, `module:attribute`. Empty: an object of a script")
+    package: str = Field(description="Package that offers it. Empty: none")
+    version: str = Field(description="Version of the package. Empty: none")
 
 
 class EventTokens(BaseModel):
@@ -39,24 +39,24 @@ class EventTokens(BaseModel):
 
     model_config = ConfigDict(json_schema_extra=without_defaults)
 
-    input: Count = Field(description="Tokens read, cached ones included")
+    input: Count = Field(description="Tokens read, including cached tokens")
     cached: Count = Field(description="Of these, tokens from a cache")
     output: Count = Field(description="Tokens written")
-    reasoning: Count = Field(default=0, description="Of these, tokens of reasoning; left out where there are none")
+    reasoning: Count = Field(default=0, description="Of these, tokens of reasoning. Left out if there are none")
 
 
 class EventCharge(BaseModel):
-    """A payment beside a completion."""
+    """A payment in addition to a completion."""
 
     policy: str = Field(description="Name of the policy that was paid")
     purpose: str = Field(description="Its purpose: `review` or `embedding`")
     tokens: EventTokens = Field(description="Tokens that were paid for")
-    cost: Spent | None = Field(description="Cost of these tokens; null: it is not known")
+    cost: Spent | None = Field(description="Cost of these tokens. Null: unknown")
     seconds: float = Field(description="Duration in seconds")
 
 
 class Choice(BaseModel):
-    """What a choice went by: numbers, each left out where it played no part."""
+    """The numbers of a choice, without those that played no part."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -64,7 +64,7 @@ class Choice(BaseModel):
 
 
 class Rationale(BaseModel):
-    """What decided a proposal: of the parent a few numbers, of each other choice an object where there was one."""
+    """The reasons for a proposal: a few numbers for the parent, and an object for each other choice."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -81,9 +81,9 @@ class ReplyFormSchema(BaseModel):
     """How a policy is asked to write."""
 
     format: str = Field(description="How answers of a chain are set apart, such as `tags:answer`")
-    edits: str = Field(description="`rewrite`: whole programs; `continue`: the rest of a program; `diff`: edits")
-    answers: Count = Field(description="Answers in one chain")
-    samples: Count = Field(description="Chains in one proposal")
+    edits: str = Field(description="`rewrite`: whole programs. `continue`: the rest of a program. `diff`: edits")
+    answers: Count = Field(description="Answers per chain")
+    samples: Count = Field(description="Chains per proposal")
 
 
 class EvaluationEvent(EventBase):
@@ -91,7 +91,7 @@ class EvaluationEvent(EventBase):
 
     candidate_id: str = Field(description="Id of the candidate")
     outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
-    fitness: float | None = Field(description="Fitness, more is better; null: not valid")
+    fitness: float | None = Field(description="Fitness, more is better. Null: not valid")
     scores: dict[str, float] = Field(description="Score by objective or metric")
     measures: dict[str, float] = Field(description="Value by measure")
     seconds: float = Field(description="Duration in seconds")
@@ -103,8 +103,8 @@ class ExaminationEvent(EventBase):
 
     candidate_id: str = Field(description="Id of the candidate")
     outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
-    reason: str = Field(description="One sentence that says why it failed; empty with `ok`")
-    fitness: float | None = Field(description="Fitness, more is better; null: not valid")
+    reason: str = Field(description="Why it failed, in one sentence. Empty: `ok`")
+    fitness: float | None = Field(description="Fitness, more is better. Null: not valid")
     scores: dict[str, float] = Field(description="Score by objective or metric")
     repeats: Count = Field(description="How often it was scored")
     seconds: float = Field(description="Duration in seconds")

@@ -22,4 +22,4 @@ class EventFeed(Page, Foreign):
     """Events of several runs, in order within each."""
 
     items: list[Event] = Field(description="Events, in order within each run")
-    position: str = Field(description="Where this page ended: hand it back as `cursor` to read what came since")
+    position: str = Field(description="End of this page. Send it as `cursor` to read later events")

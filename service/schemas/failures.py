@@ -7,24 +7,24 @@ from service.schemas.untrusted_text import Foreign
 
 
 class FailureGroup(Foreign):
-    """Answers that came to nothing for one reason."""
+    """Failed answers with the same reason."""
 
     outcome: str = Field(
-        description="Of the evaluation; else `rejected` or `duplicate` (not evaluated), `unreadable` (no answer in a"
-        " part of a completion), or `unanswered` (a proposal that failed)"
+        description="Outcome of the evaluation, or `rejected`, `duplicate` (both not evaluated), `unreadable` (a part"
+        " of a completion without an answer) or `unanswered` (a failed proposal)"
     )
-    reason: str = Field(description="The most frequent one; others differ from it in numbers and quoted values alone")
+    reason: str = Field(description="The most frequent reason. Others differ from it only in numbers and quoted values")
     count: Count = Field(description="Number of answers in the group")
-    seconds: float = Field(description="That their evaluations took together")
-    seconds_share: float | None = Field(description="Of the time of all evaluations; null: there were none")
+    seconds: float = Field(description="Total time of their evaluations in seconds")
+    seconds_share: float | None = Field(description="Share of the time of all evaluations. Null: no evaluations")
 
 
 class RunFailures(Foreign):
-    """Why answers of a run came to nothing, grouped by reason."""
+    """The failed answers of a run, grouped by reason."""
 
     run_id: str = Field(description="Id of the run")
-    count: Count = Field(description="Failures in all")
-    seconds: float = Field(description="That their evaluations took together")
-    seconds_share: float | None = Field(description="Of the time of all evaluations; null: there were none")
+    count: Count = Field(description="Total number of failures")
+    seconds: float = Field(description="Total time of their evaluations in seconds")
+    seconds_share: float | None = Field(description="Share of the time of all evaluations. Null: no evaluations")
     items: list[FailureGroup] = Field(description="The most frequent first")
-    omitted: Count = Field(description="Groups behind the last of `items`")
+    omitted: Count = Field(description="Number of further groups")

@@ -11,11 +11,11 @@ from service.schemas.types import Count, Moment, Name, Page, Positive, Reply, Re
 class KeyCreate(Request):
     """A new key."""
 
-    name: Name = Field(description="What it is for")
+    name: Name = Field(description="Its purpose")
     scopes: list[Annotated[Scope, Field(strict=False)]] = Field(
-        min_length=1, max_length=16, description="What it allows; none that the key at hand lacks"
+        min_length=1, max_length=16, description="Its scopes. They must be scopes of the requesting key"
     )
-    expires_at: Moment | None = Field(default=None, description="When it ends; null: when it is revoked")
+    expires_at: Moment | None = Field(default=None, description="When it expires. Null: never, unless it is revoked")
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")] | None = Field(
         default=None, description="Another tenant's: for keys of the operator alone"
     )
@@ -31,9 +31,9 @@ class ApiKey(Reply):
     scopes: list[Scope] = Field(description="Scopes that it allows")
     created_at: Moment = Field(description="When it was created")
     created_by: str = Field(description="Name of the key with which it was created")
-    expires_at: Moment | None = Field(description="When it ends; null: when it is revoked")
-    last_used_at: Moment | None = Field(description="When it was last used, to the minute; null: never")
-    revoked_at: Moment | None = Field(description="When it was revoked; null: it was not")
+    expires_at: Moment | None = Field(description="When it expires. Null: never, unless it is revoked")
+    last_used_at: Moment | None = Field(description="When it was last used, to the minute. Null: never")
+    revoked_at: Moment | None = Field(description="When it was revoked. Null: never")
 
 
 class NewApiKey(ApiKey):
@@ -45,9 +45,9 @@ class NewApiKey(ApiKey):
 
 
 class KeyPage(Page):
-    """Keys, the oldest first."""
+    """Keys, oldest first."""
 
-    items: list[ApiKey] = Field(description="Keys, the oldest first")
+    items: list[ApiKey] = Field(description="Keys, oldest first")
 
 
 class AuditLine(Reply):
@@ -57,10 +57,10 @@ class AuditLine(Reply):
     at: Moment = Field(description="When it happened")
     actor: str = Field(description="Id of the key, share or session that made the request")
     action: str = Field(description="Operation id of the request")
-    subject: str = Field(description="Id of the resource that it was about; empty: none")
+    subject: str = Field(description="Id of its resource. Empty: none")
     outcome: str = Field(description="HTTP status of the response")
     request_id: str = Field(description="Id of the request, as in `X-Request-ID`")
-    address: str = Field(description="Network address that the request came from")
+    address: str = Field(description="Network address of the client")
 
 
 class AuditPage(Page):
@@ -70,49 +70,49 @@ class AuditPage(Page):
 
 
 class QuotaLimits(Request):
-    """What a tenant may use; null: no limit."""
+    """Limits of a tenant. Null: no limit."""
 
-    active_runs: Positive | None = Field(default=None, description="Runs at once; null: no limit")
-    evaluations_per_day: Positive | None = Field(default=None, description="Evaluations in 24 hours; null: no limit")
+    active_runs: Positive | None = Field(default=None, description="Runs at once. Null: no limit")
+    evaluations_per_day: Positive | None = Field(default=None, description="Evaluations in 24 hours. Null: no limit")
     tokens_per_day: Positive | None = Field(
         default=None,
-        description="Tokens in 24 hours, read and written; null: no limit",
+        description="Tokens in 24 hours, read and written. Null: no limit",
     )
 
 
 class Quota(Reply):
-    """What a tenant may use; null: no limit."""
+    """Limits of a tenant. Null: no limit."""
 
     tenant: str = Field(description="Name of the tenant")
-    active_runs: Count | None = Field(description="Runs at once; null: no limit")
-    evaluations_per_day: Count | None = Field(description="Evaluations in 24 hours; null: no limit")
-    tokens_per_day: Count | None = Field(description="Tokens in 24 hours, read and written; null: no limit")
+    active_runs: Count | None = Field(description="Runs at once. Null: no limit")
+    evaluations_per_day: Count | None = Field(description="Evaluations in 24 hours. Null: no limit")
+    tokens_per_day: Count | None = Field(description="Tokens in 24 hours, read and written. Null: no limit")
 
 
 class TenantHolding(Reply):
-    """What a tenant has in the database."""
+    """Contents of the database by tenant."""
 
     tenant: str = Field(description="Name of the tenant")
     runs: Count = Field(description="Number of its runs")
-    ended: Count = Field(description="Of the runs")
+    ended: Count = Field(description="Number of its ended runs")
     answers: Count = Field(description="Number of answers of its runs")
     evaluations: Count = Field(description="Number of evaluations of its runs")
-    due_runs: Count = Field(description="Runs that are past their time")
-    due_answers: Count = Field(description="Of these runs")
+    due_runs: Count = Field(description="Runs due for removal")
+    due_answers: Count = Field(description="Number of answers of these runs")
 
 
 class Retention(Reply):
-    """How long what is kept, and what is past its time."""
+    """How long data is kept, and how much is due for removal."""
 
-    days: Count | None = Field(description="That runs are kept after their end, as asked or set; null: for ever")
-    set_days: Count | None = Field(description="By the setting `retention.days` of this process; null: it is not set")
-    audit_days: Count | None = Field(description="That the audit is kept; null: for ever")
+    days: Count | None = Field(description="Days to keep ended runs, as requested or set. Null: forever")
+    set_days: Count | None = Field(description="Days by the setting `retention.days` of this process. Null: not set")
+    audit_days: Count | None = Field(description="Days that the audit log is kept. Null: forever")
     database_bytes: int = Field(description="Size of the database in bytes")
-    tenants: list[TenantHolding] = Field(description="What each tenant has in the database")
+    tenants: list[TenantHolding] = Field(description="Contents of the database by tenant")
 
 
 class Usage(Reply):
-    """What a tenant used from the beginning of an hour to that of another, and what it may."""
+    """Usage of a tenant from the start of an hour to the start of another, and its quotas."""
 
     tenant: str = Field(description="Name of the tenant")
     since: Moment = Field(description="Begin of the period")
@@ -123,8 +123,8 @@ class Usage(Reply):
     answers: Count = Field(description="Number of answers in the period")
     evaluations: Count = Field(description="Number of evaluations in the period")
     evaluation_seconds: float = Field(description="Duration of these evaluations together, in seconds")
-    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
-    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_input: Count = Field(description="Tokens that the policies read, including cached tokens")
+    tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
     quotas: Quota = Field(description="Limits of the tenant")
 

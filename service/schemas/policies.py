@@ -31,14 +31,12 @@ Amount = Annotated[Decimal, BeforeValidator(_amount), PlainSerializer(plain), Wi
 
 
 class PriceSettings(BaseModel):
-    """What a million tokens cost, as decimals; those that a cache held cost as much as others where nothing is said."""
+    """Cost of a million tokens, as decimals. Without `cached`, tokens from a cache cost as much as others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=without_defaults)
 
     input: Amount = Field(description="Price of a million tokens that are read")
-    cached: Amount | None = Field(
-        default=None, description="Price of a million tokens that come from a cache; null: as `input`"
-    )
+    cached: Amount | None = Field(default=None, description="Price of a million tokens from a cache. Null: as `input`")
     output: Amount = Field(description="Price of a million tokens that are written")
     currency: Annotated[str, AfterValidator(_currency), Field(json_schema_extra={"pattern": "^[A-Z]{3}$"})] = Field(
         default="USD", description="Currency of the prices, by its code of three letters"
@@ -46,7 +44,7 @@ class PriceSettings(BaseModel):
 
 
 class PolicyDescription(BaseModel):
-    """One policy. Everything here may be stored and shown: a key is named by its variable or file, never held."""
+    """A policy. All of this may be stored and shown. A key is named by its variable or file, never included."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=without_defaults)
 

@@ -1,4 +1,4 @@
-"""What the files of a problem say, in the document of the API: derived from the values of `evolve.problem`."""
+"""Contents of a problem's files in the document of the API, derived from the values of `evolve.problem`."""
 
 from typing import Annotated, Literal
 
@@ -32,7 +32,7 @@ ShownPolicy = Annotated[Object, DescribedAs(PolicyDescription)]
 
 
 class ProblemDocument(BaseModel):
-    """Content of a problem's files; empty where they cannot be read."""
+    """Content of a problem's files. Empty: they cannot be read."""
 
     model_config = ConfigDict(json_schema_extra=without_defaults)
 
@@ -40,10 +40,10 @@ class ProblemDocument(BaseModel):
     language: str = Field(default="", description=SAID["language"])
     seeds: list[str] = Field(default=[], description=SAID["seeds"])
     objectives: list[ShownObjective] = Field(
-        default=[], description="Objectives; empty: the evaluator gives one number"
+        default=[], description="Objectives. Empty: the evaluator returns a single number"
     )
     measures: list[ShownMeasure] = Field(default=[], description="Axes of the grid")
-    limits: Annotated[Object, DescribedAs(LimitKeys)] = Field(default={}, description="Limits of one evaluation")
+    limits: Annotated[Object, DescribedAs(LimitKeys)] = Field(default={}, description="Limits of an evaluation")
     integrity: Literal["separate", "shared"] = Field(
         default="separate", description="`separate`: the scorer never shares a process with the program"
     )

@@ -27,9 +27,9 @@ Path = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$"
 
 
 class ProblemCreate(Request):
-    """A problem's folder: `problem.toml` or an OpenEvolve project, with everything that lies beside it."""
+    """A problem's folder: `problem.toml` or an OpenEvolve project, with all files beside it."""
 
-    name: Name | None = Field(default=None, description="What it is called; null: as its files say")
+    name: Name | None = Field(default=None, description="Its name. Null: the name in its files")
     files: dict[Path, Text] = Field(
         min_length=1,
         max_length=MAX_FILES,
@@ -73,7 +73,7 @@ class SeedScore(Reply):
 
     seed: str = Field(description="File name of the seed")
     outcome: str = Field(description="Outcome of the evaluation, such as `ok` or `timeout`")
-    reason: str = Field(description="One sentence that says why it failed; empty with `ok`")
+    reason: str = Field(description="Why it failed, in one sentence. Empty: `ok`")
     scores: dict[str, float] = Field(description="Score by objective or metric")
     measures: dict[str, float] = Field(description="Value by measure")
     feedback: str = Field(description="Text of the evaluator for the policy")
@@ -83,9 +83,9 @@ class SeedScore(Reply):
     printed: dict[str, str] = Field(
         default={}, description="End of the printed text: of `program`, `evaluator`, or with shared integrity `both`"
     )
-    artifacts: dict[str, str] = Field(default={}, description="Artifacts of the evaluator, by name; also in `feedback`")
+    artifacts: dict[str, str] = Field(default={}, description="Artifacts of the evaluator, by name. Also in `feedback`")
     feedback_without_artifacts: str = Field(
-        default="", description="`feedback` without the artifacts; empty where the seed failed"
+        default="", description="`feedback` without the artifacts. Empty: the seed failed"
     )
     imports: dict[str, float] = Field(
         default={}, description="Seconds that importing took, by module, of those that took long"
@@ -93,17 +93,13 @@ class SeedScore(Reply):
 
 
 class ProblemCheck(Reply):
-    """What a check found: a problem can be searched on when there are no complaints."""
+    """The result of a check. Without complaints, runs can use the problem."""
 
     name: str = Field(description="Name of the problem")
     ok: bool = Field(description="Whether it can be searched on")
-    complaints: list[str] = Field(description="What keeps it from being searched on, a sentence each")
+    complaints: list[str] = Field(description="Reasons why runs cannot use it, in a sentence each")
     warnings: list[str] = Field(description="Warnings about its files, a sentence each")
-    document: ShownDocument = Field(description="Content of its files; empty where they cannot be read")
-    seeds: list[SeedScore] = Field(description="Score of each seed; empty: none was run")
-    errors: list[str] = Field(
-        default=[], description="What the evaluator reports as the error of a seed that it scores all the same"
-    )
-    advice: list[str] = Field(
-        default=[], description="What would make evaluations faster or save their time, a sentence each"
-    )
+    document: ShownDocument = Field(description="Content of its files. Empty: they cannot be read")
+    seeds: list[SeedScore] = Field(description="Score of each seed. Empty: not run")
+    errors: list[str] = Field(default=[], description="Error that the evaluator reports for a seed that it also scores")
+    advice: list[str] = Field(default=[], description="Hints for faster evaluations, in a sentence each")

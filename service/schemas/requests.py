@@ -1,4 +1,4 @@
-"""Requests made of what a user wrote: what does not fit the API is said before it is sent."""
+"""Requests made from user input. Faults are reported before sending."""
 
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ def checked(model: type[Request], **values: Any) -> Request:
     """A request of some values.
 
     Raises:
-        UsageError: one of them does not fit; the text names it.
+        UsageError: a value is invalid. The text names it.
     """
     try:
         return model(**values)

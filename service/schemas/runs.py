@@ -74,23 +74,21 @@ class RunCreate(Request):
         description="Id of a problem, or its name for the latest version, or `name@version`", examples=["packing@2"]
     )
     config: AskedConfiguration = Field(
-        default={}, description="Run configuration, nested; what it does not say the problem says, or the default"
+        default={}, description="Run configuration, nested. Missing keys come from the problem, or are defaults"
     )
     policy: Policies = Field(
         default=None,
-        description="Name of one of `/v1/policies`, or a description without a key, or several of these, asked by their"
-        " weights; null: the problem's",
+        description="Name of a policy in `/v1/policies`, or a description without a key, or several of these with"
+        " weights. Null: the problem's",
     )
     labels: Labels = Field(default={}, description="Labels by key, at most 16")
 
 
 class RunCheck(Reply):
-    """What a run would be that was not submitted."""
+    """The preview of a run that was not submitted."""
 
     problem: str = Field(description="Name of its problem")
-    config: StoredConfiguration = Field(
-        description="All of its configuration: what was asked for, what the problem says, defaults"
-    )
+    config: StoredConfiguration = Field(description="Its whole configuration: the request, the problem, defaults")
     policies: list[ShownPolicy] = Field(description="Policies that would be asked, without their keys")
 
 
@@ -98,19 +96,19 @@ class RunFork(Request):
     """A run that begins with a program of another."""
 
     candidate_id: Identifier = Field(description="The candidate whose program is the seed")
-    config: AskedConfiguration = Field(default={}, description="What differs from the configuration of the run forked")
+    config: AskedConfiguration = Field(default={}, description="Changes to the configuration of the forked run")
     policy: Policies = Field(default=None, description="Null: the policies of the run forked")
     labels: Labels = Field(default={}, description="Labels by key, at most 16")
 
 
 class RunPatch(Request):
-    """What of a run may be changed."""
+    """The mutable parts of a run."""
 
     labels: Labels = Field(description="Take the place of all labels")
 
 
 class Budget(Request):
-    """Limits of a run: those that are named become these, null is no limit; the others stay."""
+    """Limits of a run. Named limits are replaced, and null means no limit. The others stay."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -138,18 +136,18 @@ class BudgetExtension(Request):
 
 
 class Waiting(Reply):
-    """Why a run that is at work cannot go on at present."""
+    """Why an active run cannot continue at present."""
 
     reason: str = Field(description="Why it waits, in one sentence")
-    since: str | None = Field(default=None, description="Since when it waits")
-    retry_at: str | None = Field(default=None, description="When it tries again; null: not known")
+    since: str | None = Field(default=None, description="Start of the wait")
+    retry_at: str | None = Field(default=None, description="When it tries again. Null: unknown")
 
 
 class RunFailure(Reply):
     """Why a run failed."""
 
     code: str = Field(description="Reason of the failure, such as `error` or `policy_refused`")
-    detail: str = Field(description="One sentence with the cause and the cure")
+    detail: str = Field(description="Cause and cure, in one sentence")
 
 
 class Progress(Reply):
@@ -157,11 +155,11 @@ class Progress(Reply):
 
     proposed: Count = Field(description="Proposals asked")
     evaluated: Count = Field(description="Candidates evaluated")
-    budget: Count | None = Field(description="Candidates to evaluate in all; null: another limit ends the run")
+    budget: Count | None = Field(description="Total number of candidates to evaluate. Null: another limit ends the run")
 
 
 class Stats(Reply):
-    """What became of candidates so far."""
+    """Numbers of candidates so far."""
 
     answers: Count = Field(description="Number of answers, seeds included")
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
@@ -171,12 +169,12 @@ class Stats(Reply):
 
 
 class TokenUsage(Reply):
-    """What a run has used."""
+    """Usage of a run."""
 
-    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
-    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_input: Count = Field(description="Tokens that the policies read, including cached tokens")
+    tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
-    cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
+    cost: Spent | None = Field(default=None, description="Cost of the tokens. Null: partly unknown")
     active_seconds: float = Field(description="Time that the run was at work, in seconds")
 
 
@@ -193,49 +191,49 @@ class Run(Reply):
     """A run: the job is the resource."""
 
     id: str = Field(description="Id of the run")
-    state: State = Field(description="State of the run; `pausing` and `cancelling` until its runner has stopped")
-    desired_state: str = Field(description="What is wanted of it: `running`, `paused` or `cancelled`")
-    reason: str = Field(description="What ended it: a key of the budget, `target`, `exhausted`, or why it failed")
-    waiting: Waiting | None = Field(description="Why it cannot proceed at present; null: it proceeds, or has ended")
-    error: RunFailure | None = Field(description="Why it failed; null: it did not")
+    state: State = Field(description="State of the run. `pausing` and `cancelling` until its runner has stopped")
+    desired_state: str = Field(description="Requested state: `running`, `paused` or `cancelled`")
+    reason: str = Field(description="Why it ended: a key of the budget, `target`, `exhausted`, or the kind of failure")
+    waiting: Waiting | None = Field(description="Why it cannot continue at present. Null: it continues, or has ended")
+    error: RunFailure | None = Field(description="Why it failed. Null: no failure")
     problem: str = Field(description="Name of its problem")
     problem_id: str = Field(description="Id of the version of its problem")
-    bundle_hash: str = Field(description="Of the problem's folder")
+    bundle_hash: str = Field(description="Hash of the problem's folder")
     config: StoredConfiguration = Field(description="All of its configuration, defaults included")
     policies: list[ShownPolicy] = Field(description="Policies that it asks, without their keys")
     seed: int = Field(description="Seed of its random draws")
     integrity: str = Field(
-        description="`separate`: the scorer never shares a process with the program; `shared`: it does",
+        description="`separate`: the scorer never shares a process with the program. `shared`: it does",
     )
-    isolation: str = Field(description="Isolation level that it started under; `workers`: that of each worker")
+    isolation: str = Field(description="Isolation level at its start. `workers`: that of each worker")
     objectives: list[ShownObjective] = Field(
-        description="Objectives of its problem; empty: the evaluator gives one number"
+        description="Objectives of its problem. Empty: the evaluator returns a single number"
     )
     measures: list[ShownMeasure] = Field(description="Measures of its problem, the axes of its grid")
-    known_best: float | None = Field(description="Best known value, as the problem's files say; null: they name none")
-    best_candidate_id: str | None = Field(description="Id of the best candidate so far; null: there is none yet")
-    best_fitness: float | None = Field(description="Highest fitness so far; null: nothing was valid yet")
-    seed_fitness: float | None = Field(description="Fitness of its best seed; null: none was valid yet")
+    known_best: float | None = Field(description="Best known value in the problem's files. Null: none")
+    best_candidate_id: str | None = Field(description="Id of the best candidate so far. Null: none")
+    best_fitness: float | None = Field(description="Highest fitness so far. Null: no valid candidate")
+    seed_fitness: float | None = Field(description="Fitness of its best seed. Null: no valid seed")
     progress: Progress = Field(description="How far it is")
-    stats: Stats = Field(description="Number of its candidates by what became of them")
+    stats: Stats = Field(description="Numbers of its candidates by result")
     usage: TokenUsage = Field(description="Tokens, cost and time that it has used")
     labels: dict[str, str] = Field(description="Labels by key")
-    batch_id: str | None = Field(description="Id of the batch that it belongs to; null: to none")
-    fork_of: str | None = Field(description="Id of the candidate that it was forked from; null: it was not forked")
+    batch_id: str | None = Field(description="Id of its batch. Null: none")
+    fork_of: str | None = Field(description="Id of the candidate that it was forked from. Null: not a fork")
     desired_budget: Annotated[Object, DescribedAs(BudgetKeys)] = Field(
-        description="Limits that were asked for since it began, and that its runner has not taken over yet",
+        description="Requested limits that its runner has not applied yet",
     )
-    sequence: Count = Field(description="Of its last event")
-    source: str = Field(description="Where its problem came from")
+    sequence: Count = Field(description="Sequence number of its last event")
+    source: str = Field(description="Source of its problem")
     created_at: Moment = Field(description="When it was created")
     created_by: str = Field(
-        default="", description="Name of the key that it was submitted with; empty: with none, or told to a share"
+        default="", description="Name of the key that submitted it. Empty: without a key, or for a share"
     )
-    started_at: Moment | None = Field(description="When it started; null: it has not")
-    paused_at: Moment | None = Field(description="When it was paused; null: it is not paused")
-    cancelled_at: Moment | None = Field(description="When it was cancelled; null: it was not")
-    succeeded_at: Moment | None = Field(description="When it succeeded; null: it has not")
-    failed_at: Moment | None = Field(description="When it failed; null: it has not")
+    started_at: Moment | None = Field(description="When it started. Null: not started")
+    paused_at: Moment | None = Field(description="When it was paused. Null: not paused")
+    cancelled_at: Moment | None = Field(description="When it was cancelled. Null: not cancelled")
+    succeeded_at: Moment | None = Field(description="When it succeeded. Null: not succeeded")
+    failed_at: Moment | None = Field(description="When it failed. Null: not failed")
     urls: RunUrls = Field(description="Paths of its parts")
 
 

@@ -17,50 +17,53 @@ class SeriesPoint(Reply):
     evaluations: Count = Field(description="Number of evaluations so far")
     at: Moment = Field(description="When the last of these evaluations was stored")
     best_fitness: float | None = Field(description="Null: nothing was valid yet")
-    valid_share: float = Field(description="Of the evaluations so far")
-    duplicate_share: float = Field(description="Of all candidates so far")
-    rejected_share: float = Field(description="Of all candidates so far")
+    valid_share: float = Field(description="Share of valid candidates of the evaluations so far")
+    duplicate_share: float = Field(description="Share of duplicates of all candidates so far")
+    rejected_share: float = Field(description="Share of rejected answers of all candidates so far")
     hypervolume: float | None = Field(
-        description="Of the front so far, in rewards; sampled for more than 2 objectives; null: objectives lack bounds"
+        description="Of the front so far, in rewards. Sampled for more than 2 objectives. Null: no bounds"
     )
     cells: Count | None = Field(
-        default=None, description="Filled so far, of the grid as it is divided now; null: there are no measures"
+        default=None, description="Cells filled so far, in the present division of the grid. Null: no measures"
     )
     qd_score: float | None = Field(
         default=None,
-        description="Sum of the fitness of the programs that held these cells, counted from the lowest where that is"
-        " below 0; null: there are no measures",
+        description="Sum of the fitness of the programs in these cells, minus the lowest fitness if it is below 0."
+        " Null: no measures",
     )
-    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
-    tokens_cached: Count = Field(default=0, description="Of those that were read, from a cache")
+    tokens_input: Count = Field(description="Tokens that the policies read, including cached tokens")
+    tokens_cached: Count = Field(default=0, description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
-    cost: Spent | None = Field(default=None, description="Of the tokens so far; null: some of it is not known")
+    cost: Spent | None = Field(default=None, description="Cost of the tokens so far. Null: partly unknown")
     distinct_share: float | None = Field(
         default=None,
-        description="Of the valid evaluations so far, those whose reward vector was the first of its kind;"
-        " null: nothing was valid yet",
+        description="Share of the valid evaluations so far with a new reward vector. Null: no valid evaluation",
     )
     reward_distance: float | None = Field(
         default=None,
-        description="Mean Euclidean distance between two reward vectors of the last 100 valid evaluations;"
-        " null: there are fewer than two, or they are too far apart for a number",
+        description="Mean Euclidean distance between two reward vectors of the last 100 valid evaluations."
+        " Null: fewer than two, or too far apart for a number",
     )
-    island_entropy: float = Field(default=0.0, description="In bits, of the islands of the last 100 evaluations")
-    outcome_entropy: float = Field(default=0.0, description="In bits, of the outcomes of the last 100 evaluations")
+    island_entropy: float = Field(
+        default=0.0, description="Entropy of the islands of the last 100 evaluations, in bits"
+    )
+    outcome_entropy: float = Field(
+        default=0.0, description="Entropy of the outcomes of the last 100 evaluations, in bits"
+    )
 
 
 class Success(Foreign):
-    """How candidates of one kind did."""
+    """Success of candidates of the same kind."""
 
     name: str = Field(description="Name of the operator or policy, or the position")
     evaluations: Count = Field(description="Number of candidates that were evaluated")
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
-    improvements: Count = Field(description="How many became the best of the run")
-    mean_fitness: float | None = Field(description="Mean fitness of the valid ones; null: there is none")
+    improvements: Count = Field(description="Number that became the best of the run")
+    mean_fitness: float | None = Field(description="Mean fitness of valid candidates. Null: none")
 
 
 class Cost(Foreign):
-    """What the proposals of one kind came to."""
+    """Results of proposals of the same kind."""
 
     name: str = Field(description="Name of the policy or operator")
     proposals: Count = Field(description="Number of proposals")
@@ -70,10 +73,10 @@ class Cost(Foreign):
     dropped: Count = Field(description="Parts of completions that made no answer")
     duplicates: Count = Field(description="Number of answers that repeat a program of the run")
     rejected: Count = Field(description="Number of answers that were refused before evaluation")
-    tokens_input: Count = Field(description="Tokens that the policies read, cached ones included")
-    tokens_cached: Count = Field(description="Of the tokens read, those that came from a cache")
+    tokens_input: Count = Field(description="Tokens that the policies read, including cached tokens")
+    tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
-    cost: Spent | None = Field(default=None, description="Of these tokens; null: some of it is not known")
+    cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: partly unknown")
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
     finish_reasons: dict[str, Count] = Field(
@@ -85,11 +88,11 @@ class Metrics(Reply):
     """A run over its evaluations."""
 
     run_id: str = Field(description="Id of the run")
-    points: list[SeriesPoint] = Field(description="Evenly over the evaluations, the last one now")
+    points: list[SeriesPoint] = Field(description="Points, evenly over the evaluations, the last of them now")
     operators: list[Success] = Field(description="Success by operator")
     policies: list[Success] = Field(description="Success by policy")
     positions: list[Success] = Field(description="By the place of the answer in its proposal")
-    policy_costs: list[Cost] = Field(default=[], description="By policy; for the seeds nobody was asked")
+    policy_costs: list[Cost] = Field(default=[], description="By policy, without seeds")
     operator_costs: list[Cost] = Field(default=[], description="Cost by operator")
 
 
@@ -101,43 +104,41 @@ class RunMark(Reply):
     )
     place: Count = Field(description="Evaluations so far")
     at: Moment = Field(description="When it happened")
-    from_island: int | None = Field(default=None, description="That migrants left")
-    to_island: int | None = Field(default=None, description="That migrants reached, or that was reset")
+    from_island: int | None = Field(default=None, description="Island that migrants left")
+    to_island: int | None = Field(default=None, description="Island that migrants reached, or that was reset")
 
 
 # Not Foreign: the columns are long, and of all their texts only the names are others'.
 class RunColumns(Reply):
-    """Evaluations of a run in columns of one length, in the order in which they came."""
+    """Evaluations of a run in columns of equal length, in their order."""
 
     run_id: str = Field(description="Id of the run")
     sequence: Count = Field(description="Everything up to this event is in the columns")
     total: Count = Field(description="Evaluations in all")
     begin: Count = Field(description="Evaluations that were left out because the caller has them")
-    sampled: bool = Field(description="Whether there are more evaluations than are told")
+    sampled: bool = Field(description="Whether some evaluations are left out")
     first_at: Moment | None = Field(description="When the run's first evaluation was")
-    objectives: list[ForeignName] = Field(description="Empty: the evaluator gives one number, the fitness")
-    outcomes: list[ForeignName] = Field(description="What `outcome` counts in; grows at its end only")
-    operators: list[ForeignName] = Field(description="What `operator` counts in; grows at its end only")
-    policies: list[ForeignName] = Field(
-        description="What `policy` counts in; empty text: a seed's; grows at its end only"
-    )
-    place: list[int] = Field(description="Of the evaluation in the run, from 0")
-    number: list[int] = Field(description="Of the proposal")
-    position: list[int] = Field(description="Of the answer in its proposal")
+    objectives: list[ForeignName] = Field(description="Empty: the evaluator returns a single number, the fitness")
+    outcomes: list[ForeignName] = Field(description="Values for `outcome`. Grows only at its end")
+    operators: list[ForeignName] = Field(description="Values for `operator`. Grows only at its end")
+    policies: list[ForeignName] = Field(description="Values for `policy`. Empty text: a seed. Grows only at its end")
+    place: list[int] = Field(description="Place of the evaluation in the run, from 0")
+    proposal_number: list[int] = Field(description="Number of the proposal")
+    position: list[int] = Field(description="Position of the answer in its proposal")
     island: list[int] = Field(description="Number of the island")
     outcome: list[int] = Field(description="Index into `outcomes`")
     operator: list[int] = Field(description="Index into `operators`")
     policy: list[int] = Field(description="Index into `policies`")
     parent: list[int] = Field(
-        description="Place of the first parent, which may not be told here; -1: there is none, or none was evaluated"
+        description="Place of the first parent, which may be left out here. -1: none, or not evaluated"
     )
-    fitness: list[Number | None] = Field(description="To 7 digits; null: not valid")
-    seconds: list[Number] = Field(description="Since the run's first evaluation")
+    fitness: list[Number | None] = Field(description="To 7 digits. Null: not valid")
+    seconds: list[Number] = Field(description="Seconds since the run's first evaluation")
     rewards: list[list[Number | None]] = Field(
-        description="A column for each objective, to 7 digits, larger is better; null: not valid"
+        description="A column for each objective, to 7 digits, larger is better. Null: not valid"
     )
     marks: list[RunMark] = Field(
-        description="The newest, in order, from `begin` on; they take the place of those that the caller has from there"
+        description="The newest, in order, from `begin` on. They replace your items from there on"
     )
 
 
@@ -145,7 +146,7 @@ Axis = Literal["evaluations", "tokens", "money", "time"]
 
 
 class ComparedRun(Foreign):
-    """One run on the common axis."""
+    """A run on the common axis."""
 
     run_id: str = Field(description="Id of the run")
     problem: str = Field(description="Name of the problem")
@@ -155,63 +156,63 @@ class ComparedRun(Foreign):
     group: str = Field(description="Name of its group")
     evaluations: Count = Field(description="Number of candidates that were evaluated")
     tokens: Count = Field(default=0, description="Read and written")
-    cost: Spent | None = Field(default=None, description="Of the tokens; null: some of it is not known")
-    best: list[float | None] = Field(description="Best fitness so far at each place of the axis; null: not come there")
-    final_fitness: float | None = Field(description="Best fitness at its end, or now; null: nothing was valid")
-    best_candidate_id: str | None = Field(description="Id of its best candidate; null: there is none")
-    known_best: float | None = Field(description="Best known value, as the problem's files say; null: they name none")
+    cost: Spent | None = Field(default=None, description="Cost of the tokens. Null: partly unknown")
+    best: list[float | None] = Field(description="Best fitness so far at each place of the axis. Null: beyond its end")
+    final_fitness: float | None = Field(description="Best fitness at its end, or now. Null: no valid candidate")
+    best_candidate_id: str | None = Field(description="Id of its best candidate. Null: none")
+    known_best: float | None = Field(description="Best known value in the problem's files. Null: none")
     direction: Literal["maximize", "minimize"] | None = Field(
         default=None,
-        description="Of the run's only objective: with `minimize` its score is the fitness with the other sign, with"
-        " `maximize` the fitness itself; null: it has none, or several",
+        description="Direction of the run's only objective. With `minimize` its score is the negative fitness, with"
+        " `maximize` the fitness itself. Null: none, or several",
     )
 
 
 class GroupLevel(Reply):
-    """What a group had come to at a budget."""
+    """The result of a group at a budget."""
 
-    mean: float | None = Field(description="Of the best so far, over its seeds; null: none of them came so far")
-    low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
-    high: float | None = Field(description="Upper end of its 95 % interval; null: too few seeds for one")
-    seeds: Count = Field(description="That came so far; of several problems, pairs of problem and seed")
+    mean: float | None = Field(description="Mean of the best so far, over its seeds. Null: no seed got there")
+    low: float | None = Field(description="Lower end of its 95 % interval. Null: too few seeds")
+    high: float | None = Field(description="Upper end of its 95 % interval. Null: too few seeds")
+    seeds: Count = Field(description="Number of seeds that got there. With several problems, pairs of problem and seed")
 
 
 class ComparedGroup(Foreign):
     """Runs that belong together."""
 
     name: str = Field(description="Name of the group")
-    title: str = Field(default="", description="What it is called before people")
+    title: str = Field(default="", description="Display name")
     run_ids: list[str] = Field(description="Ids of its runs")
     seeds: list[int] = Field(description="Seed of each of these runs")
-    mean: list[float | None] = Field(description="Over the axis, as far as all of its runs came")
-    low: list[float | None] = Field(description="Lowest of its runs at each place of the axis; null: not come there")
-    high: list[float | None] = Field(description="Highest of its runs at each place of the axis; null: not come there")
-    final_mean: float | None = Field(description="Mean of the final fitness over its runs; null: none has one")
+    mean: list[float | None] = Field(description="Over the axis, until the end of its shortest run")
+    low: list[float | None] = Field(description="Lowest of its runs at each place. Null: beyond their end")
+    high: list[float | None] = Field(description="Highest of its runs at each place. Null: beyond their end")
+    final_mean: float | None = Field(description="Mean of the final fitness over its runs. Null: none")
     final_deviation: float | None = Field(description="Standard deviation over the runs")
     best_at_k: list[float] = Field(description="Expected best of k of these runs, k from 1")
     levels: list[GroupLevel] = Field(default=[], description="At each of the `budgets`")
 
 
 class Gap(Foreign):
-    """How far one group was ahead of another at a budget."""
+    """The difference of two groups at a budget."""
 
-    difference: float | None = Field(description="Of the means, below 0 where it is behind; null: there is none")
-    low: float | None = Field(description="Of its 95 % interval; null: too few seeds for one")
-    high: float | None = Field(description="Upper end of its 95 % interval; null: too few seeds for one")
-    paired: bool = Field(description="Whether seeds are compared one by one")
-    seeds: Count = Field(description="Of the first group, that it is told from; where they are paired, of both")
-    others: Count = Field(description="Of the second group")
+    difference: float | None = Field(description="Difference of the means, below 0 if the first is behind. Null: none")
+    low: float | None = Field(description="Lower end of its 95 % interval. Null: too few seeds")
+    high: float | None = Field(description="Upper end of its 95 % interval. Null: too few seeds")
+    paired: bool = Field(description="Whether seeds are paired")
+    seeds: Count = Field(description="Number of seeds of the first group, or of pairs")
+    others: Count = Field(description="Number of seeds of the second group, or of pairs")
     p_value: float | None = Field(
         default=None,
-        description="Of no difference, by a t test, corrected by Holm for all pairs that are compared "
-        "at this budget; null: it is the only pair, or has no interval",
+        description="p-value of no difference by a t test, with Holm's correction for all pairs at this budget."
+        " Null: the only pair, or no interval",
     )
-    ahead: Literal[-1, 0, 1] = Field(description="1: the first is ahead, -1: the second; 0: no difference can be told")
+    ahead: Literal[-1, 0, 1] = Field(description="1: the first is ahead, -1: the second. 0: no measurable difference")
     sentence: str = Field(description="The finding, in one sentence")
 
 
 class Lead(Foreign):
-    """Two groups, and how far the first was ahead of the second."""
+    """Two groups, and the lead of the first."""
 
     first: str = Field(description="Name of a group")
     second: str = Field(description="Name of the other group")
@@ -221,13 +222,13 @@ class Lead(Foreign):
 class RunComparison(Reply):
     """Runs side by side."""
 
-    over: Axis = Field(default="evaluations", description="What the axis counts; time in seconds")
-    currency: str = Field(default="", description="Of an axis of money")
-    axis: list[int | float] = Field(description="Places on it, up to where the longest run came")
-    runs: list[ComparedRun] = Field(description="The runs, as they were asked for")
+    over: Axis = Field(default="evaluations", description="Quantity of the axis. Time is in seconds")
+    currency: str = Field(default="", description="Currency of an axis of money")
+    axis: list[int | float] = Field(description="Places on it, up to the end of the longest run")
+    runs: list[ComparedRun] = Field(description="The runs, as requested")
     groups: list[ComparedGroup] = Field(
-        description="Those that were asked for; else those with several runs, which differ in nothing but the seed"
+        description="Requested groups. Otherwise groups of several runs that differ only in the seed"
     )
     budgets: list[int | float] = Field(default=[], description="Places on the axis at which groups are compared")
-    leads: list[Lead] = Field(default=[], description="Of every two groups, those of one run among them")
-    notes: list[str] = Field(default=[], description="What keeps these runs from being compared as they stand")
+    leads: list[Lead] = Field(default=[], description="For every two groups, groups of a single run included")
+    notes: list[str] = Field(default=[], description="Reasons why these runs are not comparable")

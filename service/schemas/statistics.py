@@ -11,81 +11,79 @@ ThresholdSource = Literal["budget", "objective", "seed"]
 
 
 class AtBudget(Reply):
-    """What is to be expected of so many answers, or chains, drawn at random from those of the run."""
+    """Expected results of k answers or chains, drawn at random from those of the run."""
 
     k: Count = Field(description="Number of answers, or chains")
-    best: float | None = Field(description="Expected best of the seed and k of them (best@k); null: nothing was valid")
+    best: float | None = Field(description="Expected best of the seed and k of them (best@k). Null: no valid candidate")
     passed: float = Field(
-        description="Probability that one of k passes, as `threshold` says (pass@k); one that failed never does"
+        description="Probability that one of k passes, by `threshold` (pass@k). A failed answer never passes"
     )
 
 
 class Draws(Reply):
     """best@k and pass@k by budget: k is 1, 2, 4, ... and all."""
 
-    count: Count = Field(description="Of how many")
+    count: Count = Field(description="Size of the whole")
     at: list[AtBudget] = Field(description="Values by k")
 
 
 class RewardDiversity(Reply):
-    """How different the reward vectors of valid answers are."""
+    """Diversity of the reward vectors of valid answers."""
 
     valid: Count = Field(description="Number of valid answers")
-    sampled: Count = Field(description="Of these, by the Euclidean distance; drawn where they are fewer")
+    sampled: Count = Field(description="Number of these for the Euclidean distance. If fewer, a random sample")
     distinct: Count = Field(description="Reward vectors that differ")
-    l1: float | None = Field(description="Mean over pairs of the sum of absolute differences; null: fewer than two")
-    l2: float | None = Field(description="Mean over pairs of the Euclidean distance; null: fewer than two")
+    l1: float | None = Field(description="Mean over pairs of the sum of absolute differences. Null: fewer than two")
+    l2: float | None = Field(description="Mean over pairs of the Euclidean distance. Null: fewer than two")
 
 
 class ChainDiversity(Reply):
-    """What a chain holds, in the mean over chains with an evaluated answer."""
+    """Means over chains with an evaluated answer."""
 
     chains: Count = Field(description="Number of chains with an evaluated answer")
-    sampled: Count = Field(description="Of these; drawn where they are fewer")
+    sampled: Count = Field(description="Number of these in the means. If fewer, a random sample")
     answers: float = Field(description="Evaluated answers of a chain")
     distinct: float = Field(description="Reward vectors that differ among its valid answers (distinct_k)")
-    utility: float = Field(
-        description="Fitness, from 0 to 1 over the run, as a reader with patience 0.8 meets it (utility_k)"
-    )
+    utility: float = Field(description="Scaled fitness for a reader with patience 0.8 (utility_k)")
 
 
 class ProgramDiversity(Reply):
-    """How different valid programs are: the mean Jaccard distance of their runs of three words, from 0 to 1."""
+    """Diversity of valid programs: the mean Jaccard distance of their triples of words, from 0 to 1."""
 
-    sampled: Count = Field(description="Programs, drawn where there are more")
-    tokens: float | None = Field(description="Words are tokens; null: fewer than two programs")
-    tree: float | None = Field(description="Words are those of the syntax tree; null: these are not Python")
+    sampled: Count = Field(description="Number of programs. If there are more, a random sample")
+    tokens: float | None = Field(description="Mean Jaccard distance of token triples. Null: fewer than two programs")
+    tree: float | None = Field(description="Mean Jaccard distance over syntax trees. Null: these are not Python")
 
 
 class MigrationGains(Reply):
-    """What came of migrants on the islands that they reached."""
+    """Results of migrants on the islands that they reached."""
 
     arrivals: Count = Field(description="Pairs of a candidate and an island that it reached by migration")
-    used: Count = Field(description="Of these, that had an evaluated descendant there")
-    gained: Count = Field(description="Of these, that had a descendant there better than all the island had")
-    improvements: Count = Field(description="Such descendants")
+    used: Count = Field(description="Number of these with an evaluated descendant there")
+    gained: Count = Field(description="Number of these with a descendant there that beat all of the island")
+    improvements: Count = Field(description="Number of such descendants")
 
 
 class Yield(Foreign):
-    """What came of asking one policy, or for one operator."""
+    """The yield of a policy or of an operator."""
 
     name: str = Field(description="Name of the policy or operator")
-    answers: Count = Field(description="Of proposals that were answered; duplicates and rejected ones among them")
+    answers: Count = Field(description="Answers of answered proposals, including duplicates and rejected answers")
     dropped: Count = Field(description="Parts of completions in which no answer could be read")
     recovered: dict[str, Count] = Field(
-        description="Answers that were not written as asked and made a program all the same, by kind"
+        description="Answers not written as requested that still made a program, by kind"
     )
-    rejected: Count = Field(description="Answers that made no program, or one too near to others")
+    rejected: Count = Field(description="Answers that made no program, or a program too near to others")
     duplicates: Count = Field(description="Answers that repeat a program of the run")
     evaluations: Count = Field(description="Number of candidates that were evaluated")
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
-    improvements: Count = Field(description="How many became the best of the run")
+    improvements: Count = Field(description="Number that became the best of the run")
     tokens: Count = Field(description="Tokens read and written")
-    cost: Spent | None = Field(description="Null: some of it is not known")
-    tokens_per_improvement: float | None = Field(description="Tokens for each improvement; null: there was none")
-    improvements_per_million_tokens: float | None = Field(description="Null: there were no tokens")
+    cost: Spent | None = Field(description="Null: partly unknown")
+    tokens_per_improvement: float | None = Field(description="Tokens for each improvement. Null: no improvement")
+    improvements_per_million_tokens: float | None = Field(description="Null: no tokens")
     cost_per_improvement: str | None = Field(
-        description="Cost of each improvement; null: there was none, or the cost is not known",
+        description="Cost of each improvement. Null: no improvement, or unknown cost",
     )
 
 
@@ -97,29 +95,29 @@ class Collinearity(Reply):
 
 
 class RunStatistics(Reply):
-    """What a run came to, in numbers."""
+    """Statistics of a run."""
 
     run_id: str = Field(description="Id of the run")
     evaluations: Count = Field(description="Number of candidates that were evaluated")
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
     duplicates: Count = Field(description="Number of answers that repeat a program of the run")
     rejected: Count = Field(description="Number of answers that were refused before evaluation")
-    best_fitness: float | None = Field(description="Highest fitness; null: nothing was valid")
-    best_at: Count | None = Field(description="Evaluations until the best came")
+    best_fitness: float | None = Field(description="Highest fitness. Null: no valid candidate")
+    best_at: Count | None = Field(description="Number of evaluations until the best")
     threshold: float | None = Field(
-        description="An answer passes from this fitness on; null: better than the best seed"
+        description="Minimum fitness of an answer that passes. Null: better than the best seed"
     )
     threshold_from: ThresholdSource = Field(
-        description="Where that is from: `budget.target`, the target of the one objective, or the best seed"
+        description="Source of the threshold: `budget.target`, the target of the only objective, or the best seed"
     )
     answers: Draws = Field(description="best@k and pass@k of answers")
     chains: Draws = Field(description="best@k and pass@k of chains")
-    front: Count | None = Field(description="Candidates that no other dominates; null: there is one objective")
-    hypervolume: float | None = Field(description="Null: objectives lack bounds, or there is but one")
+    front: Count | None = Field(description="Candidates that no other dominates. Null: a single objective")
+    hypervolume: float | None = Field(description="Null: objectives lack bounds, or a single objective")
     hypervolume_exact: bool = Field(description="Whether the hypervolume is computed, not sampled")
-    cells: Count | None = Field(description="Filled; null: there are no measures")
+    cells: Count | None = Field(description="Number of filled cells. Null: no measures")
     coverage: float | None = Field(description="Share of the cells that are filled")
-    qd_score: float | None = Field(description="Sum of the fitness over the filled cells; null: there are no measures")
+    qd_score: float | None = Field(description="Sum of the fitness over the filled cells. Null: no measures")
     rewards: RewardDiversity = Field(description="Diversity of the reward vectors")
     chain: ChainDiversity | None = Field(description="Null: no answer was evaluated")
     programs: ProgramDiversity = Field(description="Diversity of the programs")

@@ -18,20 +18,20 @@ class Health(Reply):
 class Readiness(Reply):
     """Whether requests can be answered, and how each part fares."""
 
-    status: Literal["ready", "not_ready"] = Field(description="`not_ready` where the database cannot be served from")
+    status: Literal["ready", "not_ready"] = Field(description="`not_ready` if the service cannot use the database")
     checks: dict[str, str] = Field(
-        description="`ok`, or what is wrong, by part. Without `queue` requests are answered, and runs wait"
+        description="`ok` or the fault, by part. If `queue` fails, requests are answered and runs wait"
     )
 
 
 class Identity(Reply):
-    """That a service is the one whose key somebody knows."""
+    """A service's proof that it knows a key."""
 
     proof: str = Field(description="HMAC-SHA256 of the challenge and the address of the service, 64 hex digits")
 
 
 class CodePage(Reply):
-    """What a code of an error means and what to do."""
+    """The meaning of an error code, and its cure."""
 
     code: Code = Field(description="The code")
-    meaning: str = Field(description="What it means and what to do")
+    meaning: str = Field(description="Meaning and cure")

@@ -24,13 +24,13 @@ MoneyLimit = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?( [A-Z]{
 
 
 class Request(BaseModel):
-    """Base of what is sent to the service: unknown members are errors, and nothing is coerced."""
+    """Base of requests. Unknown members are errors, and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Reply(BaseModel):
-    """Base of what the service answers with; a client of an older version passes over members that it does not know."""
+    """Base of answers. A client of an older version ignores members that it does not know."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -123,7 +123,9 @@ Plain = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class Page(Reply):
-    """Base of lists: a page, and where the next one begins."""
+    """Base of lists: a page, and the start of the next."""
 
-    next_cursor: str | None = Field(default=None, description="Hand it back as `cursor`; null: this was the last page")
-    count: int | None = Field(default=None, description="How many there are in all; only with `include=count`")
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page. Null: the last page"
+    )
+    count: int | None = Field(default=None, description="Total number of items, only with `include=count`")

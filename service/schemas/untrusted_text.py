@@ -1,4 +1,4 @@
-"""Texts of programs and policies on the wire: whatever they hold, the answer is valid UTF-8."""
+"""Texts of programs and policies in answers. The answer is always valid UTF-8."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -11,27 +11,27 @@ Rule = Literal["majority", "weighted", "best_of_majority"]
 
 
 class AnswerVotes(Foreign):
-    """An answer, and how many candidates gave it."""
+    """An answer and its votes."""
 
     answer: str = Field(description="The answer")
-    votes: Count = Field(description="Number of candidates that gave it")
-    share: float = Field(description="Of all votes")
-    weight: float = Field(description="Sum of the fitness of those who gave it, each scaled to 0..1 over the run")
-    best_fitness: float | None = Field(description="Null: none of them has one")
-    best_candidate_id: str = Field(description="Id of the fittest candidate that gave it, among equals the oldest")
+    votes: Count = Field(description="Number of its votes")
+    share: float = Field(description="Share of all votes")
+    weight: float = Field(description="Sum of the fitness of its candidates, scaled to 0..1 over the run")
+    best_fitness: float | None = Field(description="Fitness of its best candidate. Null: none")
+    best_candidate_id: str = Field(description="Id of its fittest candidate, of equals the oldest")
 
 
 class RunVotes(Foreign):
-    """What the candidates of a run answer, by a rule."""
+    """The answers of the candidates of a run, by a rule."""
 
     run_id: str = Field(description="Id of the run")
     rule: Rule = Field(description="Rule by which the winner was found")
     min_share: float = Field(description="From which `best_of_majority` takes an answer for frequent")
     votes: Count = Field(description="Candidates with an answer, repeats of a program included")
-    answers: Count = Field(description="How many different ones there are")
+    answers: Count = Field(description="Number of different answers")
     winner: AnswerVotes | None = Field(description="Null: nobody voted, or no answer is frequent enough")
     confidence: float | None = Field(
-        description="With `majority`: how probable it is that the winner is more frequent than the runner-up; else null"
+        description="With `majority`: probability that the winner is more frequent than the runner-up. Otherwise null"
     )
     items: list[AnswerVotes] = Field(description="The answers, the winner first")
     omitted: Count = Field(description="Answers behind the last of `items`")

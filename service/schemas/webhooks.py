@@ -23,18 +23,18 @@ Types = Annotated[list[Type], Field(min_length=1, max_length=9)]
 
 
 class WebhookCreate(Request):
-    """An address that shall hear what becomes of runs."""
+    """A new webhook."""
 
     url: Address = Field(description="Address that messages are sent to")
-    types: Types = Field(description="What it hears")
+    types: Types = Field(description="Types of messages that it gets")
 
 
 class WebhookPatch(Request):
-    """What of a webhook shall be another; what is left out stays."""
+    """Changes to a webhook. Missing members stay as before."""
 
-    url: Address | None = Field(default=None, description="Address that messages are sent to; null: as before")
-    types: Types | None = Field(default=None, description="Types of messages that it gets; null: as before")
-    enabled: bool | None = Field(default=None, description="True has one hear again that was disabled")
+    url: Address | None = Field(default=None, description="Address that gets the messages. Null: as before")
+    types: Types | None = Field(default=None, description="Types of messages that it gets. Null: as before")
+    enabled: bool | None = Field(default=None, description="True enables a disabled webhook again")
 
 
 class Webhook(Reply):
@@ -44,7 +44,7 @@ class Webhook(Reply):
     url: str = Field(description="Address that messages are sent to")
     types: list[str] = Field(description="Types of messages that it gets")
     enabled: bool = Field(description="Whether messages are sent to it")
-    disabled: str = Field(description="Why it hears nothing; empty: it does")
+    disabled: str = Field(description="Why it is disabled. Empty: enabled")
     created_at: Moment = Field(description="When it was created")
 
 
@@ -52,18 +52,18 @@ class NewWebhook(Webhook):
     """A webhook with a new secret."""
 
     secret: str | None = Field(
-        description="`whsec_...`: it signs what is sent, is shown this once, and null in an answer that is given again"
+        description="`whsec_...`, which signs messages. Shown only once. Null in a repeated answer"
     )
 
 
 class WebhookPage(Page):
-    """Webhooks, the oldest first."""
+    """Webhooks, oldest first."""
 
-    items: list[Webhook] = Field(description="Webhooks, the oldest first")
+    items: list[Webhook] = Field(description="Webhooks, oldest first")
 
 
 class WebhookSubject(Reply):
-    """What a message is about; read its state from the API."""
+    """The subject of a message. Read its state from the API."""
 
     id: str = Field(description="Id of the run, or of the webhook of a ping")
 
@@ -73,7 +73,7 @@ class WebhookMessage(Reply):
 
     type: str = Field(description="Type of the message, such as `run.succeeded`")
     timestamp: Moment = Field(description="When it happened")
-    data: WebhookSubject = Field(description="What it is about")
+    data: WebhookSubject = Field(description="Its subject")
 
 
 class Delivery(Reply):
@@ -83,12 +83,12 @@ class Delivery(Reply):
     type: str = Field(description="Type of the message, such as `run.succeeded`")
     payload: Annotated[Object, DescribedAs(WebhookMessage)] = Field(description="The message, as it is sent")
     state: Literal["pending", "delivered", "failed"] = Field(
-        description="`pending`: it will be tried again; `delivered`; `failed`: it was given up",
+        description="`pending`: it will be tried again. `delivered`. `failed`: no more tries",
     )
     attempts: Count = Field(description="Number of attempts so far")
-    next_at: Moment | None = Field(description="When it is tried next; null: never again")
-    status: int | None = Field(description="HTTP status of the last attempt; null: there was no answer")
-    error: str = Field(description="Why the last attempt failed; empty: it did not")
+    next_at: Moment | None = Field(description="When it is tried next. Null: never")
+    status: int | None = Field(description="HTTP status of the last attempt. Null: no answer")
+    error: str = Field(description="Why the last attempt failed. Empty: no failure")
     created_at: Moment = Field(description="When it was created")
 
 

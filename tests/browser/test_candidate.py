@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from service.dashboard.formatting import number, signed
+from service.dashboard.numbers import number, signed
 from tests.browser import hostile
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints

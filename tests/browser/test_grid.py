@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from service.dashboard.numbers import number
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import CONFIG, EVALUATOR, PROBLEM, PROGRAM, Service
@@ -77,7 +78,7 @@ def test_a_cell_leads_to_its_program(page: Page, service: Service, finished_run:
     )
     canvas = page.locator("cell-grid canvas").first
     canvas.hover(position={"x": x, "y": y})
-    expect(page.locator("cell-grid .tip")).to_contain_text(f"Fitness {cell['fitness']:.5g}")
+    expect(page.locator("cell-grid .tip")).to_contain_text(f"fitness {number(cell['fitness'])}")
     canvas.click(position={"x": x, "y": y})
     expect(page).to_have_url(re.compile(cell["candidate_id"]))
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from service.dashboard.formatting import number
+from service.dashboard.numbers import number
 from tests.browser import hostile
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage

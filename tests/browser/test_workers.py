@@ -63,7 +63,7 @@ def test_what_a_worker_has_in_hand_stands_in_a_strip_of_its_own(page: Page, serv
     width, left = float(bar.get_attribute("width") or 0), float(bar.get_attribute("x") or 0)
     assert 150 <= width < 200
     assert left + width == pytest.approx(1000, abs=1)
-    expect(strip.locator("li")).to_contain_text("of another tenant, or of a run that has ended")
+    expect(strip.locator("li")).to_contain_text("that has just ended, or belongs to another tenant")
     assert_accessible(page)
 
 

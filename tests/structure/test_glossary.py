@@ -24,7 +24,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def ordinary_words(page: str) -> list[str]:
-    return re.findall(r"`([a-z0-9]+)`", page.partition(HEADING)[2])
+    return page.partition(HEADING)[2].partition("```\n")[2].partition("```")[0].split()
 
 
 def formed(words: Iterable[str]) -> set[str]:
@@ -105,7 +105,9 @@ def test_an_invented_name_is_found_with_what_holds_it() -> None:
 
 
 def test_terms_and_ordinary_words_that_nothing_uses_are_found() -> None:
-    text = "| cell | A part. | `x` | – |\n| niche | A part. | `x` | – |\n\n## Ordinary words\n\n`cells` `at` `under`\n"
+    text = (
+        "| cell | A part. | `x` | – |\n| niche | A part. | `x` | – |\n\n## Ordinary words\n\n```\ncells at under\n```\n"
+    )
     assert unused_words([("schema", "GridCells"), ("field", "Cell.looked_at")], text) == [
         "the term niche", "the ordinary word under", "the ordinary word cells, which a term has",
     ]  # fmt: skip

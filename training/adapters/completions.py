@@ -14,13 +14,13 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One completion.
+    """A completion.
 
     Attributes:
-        text: what the policy wrote.
-        prompt: what it was asked, a text or a list of messages.
+        text: of the policy.
+        prompt: a text or a list of messages.
         columns: of the data set, in the prompt's row.
-        cut: it ran out of tokens, so that an answer still open is not whole.
+        cut: it ran out of tokens, so an open answer is not complete.
     """
 
     text: str

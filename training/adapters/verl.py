@@ -47,8 +47,8 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
     """A `compute_score` for veRL's `reward.custom_reward_function`.
 
     Args:
-        judge: gives the reward matrix of a completion; its columns are data_source, ground_truth and extra_info.
-        weighting: how weights are drawn, by the seed and the prompt, which `extra_info["index"]` stands for.
+        judge: returns the reward matrix of a completion. Its columns are data_source, ground_truth and extra_info.
+        weighting: draws the weights by the seed and the prompt, for which `extra_info["index"]` stands.
 
     Returns:
         A function of (data_source, solution_str, ground_truth, extra_info) to `score`, the set reward under weights of
@@ -218,11 +218,11 @@ def _read(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as error:
         raise RewardError(
-            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send what score_function gives."
+            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send the value of score_function."
         ) from error
 
 
 def _prompt(data_source: str, extra_info: Mapping[str, Any]) -> list[Any]:
     if "index" not in extra_info:
-        raise RewardError("extra_info has no index: number the rows of the data set, as weights are shared by prompt.")
+        raise RewardError("extra_info has no index: number the rows of the data set, because prompts share weights.")
     return [data_source, str(extra_info.get("split", "")), str(extra_info["index"])]

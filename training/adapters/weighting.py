@@ -1,4 +1,4 @@
-"""Weights that everyone who holds a part of a group draws alike, and the set reward under them."""
+"""Weights that all processes of a group draw identically, and the set reward under them."""
 
 import hashlib
 import json
@@ -40,18 +40,18 @@ class Weighting:
         """The weights of the group of a prompt, (draws, k).
 
         Args:
-            step: of the training; another step has other weights.
+            step: of the training. Another step has other weights.
             prompt: a text or anything that is JSON.
             k: number of objectives.
 
         Raises:
-            RewardError: a setting is out of its range.
+            RewardError: a setting is out of range.
         """
         digest = hashlib.sha256(json.dumps(prompt, sort_keys=True, default=str).encode()).digest()
         return _drawn(self, step, digest[:16], k)
 
     def value(self, rewards: Floats | None, step: int, prompt: Any) -> float:
-        """The set reward of one rollout; 0 without a matrix, as there is nothing to be good at."""
+        """The set reward of a rollout. 0 without a matrix."""
         return 0.0 if rewards is None else set_reward(rewards, self.weights(step, prompt, rewards.shape[1]))
 
 
@@ -66,14 +66,14 @@ def _drawn(weighting: Weighting, step: int, digest: bytes, k: int) -> Floats:
 
 
 def checked(rollouts: Sequence[Rollout], prompts: Sequence[Any]) -> list[Floats | None]:
-    """The matrices of rollouts, equally wide within a prompt; None for one without answers.
+    """The matrices of rollouts, equally wide within a prompt. None for a rollout without answers.
 
     Raises:
         RewardError: one is no matrix of finite numbers, holds a negative one, or differs in width from others to the
             same prompt; or there is not one rollout for each prompt.
     """
     if len(rollouts) != len(prompts):
-        raise RewardError(f"{len(prompts)} completions were to be scored, and {len(rollouts)} rewards came back.")
+        raise RewardError(f"{len(prompts)} completions needed scores, and {len(rollouts)} rewards came back.")
     widths: dict[str, int] = {}
     matrices: list[Floats | None] = []
     for number, (rollout, prompt) in enumerate(zip(rollouts, prompts, strict=True)):

@@ -1,6 +1,7 @@
-"""Figures that others published, to stand beside ours: other tasks, other models, other sizes.
+"""Published figures of others, beside ours: other tasks, other models, other sizes.
 
-Vector Policy Optimization, arXiv 2605.22817, and the page of its project, read off its tables and drawn figures.
+They are from Vector Policy Optimization, arXiv 2605.22817, and the page of its project, read from its tables and
+figures.
 """
 
 SOURCE = "arXiv 2605.22817 and the page of its project"
@@ -24,7 +25,7 @@ PROGRAMS = (
 )
 
 SEARCH = (
-    "With OpenEvolve, on the 32 hardest held-out LiveCodeBench problems, over 200 iterations, VPO solved 4 and GRPO 0;"
-    " the mean best share of tests passed ended at 0.435 and 0.136. Two of the four were solved within the first three"
-    " iterations, and 28 of the 32 by neither."
+    "With OpenEvolve, on the 32 hardest held-out LiveCodeBench problems, over 200 iterations, VPO solved 4 and GRPO 0."
+    " The mean best share of tests passed ended at 0.435 and 0.136. Two of the four were solved within the first three"
+    " iterations. Neither method solved the other 28."
 )

@@ -1,4 +1,4 @@
-"""The report: what was done, what came of it, and how that stands against targets and published figures."""
+"""The report: the methods, the results, and their comparison with targets and published figures."""
 
 from training.recipe import Reinforcement
 from training.study import published
@@ -29,15 +29,13 @@ from training.study.targets import targets
 
 
 def report(found: Findings) -> str:
-    """The whole report in Markdown; its pictures lie in `images/` beside it."""
+    """The whole report in Markdown. Its pictures are in `images/` beside it."""
     return (
         paragraphs(
             "# Vector Policy Optimization on mazes: what it is worth",
-            "Small policies, trained from scratch by several methods and otherwise alike, compared in plain sampling"
-            " and"
-            " inside searches. Written by `evolve study`; every figure and every verdict below is computed from what"
-            " was"
-            " measured.",
+            "This report compares small policies in plain sampling and inside searches. They are trained from scratch"
+            " and differ only in the training method. `evolve study` wrote it, and computed every figure and every"
+            " verdict from its measurements.",
             _targets(found),
             _done(found),
             sampling_section(found),
@@ -82,7 +80,7 @@ def _done(found: Findings) -> str:
 
 def _shared_start(found: Findings) -> str:
     starts = sum(contender.method == BASE for contender in found.contenders)
-    return ", and with one warm start for all seeds nothing about another one." if starts == 1 else "."
+    return ". With a single warm start for all seeds, it says nothing about another warm start." if starts == 1 else "."
 
 
 def _models(found: Findings) -> str:
@@ -92,7 +90,9 @@ def _models(found: Findings) -> str:
         seeds = ", ".join(str(contender.seed) for contender in models)
         lengths = ", ".join(str(length) for length in sorted({contender.m for contender in models}))
         rows.append([name_of(method), f"`{method}`", seeds, lengths, ", ".join(f"`{one.digest}`" for one in models)])
-    return table(["method", "estimator", "training seeds", "answers a chain", "models (SHA-256 of their files)"], rows)
+    return table(
+        ["method", "estimator", "training seeds", "answers per chain", "models (SHA-256 of their files)"], rows
+    )
 
 
 def _sizes(found: Findings) -> str:
@@ -111,15 +111,14 @@ def _sizes(found: Findings) -> str:
 def _caveats(found: Findings) -> str:
     return paragraphs(
         "## Caveats, answered by data",
-        "- **Temperature.** A policy that sampling made sharp can be made wide again by a higher temperature."
-        f" {NAMES[VPO]} −"
-        f" {NAMES[GRPO]}:",
+        "- **Temperature.** Training can make a policy too certain, and a higher temperature can undo this."
+        f" {NAMES[VPO]} − {NAMES[GRPO]}:",
         caveat_of_temperature(found),
-        f"- **A strong baseline.** {NAMES[CHAIN].capitalize()} trains chains too, for their best answer under one fixed"
+        f"- **A strong baseline.** {NAMES[CHAIN].capitalize()} also trains chains, for their best answer under a fixed"
         " weighting:",
         caveat_of_the_baseline(found, CHAIN),
-        f"- **A stronger one.** {NAMES[MAX_AT_K]} trains single answers, for what each adds to the best of several"
-        " under one fixed weighting:",
+        f"- **A stronger baseline.** {NAMES[MAX_AT_K]} trains single answers, by their contribution to the best of"
+        " several under a fixed weighting:",
         caveat_of_the_baseline(found, MAX_AT_K),
         "- **Does a parent help?** `islands` against `best_of_n` with the same policy and budget, and at equal tokens:",
         caveat_of_the_parent(found),
@@ -129,13 +128,12 @@ def _caveats(found: Findings) -> str:
 def _published() -> str:
     return paragraphs(
         "## Published figures: different work",
-        f"From {published.SOURCE}. Large language models on other tasks (the maze among them is of another size and"
-        " rule),"
-        " measured by others in another way: these figures stand here to show the direction of the claim and cannot be"
-        " compared with ours in size.",
+        f"The figures are from {published.SOURCE}. They are from large language models on other tasks, measured by"
+        " others in another way. The maze among the tasks has another size and another rule. The figures show the"
+        " direction of the claim. You cannot compare their size with ours.",
         "best@30 of the fixed scalar, and mean L1 distance between reward vectors:",
         table(published.HEADLINE[0], published.HEADLINE[1:]),
-        "LiveCodeBench, read off a drawn figure to 0.005:",
+        "LiveCodeBench, read from a figure to 0.005:",
         table(published.PROGRAMS[0], published.PROGRAMS[1:]),
         published.SEARCH,
     )

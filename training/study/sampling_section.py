@@ -1,4 +1,4 @@
-"""What a report says about plain sampling."""
+"""The report's section about plain sampling."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from training.study.plan import BASE, CHOSEN_ON, GRPO, HARD, KINDS, OTHERS, PLAI
 
 FIGURES = {
     "best": "best@k: expected mean of the objectives of the best of k answers",
-    "solved": "solved@k (pass@k): chance that one of k answers is the exact optimum of that mean",
+    "solved": "solved@k (pass@k): probability that any of k answers is the exact optimum of that mean",
     "ew": "E_w[max]@k: expected best of k under random weights, over that of the maze's own optimum",
 }
 SPREAD = ("volume", "diversity")
@@ -20,11 +20,9 @@ def sampling_section(found: Findings) -> str:
     """The chapters on plain sampling."""
     return paragraphs(
         "## Plain sampling",
-        "All methods answer the same mazes equally often. Every answer counts for itself, one that repeats another of"
-        " its"
-        " chain as well; one that is malformed counts as zeros. A cell is the mean over training seeds and mazes with"
-        " its"
-        " 95 % interval.",
+        "All methods answer the same mazes equally often. Every answer counts, even if it repeats another of its"
+        " chain. A malformed answer counts as zeros. A cell is the mean over training seeds and mazes with its 95 %"
+        " interval.",
         _temperatures(found),
         *(_kind(found, kind) for kind in KINDS),
         _misses(found),
@@ -36,8 +34,9 @@ def _temperatures(found: Findings) -> str:
     shown = found.scope.temperatures
     parts = [
         "### Each method's own temperature",
-        f"The one of {', '.join(f'{t:g}' for t in shown)} with the highest mean best@{found.scope.answers} on"
-        f" {found.scope.validated} {CHOSEN_ON} mazes of the kind, chosen before any test maze was answered; in bold.",
+        f"It is the temperature of {', '.join(f'{t:g}' for t in shown)} with the highest mean"
+        f" best@{found.scope.answers} on {found.scope.validated} {CHOSEN_ON} mazes of the kind. It was chosen before"
+        " any test maze was answered. It is in bold.",
     ]
     for kind in KINDS:
         rows = []
@@ -93,7 +92,7 @@ def _condition(found: Findings, kind: str, label: str) -> str:
                 for method, one in compared.items()
             ],
         ),
-        "Differences, paired by training seed and maze; in bold where the interval, unadjusted, leaves zero out.",
+        "Differences, paired by training seed and maze, in bold if the unadjusted interval leaves zero out.",
         _leads(found, compared),
         *_whole_chains(found, compared),
         *_equal_tokens(found, compared),
@@ -127,9 +126,9 @@ def _leads(found: Findings, compared: Compared) -> str:
 
 
 def _whole_chains(found: Findings, compared: Compared) -> list[str]:
-    """Drawing whole chains, which is what a user gets, in place of single answers out of all chains."""
+    """Figures for whole chains, as a user gets them, instead of single answers from all chains."""
     shown = {figure: _by_k(found, compared, figure, "chain-") for figure in FIGURES}
-    return ["The same when chains are drawn whole, so that k answers are k / m chains."] + [
+    return ["The same with whole chains, so k answers are k / m chains."] + [
         paragraphs(f"{figure}@k of whole chains:", text) for figure, text in shown.items()
     ]
 
@@ -137,12 +136,10 @@ def _whole_chains(found: Findings, compared: Compared) -> list[str]:
 def _equal_tokens(found: Findings, compared: Compared) -> list[str]:
     cheapest = min(compared.values(), key=lambda one: one.tokens)
     return [
-        f"At equal tokens: the column k stands for {cheapest.tokens:.1f} k tokens written, which is k answers of the"
-        " method"
-        " that writes shortest. A method has k(B) = B / (its mean tokens an answer) answers within B tokens; between"
-        " whole"
-        f" numbers of answers the figures are joined by straight lines, and {NOTHING} stands where not one answer"
-        " fits.",
+        f"At equal tokens, the column k means {cheapest.tokens:.1f} k tokens written. These are k answers of the method"
+        " with the shortest answers. A method has k(B) = B / (its mean tokens per answer) answers within B tokens."
+        " Figures between whole numbers of answers are interpolated by straight lines."
+        f" {NOTHING} means that no answer fits.",
         *(
             paragraphs(f"{figure}@k at equal tokens:", _by_k(found, compared, figure, "tokens-"))
             for figure in ("best", "solved", "ew")
@@ -178,7 +175,7 @@ def _waste(found: Findings) -> str:
     head = ["method", *(f"malformed, {kind}" for kind in KINDS), *(f"repeated, {kind}" for kind in KINDS)]
     return paragraphs(
         "### Malformed and repeated answers at temperature 1",
-        "Shares of all answers; repeated: the same walk stands earlier in the same chain.",
+        "Shares of all answers. A repeated answer is the same walk as an earlier answer of its chain.",
         table(head, rows),
     )
 

@@ -1,4 +1,4 @@
-"""What a report says about searches."""
+"""The report's section about searches."""
 
 from itertools import permutations
 
@@ -31,12 +31,13 @@ def search_section(found: Findings) -> str:
     scope = found.scope
     return paragraphs(
         "## Searches",
-        f"On {scope.questions} {HARD} mazes of the split `{SEARCHED_ON}`, by the search of `evolve run` with its own"
-        " prompts, which the chat template of the policies cuts down to maze, parent and scores; scored in process."
-        f" {PROPOSED} answers a proposal. The seed is a walk in bare letters, which the template does not show, so"
-        f" `{PLAIN_SAMPLES}` is plain sampling and `{ISLANDS}` shows a parent chosen from its archives. A duplicate is"
-        " never evaluated and costs no evaluation; a search also ends when it has used"
-        f" {MAX_ANSWERS_FOR_EACH} answers for each evaluation. The budgets are prefixes of one run."
+        f"The searches run on {scope.questions} {HARD} mazes of the split `{SEARCHED_ON}`. They use the search of"
+        " `evolve run` with its own prompts. The chat template of the policies shortens these to maze, parent and"
+        f" scores. Scoring is in process, and a proposal has {PROPOSED} answers.",
+        "The seed is a walk in bare letters, which the template does not show. So"
+        f" `{PLAIN_SAMPLES}` is plain sampling, and `{ISLANDS}` shows a parent from its archives. A duplicate is never"
+        f" evaluated and costs no evaluation. A search also ends after {MAX_ANSWERS_FOR_EACH} answers for each"
+        " evaluation. The budgets are prefixes of the same run."
         f" Search seeds: {scope.search_seeds} for each training seed.{_beside(found)}",
         _settings(found),
         "![Share of hard mazes solved by budget](images/study-search.svg)",
@@ -50,8 +51,7 @@ def search_section(found: Findings) -> str:
 def _beside(found: Findings) -> str:
     names = [name_of(method) for method in found.scope.beside if method in found.searched[ISLANDS, AT_ONE]]
     return (
-        f" {' and '.join(names)} search with `{ISLANDS}` alone, at temperature 1 and with the settings chosen for the"
-        " others."
+        f" {' and '.join(names)} search only with `{ISLANDS}`, at temperature 1 and with the settings of the others."
         if names
         else ""
     )
@@ -69,10 +69,10 @@ def _settings(found: Findings) -> str:
     scope = found.scope
     return paragraphs(
         "### Settings, chosen beforehand",
-        f"Tried with the first model of each method at temperature 1 on {scope.tuned} {CHOSEN_ON} mazes,"
-        f" {scope.tuned_evaluations} evaluations each; taken for all policies alike: the settings that solve most in"
-        " the mean"
-        " over policies, among equals those with the best mean. In bold what was taken.",
+        "The study tried settings with the first model of each method at temperature 1, on"
+        f" {scope.tuned} {CHOSEN_ON} mazes with {scope.tuned_evaluations} evaluations each. It took the settings that"
+        " solve most in the mean over policies, and of equals those with the best mean. All policies use them. They"
+        " are in bold.",
         table(["settings of `islands`", "solved", "best"], rows),
         _temperatures(found),
     )
@@ -90,8 +90,9 @@ def _temperatures(found: Findings) -> str:
             [name_of(method), *(f"**{text}**" if t == own else text for t, text in zip(at, cells, strict=True))]
         )
     return paragraphs(
-        "Each method's own temperature in searches: with these settings, on the same mazes, by all models of the"
-        " method; in bold the one that solves most, among equals that of the best mean. Share solved, and best mean:",
+        "The table chooses each method's own temperature in searches, with these settings, on the same mazes, by all"
+        " models of the method. The temperature that solves most is in bold, and of equals that with the best mean."
+        " The cells are the share solved and the best mean:",
         table(["", *(f"T = {t:g}" for t in at)], rows),
     )
 
@@ -106,14 +107,15 @@ def _condition(found: Findings, label: str) -> str:
         _by_budget(found, label, "solved"),
         "Best mean of the objectives.",
         _by_budget(found, label, "best"),
-        "Share solved at equal answers: as many written as the column says, repeated and malformed ones included.",
+        "Share solved at equal answers. The column is the number of answers written, including repeated and malformed"
+        " answers.",
         _by_budget(found, label, "answers-solved"),
-        "Share solved at equal tokens written: those that as many answers take of the method and strategy that write"
-        " shortest.",
+        "Share solved at equal tokens written. The column is a number of answers of the method and strategy with the"
+        " shortest answers.",
         _by_budget(found, label, "tokens-solved"),
-        f"How many times as many mazes `{ISLANDS}` solves as `{PLAIN_SAMPLES}`, with the same policy and budget.",
+        f"Ratio of the mazes solved by `{ISLANDS}` and by `{PLAIN_SAMPLES}`, with the same policy and budget.",
         _gains(found, label),
-        f"Lead of VPO with `{ISLANDS}`, share solved; in bold where the interval, unadjusted, leaves zero out.",
+        f"Lead of VPO with `{ISLANDS}`, share solved, in bold if the unadjusted interval leaves zero out.",
         _leads(found, label),
         _only_one(found, label),
     )
@@ -136,17 +138,17 @@ def _sentences(found: Findings, label: str) -> str:
 
 
 def parent_pays(found: Findings, label: str) -> str:
-    """Whether showing a parent helps VPO, in one sentence."""
+    """Whether showing a parent helps VPO."""
     last = found.last
     islands, plain = (found.searched.get((strategy, label), {}).get(VPO) for strategy in (ISLANDS, PLAIN_SAMPLES))
     times = gain(islands, plain, f"solved@{last}")
     if times is None:
-        return f"Whether a parent helps VPO {label} cannot be said: one of the strategies solved or measured nothing."
+        return f"It is unknown whether a parent helps VPO {label}. A strategy solved or measured nothing."
     verdict = "helps" if times.low > 1 else "harms" if times.high < 1 else "makes no difference that can be told"
     tokens = gain(islands, plain, f"tokens-solved@{last}")
     return (
-        f"Showing VPO a parent {verdict} {label}: `{ISLANDS}` solves {times} times what `{PLAIN_SAMPLES}` solves within"
-        f" {last} evaluations, and {cell(tokens)} times at equal tokens."
+        f"Showing VPO a parent {verdict} {label}. Within {last} evaluations, `{ISLANDS}` solves {times} times as many"
+        f" mazes as `{PLAIN_SAMPLES}`, and {cell(tokens)} times as many at equal tokens."
     )
 
 
@@ -191,7 +193,7 @@ def _leads(found: Findings, label: str) -> str:
 
 
 def _only_one(found: Findings, label: str) -> str:
-    """Mazes that one method solves and another does not: seed by seed, and whatever the seed."""
+    """Mazes that only one of two methods solves: seed by seed, and over all seeds."""
     compared, figure = found.searched[ISLANDS, label], f"solved@{found.last}"
     each, ever = [], []
     for row in compared:
@@ -213,19 +215,18 @@ def _only_one(found: Findings, label: str) -> str:
         ever.append(others)
     head = ["solved by, not by", *(name_of(method) for method in compared)]
     return paragraphs(
-        f"Mazes that the method of the row solves with `{ISLANDS}` within {found.last} evaluations and that of the"
-        " column does"
-        " not, as a share, paired by training seed.",
+        f"Share of the mazes that the method of the row solves with `{ISLANDS}` within {found.last} evaluations, and"
+        " that of the column does not, paired by training seed.",
         table(head, each),
-        f"The same whatever the seed: solved with at least one training seed by the row's method, and with none by the"
-        f" column's (mazes of {found.scope.questions}).",
+        "The same over all seeds. The row's method solves the maze with at least one training seed, and the column's"
+        f" with none (mazes of {found.scope.questions}).",
         table(head, ever),
         never_solved(found, label),
     )
 
 
 def never_solved(found: Findings, label: str) -> str:
-    """The published claim held against our searches, in one sentence for each way around."""
+    """The published claim compared with our searches, with a sentence for each direction."""
     compared, figure = found.searched.get((ISLANDS, label), {}), f"solved@{found.last}"
     said = []
     for one, other in permutations((VPO, GRPO)):
@@ -253,6 +254,6 @@ def ended_early(found: Findings) -> str:
         if one.tables["ended"].any()
     ]
     return (
-        "Searches at temperature 1 that ended before their last evaluation, because their policy had nothing new to"
-        " say: " + ("; ".join(said) + "." if said else "none.")
+        "Share of searches at temperature 1 that ended before their last evaluation, because their policy wrote"
+        " nothing new:" + ("\n\n" + "\n".join(f"* {one}" for one in said) if said else " none.")
     )

@@ -19,7 +19,7 @@ GAIN = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What was aimed at.
+    """A target.
 
     Attributes:
         met: None where it was not measured, or the interval leaves it open.
@@ -112,7 +112,7 @@ def _pays(found: Findings) -> Iterator[Target]:
             )
             times = gain(islands, plain, f"solved@{budget}")
             yield Target(
-                name=f"{HARD} mazes, {label}: islands with VPO solve {GAIN} times what best_of_n does, {budget}"
+                name=f"{HARD} mazes, {label}: islands with VPO solve {GAIN} times as many as best_of_n, {budget}"
                 " evaluations",
                 met=None if times is None else _reached(times, GAIN),
                 seen="" if times is None else f"{times} times",

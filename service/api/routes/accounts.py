@@ -21,9 +21,9 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
 Tenant = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="Name of a tenant.")]
 Time = Annotated[
-    str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z; empty: see the operation.")
+    str, Query(max_length=40, description="A time such as 2026-03-01T00:00:00Z. Empty: see the operation.")
 ]
-Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end; 0: as set.")]
+Days = Annotated[int, Query(ge=0, le=36500, description="Days that runs are kept after their end. 0: as set.")]
 MAX_PERIOD = timedelta(days=366)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
@@ -31,7 +31,7 @@ _MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 
 @router.get("/usage", response_model=Usage, operation_id="get_usage")
 def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = "") -> Usage:
-    """Read what the tenant used in the hours from `since` (a day before `until`) to `until` (now), and what it may."""
+    """Read the tenant's usage and quotas, from `since` (a day before `until`) to `until` (now), by whole hours."""
     end = _moment("until", until) or parts.clock.now()
     begin = _moment("since", since) or max(end, EARLIEST) - timedelta(days=1)
     if not timedelta(0) <= end - begin <= MAX_PERIOD:
@@ -43,9 +43,9 @@ def get_usage(caller: Reading, parts: PartsDep, since: Time = "", until: Time = 
 
 @router.get("/retention", response_model=Retention, operation_id="get_retention")
 def get_retention(caller: Operating, parts: PartsDep, days: Days = 0) -> Retention:
-    """Read what the database holds of each tenant, and which runs `evolve db prune` would remove.
+    """Count each tenant's runs, answers and evaluations, and the runs that `evolve db prune` would remove.
 
-    Runs with labels that the command is told to keep are counted too. Programs, texts and versions of problems that no
+    The count includes runs whose labels `--keep-labels` would keep. Programs, texts and versions of problems that no
     other run has go with the runs.
     """
     del caller
@@ -64,14 +64,14 @@ def get_retention(caller: Operating, parts: PartsDep, days: Days = 0) -> Retenti
 
 @router.get("/tenants/{tenant}/quotas", response_model=Quota, operation_id="get_quotas")
 def get_quotas(tenant: Tenant, caller: Operating, parts: PartsDep) -> Quota:
-    """Read what a tenant may use."""
+    """Read the quotas of a tenant."""
     del caller
     return _quota(tenant, parts.accounts.quotas(tenant))
 
 
 @router.put("/tenants/{tenant}/quotas", response_model=Quota, operation_id="set_quotas")
 def set_quotas(tenant: Tenant, body: QuotaLimits, caller: Operating, parts: PartsDep) -> Quota:
-    """Set what a tenant may use; what is left out has no limit."""
+    """Set the quotas of a tenant. A quota that you leave out has no limit."""
     del caller
     quotas = Quotas(**body.model_dump())
     parts.accounts.set_quotas(tenant, quotas)

@@ -47,7 +47,7 @@ About = Annotated[
     str, Query(pattern=r"^([A-Za-z0-9_-]{1,64})?$", description="Notes about this candidate alone, by its whole id.")
 ]
 OfRun = Annotated[
-    str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run; empty: of no run in particular.")
+    str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run. Empty: views without a run.")
 ]
 
 
@@ -59,7 +59,7 @@ def _made(model: type) -> dict[int | str, dict[str, Any]]:
     "/runs/{run_id}/notes", status_code=201, response_model=Note, responses=_made(Note), operation_id="create_note"
 )
 def create_note(run_id: RunId, body: NoteCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Put a note beside a run or one of its candidates."""
+    """Add a note to a run or to a candidate of it."""
     run, book = _book(parts, caller, run_id)
     now = parts.clock.now()
     candidate_id = _candidate(parts, caller, run, body.candidate_id) if body.candidate_id else ""
@@ -89,7 +89,7 @@ def list_notes(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> NotePage:
-    """List the notes of a run and its candidates, the oldest first."""
+    """List the notes of a run and its candidates, oldest first."""
     run, book = _book(parts, caller, run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "notes", "run": run, "candidate": candidate_id})
     found = book.notes(run, paging.after or "", paging.limit + 1, candidate_id)
@@ -99,14 +99,14 @@ def list_notes(
 
 @router.patch("/runs/{run_id}/notes/{note_id}", response_model=Note, operation_id="update_note")
 def update_note(run_id: RunId, note_id: Id, body: NotePatch, caller: Writing, parts: PartsDep) -> Note:
-    """Give a note another text."""
+    """Change the text of a note."""
     run, book = _book(parts, caller, run_id)
     return _note(book.edit_note(run, note_id, body.body, parts.clock.now()))
 
 
 @router.delete("/runs/{run_id}/notes/{note_id}", status_code=204, responses=EMPTY, operation_id="delete_note")
 def delete_note(run_id: RunId, note_id: Id, caller: Writing, parts: PartsDep) -> Response:
-    """Remove a note."""
+    """Delete a note."""
     run, book = _book(parts, caller, run_id)
     book.remove_note(run, note_id)
     return Response(status_code=204)
@@ -114,14 +114,14 @@ def delete_note(run_id: RunId, note_id: Id, caller: Writing, parts: PartsDep) ->
 
 @router.get("/runs/{run_id}/pins", response_model=PinList, operation_id="list_pins")
 def list_pins(run_id: RunId, caller: Reading, parts: PartsDep) -> PinList:
-    """List the pinned candidates of a run, the first pinned first."""
+    """List the pinned candidates of a run, oldest pin first."""
     run, book = _book(parts, caller, run_id)
     return PinList(items=[_pin(pin) for pin in book.pins(run)])
 
 
 @router.put("/runs/{run_id}/pins/{candidate_id}", response_model=Pin, operation_id="pin_candidate")
 def pin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Pin:
-    """Pin a candidate; repeating changes nothing."""
+    """Pin a candidate. Repeating has no effect."""
     run, book = _book(parts, caller, run_id)
     found = _candidate(parts, caller, run, candidate_id)
     pin = StoredPin(run_id=run, candidate_id=found, author=caller.actor, created_at=parts.clock.now())
@@ -131,7 +131,7 @@ def pin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, par
 
 @router.delete("/runs/{run_id}/pins/{candidate_id}", status_code=204, responses=EMPTY, operation_id="unpin_candidate")
 def unpin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Response:
-    """Take a pin away; repeating changes nothing."""
+    """Unpin a candidate. Repeating has no effect."""
     run, book = _book(parts, caller, run_id)
     book.unpin(run, candidate_id)
     return Response(status_code=204)
@@ -168,7 +168,7 @@ def create_view(body: ViewCreate, caller: Writing, parts: PartsDep, once: OnceDe
 def list_views(
     caller: Reading, parts: PartsDep, run_id: OfRun = "", limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> ViewPage:
-    """List saved views of a run, or those of no run in particular, the oldest first."""
+    """List the saved views of a run, or those without a run, oldest first."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id or caller.run_id).id if run_id or caller.run_id else ""
     paging = Paging(parts.signer, cursor, limit, {"list": "views", "tenant": caller.tenant, "run": run})
@@ -179,7 +179,7 @@ def list_views(
 
 @router.delete("/views/{view_id}", status_code=204, responses=EMPTY, operation_id="delete_view")
 def delete_view(view_id: Id, caller: Writing, parts: PartsDep) -> Response:
-    """Remove a saved view."""
+    """Delete a saved view."""
     parts.annotations(caller.tenant).remove_view(view_id)
     return Response(status_code=204)
 
@@ -192,7 +192,7 @@ def delete_view(view_id: Id, caller: Writing, parts: PartsDep) -> Response:
     operation_id="create_share",
 )
 def create_share(run_id: RunId, body: ShareCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Make a token that lets whoever bears it read this run; it is shown in this answer alone."""
+    """Create a token that lets its bearer read this run. Only this answer shows it."""
     run, book = _book(parts, caller, run_id)
     now = parts.clock.now()
     if body.expires_at is not None and body.expires_at <= now:
@@ -217,14 +217,14 @@ def create_share(run_id: RunId, body: ShareCreate, caller: Writing, parts: Parts
 
 @router.get("/runs/{run_id}/shares", response_model=ShareList, operation_id="list_shares")
 def list_shares(run_id: RunId, caller: Writing, parts: PartsDep) -> ShareList:
-    """List the shares of a run, the oldest first; never their tokens."""
+    """List the shares of a run, oldest first, without their tokens."""
     run, book = _book(parts, caller, run_id)
     return ShareList(items=[_share(share) for share in book.shares(run)])
 
 
 @router.delete("/runs/{run_id}/shares/{share_id}", status_code=204, responses=EMPTY, operation_id="revoke_share")
 def revoke_share(run_id: RunId, share_id: Id, caller: Writing, parts: PartsDep) -> Response:
-    """Close a share for good."""
+    """Revoke a share permanently."""
     run, book = _book(parts, caller, run_id)
     book.revoke_share(run, share_id, parts.clock.now())
     return Response(status_code=204)

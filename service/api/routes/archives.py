@@ -47,7 +47,7 @@ Weights = Annotated[
     Query(
         pattern=NAME,
         max_length=2000,
-        description="`accuracy=1,speed=2`: by the weighted mean of normalised scores; empty: by fitness.",
+        description="`accuracy=1,speed=2`: by the weighted mean of normalised scores. Empty: by fitness.",
     ),
 ]
 
@@ -61,7 +61,7 @@ def list_islands(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> IslandPage:
-    """List the islands of a run with what they hold."""
+    """List the islands of a run with their contents."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "islands", "run": run.id})
@@ -86,7 +86,7 @@ def list_island_members(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> MemberPage:
-    """List the programs in the archive of an island, the fittest first."""
+    """List the programs in the archive of an island, fittest first."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "members", "run": run.id, "island": number})
@@ -107,7 +107,7 @@ def list_island_members(
 def list_migrations(
     run_id: RunId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> MigrationPage:
-    """List who came from one island to another, in order."""
+    """List the migrations between the islands of a run, in order."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "migrations", "run": run.id})
@@ -125,7 +125,7 @@ def list_front(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> FrontPage:
-    """List the programs whose reward vectors no other dominates, the fittest first, and the volume they dominate."""
+    """List the programs of the Pareto front, fittest first, with the hypervolume."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "front", "run": run.id})
@@ -143,9 +143,9 @@ def list_front(
 
 @router.get("/assessment", response_model=Assessment, responses=NOT_MODIFIED, operation_id="get_assessment")
 def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
-    """Read what a run's programs were worth on what was held out, and whether its best holds under other seeds.
+    """Read the holdout scores of a run's programs, and whether its best program holds under other seeds.
 
-    Both are done when a run has ended, where its problem asks for it (`evaluator.holdout`, `evaluator.audit`).
+    Both are measured at the end of a run if its problem asks for it (`evaluator.holdout`, `evaluator.audit`).
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
@@ -163,7 +163,7 @@ def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: Part
 def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
-    An axis without a declared range spans what was seen so far, as the archives of the islands take it. A run without
+    An axis without a declared range spans the values seen so far, as in the archives of the islands. A run without
     measures has no axes and no cells.
     """
     reader = reader_of(parts, caller)
@@ -201,10 +201,10 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
 def get_best(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep, weights: Weights = "") -> Best:
-    """Read the best program of a run: the fittest, or the best under weights of the objectives.
+    """Read the best program of a run by fitness, or under weights of the objectives.
 
-    Scores are normalised by the declared bounds of the objective, else by their range in the run. Of programs whose
-    means are within a millionth of the highest the oldest is told.
+    Scores are normalised by the declared bounds of the objective, or else by their range in the run. If the means of
+    several programs are within a millionth of the highest, the oldest of them is the best.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

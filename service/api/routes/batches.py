@@ -68,7 +68,7 @@ _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Batch, "headers": LOCA
 
 @router.post("", status_code=201, response_model=Batch, responses=_SUBMITTED, operation_id="create_batch")
 def create_batch(body: BatchCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Submit many runs as one: all of them are stored, or none."""
+    """Submit many runs as a batch. All of them are stored, or none."""
     now = parts.clock.now()
     batch_id = new_id("bat", now)
     requests = run_requests(body, batch_id)
@@ -114,7 +114,7 @@ def list_batches(
 async def get_batch(
     request: Request, batch_id: BatchId, caller: Reading, parts: PartsDep, prefer: Prefer = ""
 ) -> Response:
-    """Read a batch; its runs are `/v1/runs?batch_id=`. With `Prefer: wait=30` once its state has changed."""
+    """Read a batch. `/v1/runs?batch_id=` lists its runs. `Prefer: wait=30` waits for another state."""
     batch, seconds = await run_in_threadpool(_batch, parts, caller, batch_id), wait_of(prefer)
     if seconds is None:
         return tagged(request, batch_reply(batch), batch_tag(batch))
@@ -133,7 +133,7 @@ async def get_batch(
     operation_id="delete_batch",
 )
 def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
-    """Delete a batch with its runs, of which none may be at work: they are not found from now on, and removed later."""
+    """Delete a batch and its runs, all ended or paused. They disappear at once, and their data later."""
     with parts.unit():
         batch = _batch(parts, caller, batch_id)
         if if_match not in ("", "*", batch_tag(batch)):
@@ -145,7 +145,7 @@ def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: 
 
 @router.get("/{batch_id}/summary", response_model=BatchSummary, operation_id="get_batch_summary")
 def get_batch_summary(batch_id: BatchId, caller: Reading, parts: PartsDep) -> BatchSummary:
-    """Sum up what the runs of a batch have come to, by problem and by what they differ in beside their seeds."""
+    """Summarise the results of a batch, by problem and by the differences of its runs other than seeds."""
     batch = _batch(parts, caller, batch_id)
     runs = _runs(parts, caller, batch.id)
     titles = {problem: _title(parts, caller, problem) for problem in {run.problem_id for run in runs}}
@@ -154,19 +154,19 @@ def get_batch_summary(batch_id: BatchId, caller: Reading, parts: PartsDep) -> Ba
 
 @router.post("/{batch_id}/pause", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="pause_batch")
 def pause_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have all runs of a batch that have not ended stop until they are resumed."""
+    """Pause all unfinished runs of a batch."""
     return once(lambda: _want(parts, caller, batch_id, PAUSED))
 
 
 @router.post("/{batch_id}/resume", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="resume_batch")
 def resume_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have all paused runs of a batch go on."""
+    """Resume all paused runs of a batch."""
     return once(lambda: _want(parts, caller, batch_id, RUNNING))
 
 
 @router.post("/{batch_id}/cancel", status_code=202, response_model=Batch, responses=_TAKEN, operation_id="cancel_batch")
 def cancel_batch(batch_id: BatchId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """End all runs of a batch for good."""
+    """End all runs of a batch permanently."""
     return once(lambda: _want(parts, caller, batch_id, CANCELLED))
 
 

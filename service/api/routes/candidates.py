@@ -49,7 +49,7 @@ Status = Annotated[
 ]
 Result = Annotated[str, Query(pattern=r"^[a-z]{0,20}$", description="Only with this outcome: `ok`, `timeout`, ...")]
 Island = Annotated[str, Query(pattern=WHOLE, description="Only of this island.")]
-Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator; `seed`: seeds.")]
+Operator = Annotated[str, Query(pattern=NAME, max_length=100, description="Only by this operator. `seed`: seeds.")]
 Policy = Annotated[str, Query(pattern=NAME, max_length=200, description="Only by this policy.")]
 Number = Annotated[str, Query(pattern=WHOLE, description="Only of the proposal with this number.")]
 SourceText = Annotated[
@@ -57,17 +57,15 @@ SourceText = Annotated[
     Query(
         pattern=NAME,
         max_length=200,
-        description=(
-            "Only with this text in a source file, as it stands there, letters of either case; needs `programs:read`."
-        ),
+        description=("Only with exactly this text in a source file, in upper or lower case. Needs `programs:read`."),
     ),
 ]
 Order = Annotated[
     Literal["age", "fitness"],
-    Query(description="`age`: oldest first; `fitness`: only those that have one, the fittest first."),
+    Query(description="`age`: oldest first. `fitness`: only candidates with a fitness, fittest first."),
 ]
 Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_-]{6,100})?$", description="Id of another candidate.")]
-Family = Annotated[int, Query(ge=1, description="Programs at most; more than 1000 are 1000.")]
+Family = Annotated[int, Query(ge=1, description="Maximum number of programs. More than 1000 counts as 1000.")]
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
 
@@ -110,10 +108,10 @@ def list_candidates(
     cursor: Cursor = "",
     include: Include = "",
 ) -> CandidatePage:
-    """List the programs of a run: all by age, or those that were evaluated with success by fitness.
+    """List the candidates of a run: all by age, or the valid candidates by fitness.
 
-    With `text` a page may hold fewer programs than `limit`, even none, and have a `next_cursor`: each looks through
-    10,000 programs at most. What such a list holds is not counted.
+    With `text`, a page may hold fewer programs than `limit`, even none, and have a `next_cursor`. Each page searches
+    at most 10,000 programs. Such a list has no count.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
@@ -137,7 +135,7 @@ def list_candidates(
 
 @router.get("/candidates/{candidate_id}", response_model=Candidate, operation_id="get_candidate")
 def get_candidate(candidate_id: CandidateId, caller: Reading, parts: PartsDep) -> Candidate:
-    """Read a candidate: where it comes from, and what it was worth."""
+    """Read a candidate with its origin and its scores."""
     return shown_candidate(reader_of(parts, caller).candidate(candidate_id), caller)
 
 
@@ -148,7 +146,7 @@ def get_candidate(candidate_id: CandidateId, caller: Reading, parts: PartsDep) -
     operation_id="get_candidate_source",
 )
 def get_candidate_source(request: Request, candidate_id: CandidateId, caller: Texts, parts: PartsDep) -> Response:
-    """Read the source text of a candidate; it never changes, and its ETag is the id of its content."""
+    """Read the source text of a candidate. It never changes, and its ETag is the id of its content."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     program = reader.program(candidate.id)
@@ -174,7 +172,7 @@ def get_candidate_file(
     _range: Range = "",
     _if_range: IfRange = "",
 ) -> Response:
-    """Read one file of a candidate as it is, whole or in part."""
+    """Read a file of a candidate, whole or in part."""
     reader = reader_of(parts, caller)
     program = reader.program(reader.candidate(candidate_id).id)
     for place, (name, text) in enumerate(program.files):
@@ -193,11 +191,11 @@ def get_lineage(
     to: Other = "",
     limit: Family = 1000,
 ) -> Lineage:
-    """Read where a candidate comes from, what came of it, or how it is related to another.
+    """Read the ancestors or the descendants of a candidate, or its path to another candidate.
 
-    `ancestors`: the line of first parents, from the candidate itself to its seed. `descendants`: what descends from it
-    over parents and crossover, itself left out, the oldest first. `path`: a shortest line over parents and crossover
-    between it and `to`, the older one first; empty where neither descends from the other. Without `to` it begins at
+    `ancestors`: the line of first parents, from the candidate itself to its seed. `descendants`: its descendants
+    over parents and crossover, without itself, oldest first. `path`: a shortest line over parents and crossover
+    between it and `to`, the older first. Empty if neither descends from the other. Without `to`, it begins at
     the seed that the first parents lead to.
     """
     reader = reader_of(parts, caller)
@@ -216,7 +214,7 @@ def get_lineage(
 def list_children(
     candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> CandidatePage:
-    """List the candidates that have this one as parent, in crossover too, by age."""
+    """List the children of a candidate by age, those by crossover included."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "children", "of": candidate.id})
@@ -226,7 +224,7 @@ def list_children(
 
 @router.get("/candidates/{candidate_id}/diff", response_model=CandidateDiff, operation_id="get_diff")
 def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against: Other = "") -> CandidateDiff:
-    """Compare a candidate with another, or with its first parent; a seed is compared with nothing."""
+    """Compare a candidate with another, or with its first parent. A seed's default is the empty program."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     other = reader.candidate(against).id if against else parent_of(candidate)
@@ -249,7 +247,7 @@ def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against:
 def list_evaluations(
     candidate_id: CandidateId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> EvaluationPage:
-    """List all attempts at scoring a candidate, the first one first."""
+    """List all evaluations of a candidate, oldest first."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "evaluations", "of": candidate.id})
@@ -266,7 +264,7 @@ def list_evaluations(
     operation_id="reevaluate_candidate",
 )
 def reevaluate_candidate(candidate_id: CandidateId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have a candidate of a paused or ended run evaluated once more; repeating changes nothing until it was."""
+    """Evaluate a candidate of a paused or ended run once more. Repeating has no effect until it is done."""
     candidate = reader_of(parts, caller).candidate(candidate_id)
 
     def effect() -> Response:

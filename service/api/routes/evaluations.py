@@ -52,12 +52,12 @@ _PURPOSE = "lease"
 _BUNDLE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The folder.", "content": {"application/gzip": {"schema": {"type": "string"}}}}
 }
-_NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task came in that time."}}
+_NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task arrived in that time."}}
 
 
 @router.post("/evaluations/lease", response_model=LeasedTask, responses=_NO_TASK, operation_id="lease_evaluation")
 async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working, parts: PartsDep) -> Any:
-    """Take a task; it goes to another worker when its lease is not renewed every few seconds."""
+    """Lease a task. Renew the lease every few seconds, or another worker gets the task."""
     leases, clock = parts.leases(body.pool, body.worker_id), parts.clock
     until = clock.monotonic() + body.wait_seconds
     while (lease := await leases.lease(min(ASK_SECONDS, max(0.0, until - clock.monotonic())))) is None:
@@ -93,7 +93,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
 async def renew_evaluation(
     lease_id: LeaseId, body: LeaseRenewal, request: Request, caller: Working, parts: PartsDep
 ) -> LeaseStanding:
-    """Say that a task is being worked at, and hear whether it was taken back."""
+    """Renew the lease of a task. The answer says whether the task was withdrawn."""
     leases, name, _ = _opened(parts, caller, lease_id, body.token)
     until = parts.clock.monotonic() + body.wait_seconds
     while (standing := await leases.renew(name)) is LeaseState.HELD and parts.clock.monotonic() < until:
@@ -113,7 +113,7 @@ async def renew_evaluation(
     operation_id="complete_evaluation",
 )
 async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: Working, parts: PartsDep) -> Response:
-    """Give the result of a task."""
+    """Submit the result of a task."""
     leases, name, worker = _opened(parts, caller, lease_id, body.token)
     given = body.evaluation.model_dump() | {"outcome": Outcome(body.evaluation.outcome), "worker": worker}
     given["trace"] = Trace(**given["trace"]) if given["trace"] else None
@@ -130,7 +130,7 @@ async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: 
     operation_id="release_evaluation",
 )
 async def release_evaluation(lease_id: LeaseId, body: LeaseRelease, caller: Working, parts: PartsDep) -> Response:
-    """Return a task undone, because its problem is missing: whoever submitted it sends both again."""
+    """Return a task because its problem is missing. Its submitter sends both again."""
     leases, name, _ = _opened(parts, caller, lease_id, body.token)
     if not await leases.release(name):
         raise _lost(lease_id)
@@ -139,7 +139,7 @@ async def release_evaluation(lease_id: LeaseId, body: LeaseRelease, caller: Work
 
 @router.get("/bundles/{bundle_hash}", response_class=Response, responses=_BUNDLE, operation_id="get_bundle")
 async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Response:
-    """Fetch a problem's folder, as tar.gz: evaluator, seeds and data."""
+    """Download a problem's folder as tar.gz: evaluator, seeds and data."""
     found = await parts.leases("cpu", "api").bundle(bundle_hash)
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
     return Response(found.content, media_type="application/gzip", headers=headers)
@@ -149,7 +149,7 @@ async def get_bundle(bundle_hash: BundleHash, _: Working, parts: PartsDep) -> Re
 async def heartbeat_worker(
     worker_id: WorkerId, body: WorkerHeartbeatBody, _: Working, parts: PartsDep
 ) -> WorkerHeartbeatReply:
-    """Say that a worker lives, and hear whether it shall drain; who is silent is taken for dead."""
+    """Report that a worker is alive. The answer says whether it must drain. A silent worker counts as dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
     said["tasks"] = tuple(RunningTask(**task.model_dump()) for task in body.tasks)
     return WorkerHeartbeatReply(
@@ -161,7 +161,7 @@ async def heartbeat_worker(
     "/workers/{worker_id}/leave", status_code=204, response_class=Response, responses=EMPTY, operation_id="leave_worker"
 )
 async def leave_worker(worker_id: WorkerId, body: WorkerLeave, _: Working, parts: PartsDep) -> Response:
-    """Say that a worker has ended."""
+    """Report that a worker has ended."""
     await parts.leases(body.pool, worker_id).leave()
     return Response(status_code=204)
 

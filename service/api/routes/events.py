@@ -35,14 +35,14 @@ Kinds = Annotated[
 ]
 LastEventId = Annotated[
     str,
-    Header(alias="Last-Event-ID", description="Of a stream: the id of the last event that was seen; before `after`."),
+    Header(alias="Last-Event-ID", description="For a stream: the id of the last event received. It wins over `after`."),
 ]
 Place = Annotated[
     str,
     Query(
         pattern=f"^({FORM})?$",
         max_length=MAX_LENGTH,
-        description="`position` of an earlier page, or the id of an event; empty: from now.",
+        description="`position` of an earlier page, or the id of an event. Empty: from now.",
     ),
 ]
 _STREAM: dict[str, Any] = {
@@ -69,9 +69,9 @@ async def list_events(
 ) -> Response:
     """List the events of a run in order, or follow them.
 
-    With `Accept: text/event-stream` the same events come as a stream that goes on with the run: `id` is the sequence
-    number, `event` the kind, `data` the event. It begins behind `Last-Event-ID` or `after`, pings every 15 seconds,
-    and closes with `event: end` when the run has ended and everything is told. A connection lasts 10 minutes at most.
+    With `Accept: text/event-stream`, the same events come as a stream that follows the run. `id` is the sequence
+    number, `event` the kind, `data` the event. It begins after `Last-Event-ID` or `after`, pings every 15 seconds,
+    and closes with `event: end` after the last event of an ended run. A connection lasts at most 10 minutes.
     """
     reader, wanted = reader_of(parts, caller), _kinds(kinds)
     run = await run_in_threadpool(reader.run, run_id)
@@ -97,13 +97,13 @@ async def list_all_events(
     cursor: Place = "",
     last_event_id: LastEventId = "",
 ) -> Response:
-    """List or follow the events of all runs that the caller may read, from now on, or from a position.
+    """List or follow the events of all runs that you may read, from now or from a position.
 
-    A position is a text such as `1767225600000000~0190aaaa.17~0190bbbb.3`: a time in microseconds since 1970, after
-    which runs count as new, and for every run that has not ended, or only just, its id without `run_` and the sequence
-    number of its last event that was told. Every page has one, and in a stream (`Accept: text/event-stream`) it is the
-    `id` of every event, so that a client that comes back misses nothing. Events come in order within each run. Runs
-    that had ended before a position are not in it: what is evaluated again in them is told under their own address.
+    A position is a text such as `1767225600000000~0190aaaa.17~0190bbbb.3`. It starts with a time in microseconds since
+    1970. Later runs count as new. For every run that has not ended, or has just ended, it has the id without `run_` and
+    the sequence number of the last event sent. Every page has a position. In a stream (`Accept: text/event-stream`) it
+    is the `id` of every event, so that you miss nothing after you reconnect. Events come in order within each run. Runs
+    that ended before a position are not in it. Read the events of their new evaluations under their own path.
     """
     wanted = _kinds(kinds)
     if not _streams(request):

@@ -24,8 +24,8 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
 Format = Annotated[
     ExportForm,
     Query(
-        description="`jsonl`: candidates with their files; `csv`: without; `training`: prompts and rewards;"
-        " `events`: what happened."
+        description="`jsonl`: candidates with their files. `csv`: candidates without files. `training`: prompts and"
+        " rewards. `events`: the event log."
     ),
 ]
 ArtifactName = Annotated[str, Path(max_length=1100, description="Name of an artifact of the run.")]
@@ -55,12 +55,12 @@ class _File:
 
 @router.get("/export", response_class=Response, responses=_STREAMED, operation_id="export_run")
 def export_run(run_id: RunId, caller: Texts, parts: PartsDep, format: Format = "jsonl") -> Response:  # noqa: A002 -- the name on the wire
-    """Take a run away, line by line.
+    """Export a run, line by line.
 
-    `jsonl` is what `evolve export` writes. `csv` has a row per candidate; a text that a spreadsheet would take for a
+    `jsonl` is the format of `evolve export`. `csv` has a row per candidate. A text that a spreadsheet would read as a
     formula begins with an apostrophe there. `training` has a line per answered proposal: the messages of the prompt,
-    the completions, and for every answer its candidate, status, outcome, reward vector, fitness, and what it repeats;
-    and in what form answers were asked for, and the files of the parent that they change. `events` has a line per
+    the completions, and for every answer its candidate, status, outcome, reward vector, fitness and original if it is a
+    duplicate. It also has the requested form of the answers, and the files of the parent. `events` has a line per
     event, in order.
     """
     reader = reader_of(parts, caller)

@@ -23,10 +23,10 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_REA
     "/runs/{run_id}/failures", response_model=RunFailures, responses=NOT_MODIFIED, operation_id="get_run_failures"
 )
 def get_run_failures(request: Request, run_id: RunId, caller: Reading, parts: PartsDep) -> Response:
-    """Read why answers of a run came to nothing, grouped by reason, with the time that their evaluations took.
+    """Count the failed answers of a run by reason, with the time that their evaluations took.
 
-    Counted are failed evaluations, rejected answers, duplicates, parts of completions without an answer, and proposals
-    that failed. Reasons that differ in numbers and quoted values alone are one group.
+    It counts failed evaluations, rejected answers, duplicates, parts of completions without an answer, and proposals
+    that failed. Reasons that differ only in numbers and quoted values share a group.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

@@ -26,7 +26,7 @@ _MADE: dict[int | str, dict[str, Any]] = {201: {"model": NewApiKey, "headers": L
 
 @router.post("/api-keys", status_code=201, response_model=NewApiKey, responses=_MADE, operation_id="create_key")
 def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep) -> Response:
-    """Make a key. It can do no more than the key that makes it, and is shown in this answer alone."""
+    """Create a key. It cannot have more scopes than the key that creates it. Only this answer shows it."""
     tenant = body.tenant or caller.tenant
     if tenant != caller.tenant and (caller.tenant != DEFAULT_TENANT or Scope.OPERATE not in caller.scopes):
         raise ApiFault(
@@ -59,7 +59,7 @@ def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep
 
 @router.get("/api-keys", response_model=KeyPage, operation_id="list_keys")
 def list_keys(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> KeyPage:
-    """List keys, the oldest first; never the keys themselves."""
+    """List keys, oldest first, without their secret text."""
     paging = Paging(parts.signer, cursor, limit, {"list": "keys", "tenant": caller.tenant})
     rows, following = paging.cut(
         parts.keys.keys(caller.tenant, paging.after or "", paging.limit + 1), lambda row: row.id
@@ -69,13 +69,13 @@ def list_keys(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, c
 
 @router.delete("/api-keys/{key_id}", response_model=ApiKey, operation_id="revoke_key")
 def revoke_key(key_id: KeyId, caller: Managing, parts: PartsDep) -> ApiKey:
-    """Close a key for good; repeating changes nothing."""
+    """Revoke a key permanently. Repeating has no effect."""
     return ApiKey(**_fields(parts.keys.revoke(caller.tenant, key_id, parts.clock.now())))
 
 
 @router.get("/audit", response_model=AuditPage, operation_id="list_audit")
 def list_audit(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> AuditPage:
-    """List who did what, or was refused it, newest first."""
+    """List the audit log: requests and refusals with their actors, newest first."""
     paging = Paging(parts.signer, cursor, limit, {"list": "audit", "tenant": caller.tenant})
     found = parts.audit.entries(caller.tenant, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)

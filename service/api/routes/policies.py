@@ -17,7 +17,7 @@ Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 
 @router.get("", response_model=PolicyPage, operation_id="list_policies")
 def list_policies(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> PolicyPage:
-    """List the operator's policies, which a run may name; never their keys."""
+    """List the operator's policies, which a run may name, without their keys."""
     paging = Paging(parts.signer, cursor, limit, {"list": "policies", "tenant": caller.tenant})
     places = list(enumerate(parts.submissions.policies()))
     begin = 0 if paging.after is None else int(paging.after) + 1
@@ -27,6 +27,6 @@ def list_policies(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT
 
 @router.get("/health", response_model=PolicyHealthList, operation_id="list_policy_health")
 def list_policy_health(caller: Reading, parts: PartsDep) -> PolicyHealthList:
-    """List how the servers of policies of running runs fare, as their runners told last; nobody is asked for it."""
+    """List the health of the policy servers of running runs, as their runners last reported it."""
     found = reader_of(parts, caller).policy_health()
     return PolicyHealthList(items=[PolicyHealth(**asdict(one)) for one in found])

@@ -27,7 +27,7 @@ Downloading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]
 ProblemId = Annotated[
     str,
-    Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest one, or `name@version`."),
+    Path(pattern=r"^[^\x00/]{1,210}$", description="Id of a version, name for the latest version, or `name@version`."),
 ]
 _MADE: dict[int | str, dict[str, Any]] = raises(InvalidProblemError, RefusedError) | {
     201: {"model": Problem, "headers": LOCATION | REPLAY_HEADER}
@@ -36,7 +36,7 @@ _MADE: dict[int | str, dict[str, Any]] = raises(InvalidProblemError, RefusedErro
 
 @router.post("", status_code=201, response_model=Problem, responses=_MADE, operation_id="create_problem")
 def create_problem(body: ProblemCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Submit a problem. Another content under a name is its next version, the same content the one it has."""
+    """Submit a problem. Another content under the same name is a new version. The same content is not."""
     problem = replace(parts.submissions.read_problem(_upload(body)), tenant=caller.tenant)
 
     def effect() -> Response:
@@ -58,7 +58,7 @@ async def check_problem(
     parts: PartsDep,
     seeds: Annotated[bool, Query(description="false: its files are read, and nothing is run.")] = True,
 ) -> ProblemCheck:
-    """Check a problem without saving it: every complaint, and how its seeds are scored in the sandbox."""
+    """Check a problem without saving it: list every complaint, and score its seeds in the sandbox."""
     del caller
     upload = _upload(body)
     try:
@@ -110,7 +110,7 @@ def download_problem(problem_id: ProblemId, caller: Downloading, parts: PartsDep
 
 @router.delete("/{problem_id}", status_code=204, responses=EMPTY | raises(ConflictError), operation_id="delete_problem")
 def delete_problem(problem_id: ProblemId, caller: Writing, parts: PartsDep) -> Response:
-    """Remove a version of a problem that has no runs."""
+    """Delete a version of a problem that has no runs."""
     parts.problems.delete(caller.tenant, parts.problems.get(caller.tenant, problem_id).id)
     return Response(status_code=204)
 

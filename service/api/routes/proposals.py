@@ -27,7 +27,7 @@ def list_proposals(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
 ) -> ProposalPage:
-    """List the proposals of a run in order of their numbers, without what was written."""
+    """List the proposals of a run in order of their numbers, without completions."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "proposals", "run": run.id, "state": state})
@@ -38,11 +38,11 @@ def list_proposals(
 
 @router.get("/runs/{run_id}/proposals/{number}", response_model=ProposalDetail, operation_id="get_proposal")
 def get_proposal(run_id: RunId, number: Number, caller: Texts, parts: PartsDep) -> ProposalDetail:
-    """Read a proposal with its prompt, its completions, and what of them was dropped."""
+    """Read a proposal with its prompt, its completions and their dropped parts."""
     return shown_detail(reader_of(parts, caller).proposal(run_id, number))
 
 
 @router.get("/proposals/{proposal_id}", response_model=ProposalDetail, operation_id="get_proposal_by_id")
 def get_proposal_by_id(proposal_id: ProposalId, caller: Texts, parts: PartsDep) -> ProposalDetail:
-    """Read a proposal by its id: its prompt, its completions, and what of them was dropped."""
+    """Read a proposal by its id, with its prompt, its completions and their dropped parts."""
     return shown_detail(reader_of(parts, caller).proposal_named(proposal_id))

@@ -73,14 +73,14 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_spelled)] | SkipJsonSchema[N
 CreatedAfter = Annotated[Instant, Query(description="Only those created at this time or later, RFC 3339.")]
 CreatedBefore = Annotated[Instant, Query(description="Only those created before this time, RFC 3339.")]
 Sort = Annotated[
-    Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first; `created_at`: oldest first.")
+    Literal["-created_at", "created_at"], Query(description="`-created_at`: newest first. `created_at`: oldest first.")
 ]
 BatchId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]*$", max_length=100, description="Only of this batch.")]
 Prefer = Annotated[
     str,
     Header(
         max_length=200,
-        description="`wait=30` answers when the state has changed, or what `If-None-Match` names, or after 30 s.",
+        description="`wait=30` waits for another state, or with `If-None-Match` for any change, or for 30 s.",
     ),
 ]
 MAX_WAIT_SECONDS = 60
@@ -102,13 +102,13 @@ def reader_of(parts: ApiDependencies, caller: Caller) -> RunReader:
 
 @router.post("", status_code=201, response_model=Run, responses=_SUBMITTED, operation_id="create_run")
 def create_run(body: RunCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Submit a run. It is queued, and a runner takes it up; everything that cannot work is refused here."""
+    """Submit a run. A runner takes it from the queue. A run that cannot work is refused at once."""
     return _submitted(parts, caller, _asked(body), once)
 
 
 @router.post("/check", response_model=RunCheck, responses=_PREPARED, operation_id="check_run")
 def check_run(body: RunCreate, caller: Writing, parts: PartsDep) -> RunCheck:
-    """Say what a run would be, or refuse it as submitting it would; nothing is stored, and nothing is run."""
+    """Check a run without submitting it. Nothing is stored or run."""
     run = parts.submissions.prepare(caller.tenant, [_asked(body)])[0]
     return RunCheck(problem=run.problem_name, config=run.config, policies=list(run.policies))
 
@@ -130,7 +130,7 @@ def list_runs(
     cursor: Cursor = "",
     include: Include = "",
 ) -> RunPage:
-    """List runs, newest first, or as `sort` says."""
+    """List runs, newest first, or in the order of `sort`."""
     only = RunFilter(
         states=tuple(filter(None, state.split(","))),
         problem=problem,
@@ -151,7 +151,7 @@ def list_runs(
 
 @router.get("/{run_id}", response_model=Run, responses=NOT_MODIFIED, operation_id="get_run")
 async def get_run(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, prefer: Prefer = "") -> Response:
-    """Read a run; with `Prefer: wait=30` once its state has changed."""
+    """Read a run. `Prefer: wait=30` waits for another state."""
     reader = reader_of(parts, caller)
     run = await run_in_threadpool(reader.run, run_id)
     seconds = wait_of(prefer)
@@ -185,7 +185,7 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
     operation_id="delete_run",
 )
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
-    """Delete an ended or paused run: it is not found from now on, and everything that is its own is removed later."""
+    """Delete an ended or paused run. It disappears at once, and its data later."""
     wanted = revision_of(if_match)
     with parts.unit():
         run = reader_of(parts, caller).run(run_id)
@@ -197,27 +197,27 @@ def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatc
 
 @router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_STEERED, operation_id="pause_run")
 def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have a run stop until it is resumed; repeating changes nothing."""
+    """Pause a run. Repeating has no effect."""
     return once(lambda: _want(parts, caller, run_id, PAUSED))
 
 
 @router.post("/{run_id}/resume", status_code=202, response_model=Run, responses=_CONTINUED, operation_id="resume_run")
 def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Have a paused run go on, or one that has failed try again; repeating changes nothing."""
+    """Resume a paused or failed run. Repeating has no effect."""
     return once(lambda: _want(parts, caller, run_id, RUNNING))
 
 
 @router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=_STEERED, operation_id="cancel_run")
 def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """End a run for good; repeating changes nothing."""
+    """End a run permanently. Repeating has no effect."""
     return once(lambda: _want(parts, caller, run_id, CANCELLED))
 
 
 @router.post("/{run_id}/extend", status_code=202, response_model=Run, responses=_EXTENDED, operation_id="extend_run")
 def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Change the budget of a run. One that has succeeded or failed is continued with it: it is queued again.
+    """Change the budget of a run. A run that has succeeded or failed continues: it is queued again.
 
-    So is one that ends before its runner has heard of it.
+    A run that ends before its runner sees the new budget is queued again too.
     """
     budget = body.budget.model_dump(exclude_unset=True)
     run = reader_of(parts, caller).run(run_id)
@@ -231,7 +231,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
 
 @router.post("/{run_id}/fork", status_code=201, response_model=Run, responses=_SUBMITTED, operation_id="fork_run")
 def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
-    """Submit a run that begins with a program of this one."""
+    """Submit a run that starts from a program of this run."""
     reader = reader_of(parts, caller)
     candidate = reader.candidate(body.candidate_id)
     if candidate.run_id != reader.run(run_id).id:

@@ -35,15 +35,15 @@ from service.schemas.types import WITHOUT_NUL
 router = APIRouter(prefix="/v1", tags=["metrics"])
 
 MAX_POINTS, MAX_EVALUATIONS = 1000, 400_000
-Points = Annotated[int, Query(ge=1, description=f"Points at most; more than {MAX_POINTS} are {MAX_POINTS}.")]
+Points = Annotated[int, Query(ge=1, description=f"Maximum number of points. At most {MAX_POINTS} count.")]
 MIN_DRAWN, MAX_DRAWN = 100, 20_000
-After = Annotated[int, Query(ge=0, le=2**53, description="Leave out the first so many evaluations.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="Number of evaluations to leave out at the start.")]
 Drawable = Annotated[
     int,
     Query(
         ge=0,
-        description="Evaluations that are enough, about; 0: all. Fewer than "
-        f"{MIN_DRAWN} are {MIN_DRAWN}, more than {MAX_DRAWN} are {MAX_DRAWN}; no matter with `after`.",
+        description="Approximate number of evaluations. 0: all. The number is at least "
+        f"{MIN_DRAWN} and at most {MAX_DRAWN}. Ignored with `after`.",
     ),
 ]
 RunIds = Annotated[
@@ -51,7 +51,7 @@ RunIds = Annotated[
     Query(
         pattern=rf"^[A-Za-z0-9_-]{{6,64}}(,[A-Za-z0-9_-]{{6,64}}){{0,{MAX_COMPARED - 1}}}$",
         max_length=4000,
-        description=f"Ids of runs, separated by commas, {MAX_COMPARED} at most.",
+        description=f"Ids of runs, separated by commas, at most {MAX_COMPARED}.",
     ),
 ]
 By = Annotated[
@@ -59,8 +59,8 @@ By = Annotated[
     Query(
         max_length=200,
         pattern=WITHOUT_NUL,
-        description="Group runs by what they have here: `strategy`, `policy`, `name` (a label), `problem`,"
-        " `labels.KEY`, or any key of the configuration, such as `archive.kind`; empty: by all but the seed.",
+        description="Group runs by `strategy`, `policy`, `name` (a label), `problem`, `labels.KEY`, or any key of the"
+        " configuration, such as `archive.kind`. Empty: by everything except the seed.",
     ),
 ]
 GroupNames = Annotated[
@@ -68,7 +68,7 @@ GroupNames = Annotated[
     Query(
         max_length=4000,
         pattern=WITHOUT_NUL,
-        description="Instead: the name of the group of each run, in their order, separated by commas.",
+        description="Names of the runs' groups instead, in the order of the runs, separated by commas.",
     ),
 ]
 Budgets = Annotated[
@@ -76,8 +76,8 @@ Budgets = Annotated[
     Query(
         pattern=r"^([0-9]{1,15}(\.[0-9]{1,12})?(,[0-9]{1,15}(\.[0-9]{1,12})?){0,9})?$",
         max_length=300,
-        description="Places on the axis at which groups are compared, separated by commas, 10 at most; empty: four,"
-        " evenly, as far as all runs came.",
+        description="Budgets at which groups are compared, separated by commas, at most 10. Empty: four, evenly"
+        " spaced up to the end of the shortest run.",
     ),
 ]
 
@@ -86,7 +86,7 @@ Budgets = Annotated[
 def get_run_metrics(
     request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep, points: Points = 200
 ) -> Response:
-    """Read how a run went over its evaluations: its best, what was wasted, what it cost, and who succeeded."""
+    """Read the progress of a run over its evaluations: best, waste, cost, and success by operator and policy."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     if seen(request, run_tag(run)):
@@ -115,10 +115,10 @@ def get_run_columns(
     after: After = 0,
     points: Drawable = 0,
 ) -> Response:
-    """Read the evaluations of a run in columns, as charts draw them: all, or those that the caller lacks.
+    """Read the evaluations of a run in columns, as for a chart: all, or those after `after`.
 
-    A caller that has some hands back their `total` as `after`. Down-sampled are the best and the worst of each stretch,
-    some failures, the last one, the Pareto front where there is room, and every evaluation that became the best.
+    To get only new evaluations, send the previous `total` as `after`. A sample holds the best and the worst of each
+    stretch, some failures, the last evaluation, every new best, and the Pareto front if there is room.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
@@ -141,11 +141,11 @@ def compare_runs(
     names: GroupNames = "",
     budgets: Budgets = "",
 ) -> RunComparison:
-    """Set runs side by side: their best fitness so far over a common axis, and how far groups of them are ahead.
+    """Compare runs: their best fitness over a common axis, and the differences between groups of them.
 
-    Of a group are told the mean, the range, the expected best of k runs, and its mean at some equal budgets with a 95 %
-    interval; of every two groups how far one is ahead of the other there, paired by seed and problem where seeds match,
-    and whether that can be told from so few.
+    Each group has its mean, its range, the expected best of k runs, and its mean at some equal budgets with a 95 %
+    interval. Each pair of groups has its difference there, paired by seed and problem if seeds match, and whether
+    the difference is significant.
     """
     reader = reader_of(parts, caller)
     found, groups = _found(reader, runs.split(","), names.split(",") if names else [])

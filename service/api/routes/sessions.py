@@ -28,7 +28,7 @@ async def log_in_once(
     parts: PartsDep,
     token: Annotated[str, Query(max_length=200, description="As the terminal of `evolve serve` shows it.")],
 ) -> Response:
-    """Open a session by the one-time address that `evolve serve` prints."""
+    """Open a session with the one-time address that `evolve serve` prints."""
     await limit_stranger(request, parts)
     if parts.login is None or not parts.login.use(token):
         raise ApiFault(
@@ -41,7 +41,7 @@ async def log_in_once(
 
 @router.post("/v1/session", status_code=204, responses=EMPTY | _REFUSED, operation_id="create_session")
 async def create_session(request: Request, body: SessionCreate, parts: PartsDep) -> Response:
-    """Open a session with a key; it ends with the key, or after twelve hours."""
+    """Open a session with a key. It ends with the key, or after twelve hours."""
     await limit_stranger(request, parts)
     shown = body.key.get_secret_value()
     found = await run_in_threadpool(parts.keys.find, keys.digest(parts.signer, shown))
@@ -56,7 +56,7 @@ async def create_session(request: Request, body: SessionCreate, parts: PartsDep)
 
 @router.delete("/v1/session", status_code=204, responses=EMPTY, operation_id="delete_session")
 def delete_session(request: Request, parts: PartsDep) -> Response:
-    """End the session of this browser: its cookie opens nothing any more, wherever it was copied to."""
+    """End the session of this browser. Every copy of its cookie becomes invalid."""
     response = Response(status_code=204)
     close_session(request, response, parts)
     return response

@@ -22,10 +22,10 @@ router = APIRouter(prefix="/v1", tags=["metrics"])
 def get_run_statistics(
     request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep
 ) -> Response:
-    """Read what a run came to: best@k and pass@k, volume, coverage, diversity, migration gains, yields and their cost.
+    """Read the statistics of a run: best@k, pass@k, hypervolume, coverage, diversity, migration, yields, cost.
 
-    Each number is defined, with formula and source, in the reference of metrics. What is compared pair by pair is of a
-    sample where there is much of it, drawn always alike; each part says how many it looked at.
+    The reference of metrics defines each number, with formula and source. Large sets are compared pair by pair on a
+    sample, always the same. Each part says how many items it looked at.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 @router.get("/healthz", response_model=Health, operation_id="get_health")
 async def get_health() -> Health:
-    """Say that the process lives."""
+    """Report that the process is alive."""
     return Health(status="ok", version=__version__)
 
 
@@ -36,7 +36,7 @@ async def get_health() -> Health:
     operation_id="get_readiness",
 )
 async def get_readiness(parts: PartsDep) -> Response:
-    """Say whether requests can be answered, and how everything else fares that the service uses."""
+    """Report whether requests can be answered, and the state of everything that the service uses."""
     names = list(parts.checks)
     found = await asyncio.gather(*(_check(parts, name) for name in names))
     failures = {name: why for name, why in zip(names, found, strict=True) if why}
@@ -53,7 +53,7 @@ async def get_readiness(parts: PartsDep) -> Response:
     operation_id="get_identity",
 )
 async def get_identity(request: Request, parts: PartsDep, challenge: Challenge) -> Identity:
-    """Prove to a command of the user who runs this service that it is the one; the key is not shown for that."""
+    """Prove the identity of this service to a command of the same user, without showing the key."""
     await limit_stranger(request, parts)
     if parts.local_key is None:
         raise NotFoundError("this service is not found by commands: name it with --server and a key of it")
@@ -62,7 +62,7 @@ async def get_identity(request: Request, parts: PartsDep, challenge: Challenge) 
 
 @router.get("/problems/{code}", response_model=CodePage, operation_id="get_error_code")
 async def get_error_code(code: str = Path(max_length=100, description="Code of an error.")) -> CodePage:
-    """Explain a code of an error: what `type` of an error leads to."""
+    """Explain an error code. The `type` of an error is this path."""
     try:
         known = Code(code)
     except ValueError:

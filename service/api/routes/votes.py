@@ -33,11 +33,11 @@ def get_run_votes(
     rule: Annotated[Rule, Query(description="Which answer wins.")] = "majority",
     min_share: MinShare = MIN_SHARE,
 ) -> Response:
-    """Count the answers that the candidates of a run came to, and read which wins.
+    """Count the answers of the candidates of a run, and read the winner.
 
-    By `majority` the one given most often; `weighted`, by the fitness of those who gave it; by `best_of_majority`, of
-    those with `min_share` of the votes the one whose best candidate is the fittest. Evaluators give answers as
-    `answer`; a run without has no votes.
+    `majority`: the most frequent answer. `weighted`: the answer with the most fitness. `best_of_majority`: of the
+    answers with `min_share` of the votes, the answer whose best candidate is the fittest. Evaluators give answers as
+    `answer`. A run without answers has no votes.
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)

@@ -47,7 +47,7 @@ _SENT: dict[int | str, dict[str, Any]] = raises(ConflictError) | {202: {"model":
 
 @router.post("", status_code=201, response_model=NewWebhook, responses=_MADE, operation_id="create_webhook")
 def create_webhook(body: WebhookCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Have an address hear what becomes of the tenant's runs, by Standard Webhooks; private addresses are refused."""
+    """Create a webhook for the tenant's runs, by Standard Webhooks. Private addresses are refused."""
     _check(parts, body.url)
     now = parts.clock.now()
 
@@ -69,7 +69,7 @@ def create_webhook(body: WebhookCreate, caller: Writing, parts: PartsDep, once: 
 
 @router.get("", response_model=WebhookPage, operation_id="list_webhooks")
 def list_webhooks(caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = "") -> WebhookPage:
-    """List webhooks, the oldest first; never their secrets."""
+    """List webhooks, oldest first, without their secrets."""
     paging = Paging(parts.signer, cursor, limit, {"list": "webhooks", "tenant": caller.tenant})
     found = parts.webhooks.webhooks(caller.tenant, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
@@ -84,7 +84,7 @@ def get_webhook(webhook_id: WebhookId, caller: Reading, parts: PartsDep) -> Webh
 
 @router.patch("/{webhook_id}", response_model=Webhook, responses=raises(RefusedError), operation_id="update_webhook")
 def update_webhook(webhook_id: WebhookId, body: WebhookPatch, caller: Writing, parts: PartsDep) -> Webhook:
-    """Change where a webhook lies, what it hears, and whether it does."""
+    """Change the address or the types of a webhook, or enable or disable it."""
     if body.url is not None:
         _check(parts, body.url)
 
@@ -100,7 +100,7 @@ def update_webhook(webhook_id: WebhookId, body: WebhookPatch, caller: Writing, p
 
 @router.delete("/{webhook_id}", status_code=204, responses=EMPTY, operation_id="delete_webhook")
 def delete_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep) -> Response:
-    """Remove a webhook with its deliveries."""
+    """Delete a webhook and its deliveries."""
     parts.webhooks.remove(caller.tenant, webhook_id)
     return Response(status_code=204)
 
@@ -112,7 +112,7 @@ def delete_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep) -> R
     operation_id="rotate_webhook_secret",
 )
 def rotate_webhook_secret(webhook_id: WebhookId, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Give a webhook a new secret; what is sent is signed with the old one too until the next rotation."""
+    """Give a webhook a new secret. Messages carry the old signature too until the next rotation."""
 
     def effect() -> Response:
         secret = parts.new_webhook_secret()
@@ -129,7 +129,7 @@ def rotate_webhook_secret(webhook_id: WebhookId, caller: Writing, parts: PartsDe
     "/{webhook_id}/ping", status_code=202, response_model=Delivery, responses=_SENT, operation_id="ping_webhook"
 )
 def ping_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Send a webhook a message that means nothing, to see whether it hears."""
+    """Send a test message to a webhook."""
 
     def effect() -> Response:
         webhook = _hearing(parts, caller, webhook_id)
@@ -144,7 +144,7 @@ def ping_webhook(webhook_id: WebhookId, caller: Writing, parts: PartsDep, once: 
 def list_deliveries(
     webhook_id: WebhookId, caller: Reading, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> DeliveryPage:
-    """List what was sent to a webhook, or waits to be, newest first."""
+    """List the sent and pending deliveries of a webhook, newest first."""
     webhook = parts.webhooks.get(caller.tenant, webhook_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "deliveries", "webhook": webhook.id})
     found = parts.webhooks.deliveries(caller.tenant, webhook.id, paging.after or "", paging.limit + 1)
@@ -162,7 +162,7 @@ def list_deliveries(
 def redeliver(
     webhook_id: WebhookId, delivery_id: DeliveryId, caller: Writing, parts: PartsDep, once: OnceDep
 ) -> Response:
-    """Send a message once more, as a new delivery."""
+    """Send a message again, as a new delivery."""
 
     def effect() -> Response:
         webhook = _hearing(parts, caller, webhook_id)

@@ -21,7 +21,7 @@ WorkerId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:-]{1,200}$", description=
 
 @router.get("", response_model=WorkerList, operation_id="list_workers")
 async def list_workers(caller: Operating, parts: PartsDep) -> WorkerList:
-    """List the workers that live, and how many tasks wait for one, and for how long."""
+    """List the live workers, the number of waiting tasks, and the longest wait."""
     del caller
     workers = parts.workers
     heartbeats, depths, waits = await workers.workers(), await workers.depths(), await workers.waits()
@@ -32,7 +32,7 @@ async def list_workers(caller: Operating, parts: PartsDep) -> WorkerList:
 
 @router.get("/evaluations", response_model=WorkerTimeline, operation_id="list_worker_evaluations")
 async def list_worker_evaluations(caller: Operating, parts: PartsDep, minutes: Minutes = 10) -> WorkerTimeline:
-    """List what workers evaluate now, as they said last, and what they ended in the last minutes; 2000 at most."""
+    """List the current evaluations of workers, and those of the last minutes, at most 2000."""
     heartbeats, now = await parts.workers.workers(), parts.clock.now()
     since, ids = (
         now - timedelta(minutes=minutes),
@@ -53,7 +53,7 @@ async def list_worker_evaluations(caller: Operating, parts: PartsDep, minutes: M
 
 @router.post("/{worker_id}/drain", status_code=202, response_class=Response, operation_id="drain_worker")
 async def drain_worker(worker_id: WorkerId, caller: Operating, parts: PartsDep) -> Response:
-    """Have a worker finish what it has and end; repeating changes nothing."""
+    """Drain a worker: it finishes its tasks and ends. Repeating has no effect."""
     del caller
     await parts.workers.drain(worker_id)
     return Response(status_code=202)

@@ -125,7 +125,7 @@ class CandidateTree extends HTMLElement {
     const label = make("text", { x: x + 11, y: y - 4 });
     label.textContent = row.fitness;
     link.append(
-      titled(`${row.id.slice(-8)}, island ${row.island}, fitness ${row.fitness}`),
+      titled(`${row.id.slice(-8)}, island ${row.island}, score ${row.fitness}`),
       shape(row.island, x, y),
       label,
     );

@@ -13,7 +13,7 @@
  * @property {string[]} operators
  * @property {string[]} policies
  * @property {number[]} place
- * @property {number[]} number
+ * @property {number[]} proposal_number
  * @property {number[]} position
  * @property {number[]} island
  * @property {(number | null)[]} fitness
@@ -28,7 +28,7 @@
 
 const SERIES = /** @type {const} */ ([
   "place",
-  "number",
+  "proposal_number",
   "position",
   "island",
   "fitness",
@@ -69,8 +69,9 @@ export class Store extends EventTarget {
       if (!answer.ok) throw new Error(`${answer.status}`);
       this.take(await answer.json());
       this.dispatchEvent(new Event("change"));
+      document.dispatchEvent(new Event("evolve:answered"));
     } catch (error) {
-      this.dispatchEvent(new CustomEvent("trouble", { detail: String(error) }));
+      document.dispatchEvent(new CustomEvent("evolve:trouble", { detail: { reason: String(error) } }));
     } finally {
       this.busy = false;
       if (this.again) {

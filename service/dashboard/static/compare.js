@@ -1,8 +1,10 @@
-// <compare-curve data-axis data-by data-runs>: the best so far of several runs over one axis, with the range of their
-// groups.
+// <compare-curve data-axis data-by data-sign data-runs>: the best so far of several runs over one axis, with the
+// range of their groups.
 // @ts-check
+import { across, upwards } from "./axes.js";
 import { lineSample } from "./line-sample.js";
-import { colour, islandColour, onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { islandColour, onTheme } from "./palette.js";
 
 const HEIGHT = 360;
 const POINTS = 400;
@@ -69,7 +71,7 @@ class CompareCurve extends HTMLElement {
     const lines = runs.map((run, at) => ({
       label: run.title,
       xs: told.axis,
-      ys: told.runs[at].best,
+      ys: this.signed(told.runs[at].best),
       place: at,
       role: /** @type {const} */ ("run"),
     }));
@@ -81,7 +83,7 @@ class CompareCurve extends HTMLElement {
         const line = (/** @type {"mean" | "low" | "high"} */ role, /** @type {string} */ label) => ({
           label,
           xs: told.axis,
-          ys: group[role],
+          ys: this.signed(group[role]),
           place,
           role,
         });
@@ -94,18 +96,18 @@ class CompareCurve extends HTMLElement {
     ];
   }
 
+  /** Values as scores of the objective. @param {Values} values @returns {Values} */
+  signed(values) {
+    const sign = Number(this.dataset.sign ?? 1);
+    return values.map((value) => (value === null ? null : sign * value || 0));
+  }
+
   draw() {
     const lines = /** @type {Line[]} */ (this.lines ?? []);
     this.chart?.destroy();
     this.chart = undefined;
     if (!lines.length || !this.isConnected) return;
     const data = uPlot.join(lines.map((line) => [line.xs, line.ys]));
-    const axis = {
-      stroke: colour("soft"),
-      grid: { stroke: colour("sunk"), width: 1 },
-      ticks: { stroke: colour("line") },
-      font: "12px system-ui",
-    };
     this.chart = new uPlot(
       {
         width: this.clientWidth || 600,
@@ -113,15 +115,7 @@ class CompareCurve extends HTMLElement {
         legend: { show: false },
         cursor: { drag: { x: true, y: false } },
         scales: { x: { time: false } },
-        axes: [
-          {
-            ...axis,
-            label: LABELS[this.axis ?? "evaluations"],
-            labelSize: 18,
-            values: (_, ticks) => ticks.map(short),
-          },
-          { ...axis, size: 72 },
-        ],
+        axes: [across({ label: LABELS[this.axis ?? "evaluations"], whole: this.axis === "evaluations" }), upwards()],
         series: [{}, ...lines.map(stroke)],
         bands: lines.flatMap((line, at) =>
           line.role === "high" ? [{ series: [at + 1, at + 2], fill: fade(islandColour(line.place)) }] : [],
@@ -142,10 +136,10 @@ class CompareCurve extends HTMLElement {
       ...told.map(({ line, place }) => {
         const item = document.createElement("li");
         const value = at === null || at === undefined ? null : this.until(place + 1, at);
-        const number = line.role === "run" ? `#${line.place + 1} ` : "";
+        const mark = line.role === "run" ? `#${line.place + 1} ` : "";
         item.append(
           lineSample(islandColour(line.place), DASHES[line.place % DASHES.length], line.role === "mean" ? 4 : 2),
-          ` ${number}${line.label}${value === null ? "" : `: ${short(value)}`}`,
+          ` ${mark}${line.label}${value === null ? "" : `: ${number(value)}`}`,
         );
         return item;
       }),

@@ -1,6 +1,8 @@
 // <grid-series data-src>: filled cells and the quality-diversity score over the evaluations, on a scale each.
 // @ts-check
-import { colour, entry, islandColour, onTheme, short } from "./palette.js";
+import { across, upwards } from "./axes.js";
+import { number } from "./numbers.js";
+import { entry, islandColour, onTheme } from "./palette.js";
 
 const HEIGHT = 220;
 const WAIT_MILLISECONDS = 2000;
@@ -53,20 +55,14 @@ class GridSeries extends HTMLElement {
     else this.chart = this.make(data);
     const last = points[points.length - 1];
     this.legend?.replaceChildren(
-      entry("circle", islandColour(0), `filled cells (left): ${short(last.cells)}`),
-      entry("square", islandColour(1), `QD score (right, dashed): ${short(last.qd_score)}`),
+      entry("circle", islandColour(0), `filled cells (left): ${number(last.cells)}`),
+      entry("square", islandColour(1), `QD score (right, dashed): ${number(last.qd_score)}`),
     );
     this.dataset.shown = String(points.length);
   }
 
   /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = {
-      stroke: colour("soft"),
-      grid: { stroke: colour("sunk"), width: 1 },
-      ticks: { stroke: colour("line") },
-      font: "12px system-ui",
-    };
     /** @type {uPlot.Range.Function} */
     const above = (_, __, high) => [0, high > 0 ? 1.05 * high : 1];
     return new uPlot(
@@ -77,9 +73,9 @@ class GridSeries extends HTMLElement {
         cursor: { drag: { x: false, y: false } },
         scales: { x: { time: false }, y: { range: above }, score: { range: above } },
         axes: [
-          { ...axis, label: "Evaluations", labelSize: 18 },
-          { ...axis, size: 56 },
-          { ...axis, side: 1, scale: "score", size: 56, grid: { show: false } },
+          across({ label: "Evaluations", whole: true }),
+          upwards(),
+          { ...upwards(), side: 1, scale: "score", grid: { show: false } },
         ],
         series: [
           {},

@@ -2,7 +2,9 @@
 // best over them counts.
 // @ts-check
 import { fit, fitted } from "./objectives.js";
-import { colour, dark, onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { colour, dark, onTheme } from "./palette.js";
+import { asScore, scoreWord } from "./score.js";
 
 const PAD = { left: 70, right: 10, top: 8, bottom: 46 };
 const MAX_HEIGHT = 460;
@@ -159,7 +161,7 @@ class CellGrid extends HTMLElement {
     const [wide, tall] = this.side ?? [1, 1];
     const span = (this.high ?? 0) - (this.low ?? 0);
     const share = span > 0 ? (cell.fitness - (this.low ?? 0)) / span : 1;
-    const words = String(Number(cell.fitness.toPrecision(3)));
+    const words = number(asScore(cell.fitness), 3);
     pen.fillStyle = tint(share);
     pen.fillRect(x, y, wide, tall);
     pen.fillStyle = share < 0.45 === dark() ? "#ffffff" : "#06130e";
@@ -201,11 +203,12 @@ class CellGrid extends HTMLElement {
     pen.textBaseline = "top";
     const every = Math.max(1, Math.ceil(54 / wide));
     for (let column = 0; column <= x.bins; column += every)
-      pen.fillText(short(edge(x, column)), PAD.left + column * wide, foot + 5);
+      pen.fillText(number(edge(x, column)), PAD.left + column * wide, foot + 5);
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     const each = Math.max(1, Math.ceil(18 / tall));
-    for (let row = 0; y && row <= rows; row += each) pen.fillText(short(edge(y, row)), PAD.left - 6, foot - row * tall);
+    for (let row = 0; y && row <= rows; row += each)
+      pen.fillText(number(edge(y, row)), PAD.left - 6, foot - row * tall);
     pen.fillStyle = colour("ink");
     pen.textAlign = "center";
     pen.textBaseline = "bottom";
@@ -229,10 +232,11 @@ class CellGrid extends HTMLElement {
       pen.fillStyle = tint(at / 159);
       pen.fillRect(at, 0, 1, 12);
     }
-    this.scale?.replaceChildren(`fitness ${short(this.low)}`, bar, short(this.high));
+    this.scale?.replaceChildren(`${scoreWord()} ${number(asScore(this.low))}`, bar, number(asScore(this.high)));
     this.canvas?.setAttribute(
       "aria-label",
-      `${this.cells?.size} filled cells, with fitness from ${short(this.low)} to ${short(this.high)}. ` +
+      `${this.cells?.size} filled cells, with a ${scoreWord()} from ${number(asScore(this.low))} to ` +
+        `${number(asScore(this.high))}. ` +
         "The table below lists them.",
     );
   }
@@ -250,9 +254,9 @@ class CellGrid extends HTMLElement {
     this.canvas.style.cursor = cell ? "pointer" : "default";
     tip.hidden = !cell;
     if (!cell) return;
-    const values = axes.map((axis, which) => `${axis.name} ${short(cell.values[which])}`).join(", ");
-    const history = `${short(cell.candidates)} fell into it, held since evaluation ${cell.place + 1}`;
-    tip.textContent = `Fitness ${short(cell.fitness)}: ${values}; ${history}. Click to open.`;
+    const values = axes.map((axis, which) => `${axis.name} ${number(cell.values[which])}`).join(", ");
+    const history = `${number(cell.candidates)} fell into it, held since evaluation ${cell.place + 1}`;
+    tip.textContent = `${values}: ${scoreWord()} ${number(asScore(cell.fitness))}; ${history}. Click to open.`;
     const right = event.offsetX > this.canvas.clientWidth / 2;
     tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
     tip.style.right = right ? `${this.canvas.clientWidth - event.offsetX + 14}px` : "auto";

@@ -2,6 +2,7 @@
 // @ts-check
 import { storeOf } from "./columns.js";
 import { colour, islandColour, onTheme } from "./palette.js";
+import { asScore, scoreSign } from "./score.js";
 import { SmallPlot } from "./small-plot.js";
 
 const MOST = 24;
@@ -48,7 +49,7 @@ class IslandCurves extends HTMLElement {
     const { plots, multiples, note } = this;
     if (!columns || !plots || !multiples || !note || !this.isConnected) return;
     const islands = [...new Set(columns.island)].sort((a, b) => a - b);
-    const range = span(columns.fitness);
+    const range = span(columns.fitness.map(asScore));
     for (const island of islands.slice(0, MOST)) {
       const held = plots.get(island) ?? new SmallPlot(multiples, `Island ${island}`, "islands");
       plots.set(island, held);
@@ -56,8 +57,8 @@ class IslandCurves extends HTMLElement {
       held.show(
         xs,
         [
-          { name: "best", stroke: islandColour(island), width: 2, stepped: true, values: best },
-          { name: "mean", stroke: colour("soft"), dash: [5, 3], values: mean },
+          { name: "best", stroke: islandColour(island), width: 2, stepped: true, values: best.map(asScore) },
+          { name: "mean", stroke: colour("soft"), dash: [5, 3], values: mean.map(asScore) },
         ],
         columns.total,
         range,
@@ -97,12 +98,13 @@ export function curvesOf(columns, island) {
   return { xs, best, mean };
 }
 
-/** Room for most values of all islands. @param {(number | null)[]} fitness @returns {[number, number]} */
-function span(fitness) {
-  const values = Float64Array.from(/** @type {number[]} */ (fitness.filter((value) => value !== null))).sort();
+/** Room for most values of all islands. @param {(number | null)[]} scores @returns {[number, number]} */
+function span(scores) {
+  const values = Float64Array.from(/** @type {number[]} */ (scores.filter((value) => value !== null))).sort();
   if (!values.length) return [0, 1];
-  const low = values[Math.floor(0.02 * (values.length - 1))];
-  const high = values[values.length - 1];
+  const rest = Math.floor(0.02 * (values.length - 1));
+  const [low, high] =
+    scoreSign() > 0 ? [values[rest], values[values.length - 1]] : [values[0], values[values.length - 1 - rest]];
   const room = ROOM * (high - low || Math.abs(high) || 1);
   return [low - room, high + room];
 }

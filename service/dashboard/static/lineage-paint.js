@@ -1,6 +1,8 @@
 // How the map of a run is painted: a ground of lanes, marks stamped pixel by pixel, and lines of descent above them.
 // @ts-check
-import { colour, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
+import { number, roundStep, ticksBy } from "./numbers.js";
+import { colour, islandColour, islandShape, mark, onTheme } from "./palette.js";
+import { asScore } from "./score.js";
 import { DESCENDANT, firstAt } from "./lineage-model.js";
 
 /** @typedef {import("./lineage-model.js").Model} Model */
@@ -90,17 +92,19 @@ export function paintGround(pen, model, layout, words) {
     pen.fillText(layout.lanes > 1 ? `island ${lane}` : "score", LEFT - 6, top + layout.lane / 2);
     pen.fillStyle = colours.soft;
     if (layout.lane < 60) continue;
-    pen.fillText(label(model.high), LEFT - 6, top + 10);
-    pen.fillText(label(model.low), LEFT - 6, top + layout.lane - GUTTER - 2);
+    pen.fillText(number(asScore(model.high), 3), LEFT - 6, top + 10);
+    pen.fillText(number(asScore(model.low), 3), LEFT - 6, top + layout.lane - GUTTER - 2);
   }
   pen.textAlign = "center";
   pen.strokeStyle = colours.sunk;
   pen.beginPath();
-  for (const x of ticks(layout.view.from, layout.view.to, Math.max(2, (right - LEFT) / 110))) {
+  const { from, to } = layout.view;
+  const step = Math.max(1, roundStep((to - from) / Math.max(2, (right - LEFT) / 110)));
+  for (const x of ticksBy(from, to, step)) {
     const at = Math.round(across(layout, x)) + 0.5;
     pen.moveTo(at, TOP);
     pen.lineTo(at, foot - 2);
-    pen.fillText(short(x), Math.min(at, right - 12), foot + 12);
+    pen.fillText(number(x), Math.min(at, right - 12), foot + 12);
   }
   pen.stroke();
   pen.fillText(words, (LEFT + right) / 2, foot + 26);
@@ -308,19 +312,4 @@ export function nearestTo(model, layout, x, y) {
     }
   }
   return best;
-}
-
-/** Round values in a range. @param {number} from @param {number} to @param {number} most */
-function ticks(from, to, most) {
-  const rough = (to - from) / most;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10));
-  const found = [];
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at || 0);
-  return found;
-}
-
-/** @param {number} value */
-function label(value) {
-  return short(Number(value.toPrecision(3)));
 }

@@ -3,10 +3,14 @@
 //   evolve:best   there is a new best; detail: {candidate_id, fitness}
 //   evolve:state  the run's state may be another
 // @ts-check
+import { number } from "./numbers.js";
+import { asScore } from "./score.js";
 
 const FRAME_MILLISECONDS = 250;
 const FIRST_WAIT = 1000;
 const MAX_WAIT = 15000;
+const QUIET_MILLISECONDS = 20_000; // without news after which the page asks whether the service lives
+const LOOK_MILLISECONDS = 5000;
 const STATES = new Set([
   "run.started",
   "run.pausing",
@@ -32,15 +36,19 @@ class Live {
     this.wait = FIRST_WAIT;
     this.lostAt = 0;
     this.timer = 0;
+    this.heardAt = Date.now();
+    this.watch = 0;
   }
 
   open() {
     this.close();
+    this.heardAt = Date.now();
+    this.watch = window.setInterval(() => void this.look(), LOOK_MILLISECONDS);
     const source = new EventSource(`/v1/runs/${this.run}/events?after=${this.sequence}`);
     this.source = source;
     source.addEventListener("open", () => this.heal());
     source.addEventListener("error", () => this.lose());
-    source.addEventListener("end", () => this.close());
+    source.addEventListener("end", () => this.finish());
     for (const kind of KINDS)
       source.addEventListener(kind, (event) => this.take(kind, /** @type {MessageEvent} */ (event)));
   }
@@ -48,15 +56,41 @@ class Live {
   close() {
     this.source?.close();
     this.source = null;
+    window.clearInterval(this.watch);
+  }
+
+  /** Lets the page show how the run ended: what was asked before its last event says less. */
+  finish() {
+    this.close();
+    this.frame();
+    tell("evolve:state", { kind: "" });
+  }
+
+  /** Asks whether the service lives, where nothing was heard of it for long: a connection may hang without an error. */
+  async look() {
+    if (Date.now() - this.heardAt < QUIET_MILLISECONDS) return;
+    try {
+      const answer = await fetch("/healthz", { signal: AbortSignal.timeout(LOOK_MILLISECONDS) });
+      if (answer.ok) this.hear();
+    } catch {
+      this.lostAt ||= this.heardAt;
+      banner(`No news since ${timeOf(this.heardAt)}: the service does not answer. The page may be out of date.`);
+    }
+  }
+
+  hear() {
+    this.heardAt = Date.now();
+    if (this.lostAt) this.heal();
   }
 
   /** @param {string} kind @param {MessageEvent} message */
   take(kind, message) {
     this.sequence = Number(message.lastEventId) || this.sequence;
+    this.hear();
     this.kinds.add(kind);
     if (kind === "best.improved") {
       const told = JSON.parse(message.data);
-      say(`New best: ${Number(told.fitness).toPrecision(5)}`);
+      say(`New best: ${number(asScore(told.fitness))}`);
       tell("evolve:best", told);
     }
     if (STATES.has(kind)) tell("evolve:state", { kind });
@@ -84,7 +118,7 @@ class Live {
     this.close();
     this.lostAt ||= Date.now();
     banner(
-      `The connection to the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+      `The connection to the service is lost since ${timeOf(this.lostAt)}. ` +
         "The page may be out of date. Trying again.",
     );
     window.setTimeout(() => {
@@ -122,6 +156,16 @@ function tell(name, detail) {
   document.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
 }
 
+/** @param {number} moment in milliseconds */
+function timeOf(moment) {
+  return new Date(moment).toLocaleTimeString([], {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hour12: false,
+  });
+}
+
 /** @param {string} words */
 function banner(words) {
   const found = document.querySelector("[data-banner]");
@@ -135,6 +179,19 @@ function say(words) {
   const found = document.querySelector("[data-announcer]");
   if (found) found.textContent = words;
 }
+
+let troubled = 0;
+document.addEventListener("evolve:trouble", () => {
+  if (troubled) return;
+  banner("The service did not give the numbers of a chart. It shows older ones. Trying again.");
+  troubled = window.setTimeout(() => {
+    troubled = 0;
+    tell("evolve:news", { sequence: 0, kinds: [] });
+  }, LOOK_MILLISECONDS);
+});
+document.addEventListener("evolve:answered", () => {
+  if (troubled) banner("");
+});
 
 const page = document.querySelector("[data-run]");
 if (page instanceof HTMLElement && !("ended" in page.dataset)) {

@@ -135,48 +135,6 @@ export function stairs(order, up, count) {
   return steps;
 }
 
-/** Round numbers over a range. @param {number} low @param {number} high @param {number} [wanted] */
-export function ticks(low, high, wanted = 5) {
-  const span = high - low;
-  if (!(span > 0)) return [low];
-  const rough = span / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10);
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * span; value += step)
-    found.push(Math.abs(value) < 1e-9 * span ? 0 : value);
-  return found;
-}
-
-/**
- * Keeps choices in the address of the page and of its links; an empty value is none.
- * @param {Record<string, string>} choices
- */
-export function keep(choices) {
-  const address = new URL(location.href);
-  change(address, choices);
-  history.replaceState(history.state, "", address);
-  for (const link of document.querySelectorAll("a[data-keep], a[rel=next]")) {
-    if (!(link instanceof HTMLAnchorElement)) continue;
-    const target = new URL(link.href);
-    change(target, choices);
-    link.href = target.href;
-  }
-}
-
-/** @param {URL} address @param {Record<string, string>} choices */
-function change(address, choices) {
-  for (const [name, value] of Object.entries(choices)) {
-    if (value === "") address.searchParams.delete(name);
-    else address.searchParams.set(name, value);
-  }
-}
-
-/** What the address says of a choice. @param {string} name */
-export function chosen(name) {
-  return new URL(location.href).searchParams.get(name) ?? "";
-}
-
 /**
  * A canvas as large as its place, for sharp lines; its pen draws in CSS pixels.
  * @param {HTMLCanvasElement} canvas
@@ -197,12 +155,12 @@ export function fitted(canvas, height) {
 
 /** Where a candidate is. @param {string} run @param {Columns} columns @param {number} at */
 export function addressOf(run, columns, at) {
-  return `/runs/${run}/at/${columns.number[at]}/${columns.position[at]}`;
+  return `/runs/${run}/at/${columns.proposal_number[at]}/${columns.position[at]}`;
 }
 
 /** What a candidate is called on this page. @param {Columns} columns @param {number} at */
 export function nameOf(columns, at) {
-  return `Proposal ${columns.number[at]}, answer ${columns.position[at]}`;
+  return `Proposal ${columns.proposal_number[at]}, answer ${columns.position[at]}`;
 }
 
 /** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */

@@ -78,14 +78,6 @@ export function mark(pen, shape, x, y, size) {
   }
 }
 
-/** A number for people. @param {number | null | undefined} value */
-export function short(value) {
-  if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  return Number.isInteger(value)
-    ? value.toLocaleString("en").replaceAll(",", "\u202f")
-    : String(Number(value.toPrecision(5)));
-}
-
 /** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
 export function entry(shape, fill, words) {
   const made = document.createElement("li");

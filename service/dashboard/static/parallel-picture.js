@@ -1,7 +1,8 @@
 // The picture of candidates over parallel axes: where values are, the lines, the axes with what is brushed on them.
 // @ts-check
-import { colours, fit, ticks } from "./objectives.js";
-import { islandColour, short } from "./palette.js";
+import { tickTexts, ticks } from "./numbers.js";
+import { colours, fit } from "./objectives.js";
+import { islandColour } from "./palette.js";
 
 export const HEIGHT = 330;
 const PAD = { side: 58, top: 40, bottom: 20 };
@@ -150,9 +151,10 @@ function drawAxis(pen, axis, x, room, tone) {
   pen.textAlign = "right";
   pen.textBaseline = "middle";
   const values = axis.log || axis.high === axis.low ? [axis.low, axis.high] : ticks(axis.low, axis.high, 4);
-  for (const value of values) {
+  const texts = tickTexts(values);
+  for (const [at, value] of values.entries()) {
     const y = up(axis.share(value));
-    const words = short(value);
+    const words = texts[at];
     pen.fillStyle = tone.ground;
     pen.globalAlpha = 0.75;
     pen.fillRect(x - 8 - pen.measureText(words).width, y - 7, pen.measureText(words).width + 4, 14);

@@ -1,8 +1,10 @@
 // <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep candidates.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, chosen, fitted, frontsOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
-import { onTheme, short } from "./palette.js";
+import { chosen, keep } from "./address.js";
+import { addressOf, fitted, frontsOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { number } from "./numbers.js";
+import { onTheme } from "./palette.js";
 import { across, Axis, drawLines, HEIGHT, shareAt } from "./parallel-picture.js";
 
 const REACH = 26;
@@ -213,8 +215,8 @@ class ParallelAxes extends HTMLElement {
     this.dataset.kept = String(kept.size);
     const brushes = brushed.length === 1 ? "the brush" : "all brushes";
     const words = brushed.length
-      ? `${short(kept.size)} of ${short(places.length)} candidates lie in ${brushes}.`
-      : `All ${short(places.length)} valid candidates. No range is selected.`;
+      ? `${number(kept.size)} of ${number(places.length)} candidates lie in ${brushes}.`
+      : `All ${number(places.length)} valid candidates. No range is selected.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
     if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);
@@ -225,7 +227,7 @@ class ParallelAxes extends HTMLElement {
     const { low, high, flip, log } = (this.fields ?? [])[which];
     const ends = axis.brush ? axis.brush.map((value) => String(Number(value.toPrecision(6)))) : ["", ""];
     [low, high].forEach((field, end) => {
-      field.placeholder = short([axis.low, axis.high][end]);
+      field.placeholder = number([axis.low, axis.high][end]);
       if (document.activeElement !== field) field.value = ends[end];
     });
     flip.checked = axis.flipped !== axis.minimised;
@@ -261,7 +263,7 @@ class ParallelAxes extends HTMLElement {
       link.href = addressOf(this.dataset.run ?? "", columns, at);
       link.textContent = nameOf(columns, at);
       row.insertCell().append(link);
-      for (const value of [...axes.map((axis) => short(axis.score(at))), String(columns.island[at])]) {
+      for (const value of [...axes.map((axis) => number(axis.score(at))), String(columns.island[at])]) {
         const cell = row.insertCell();
         cell.className = "num";
         cell.textContent = value;

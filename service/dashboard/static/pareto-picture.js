@@ -1,7 +1,8 @@
 // The picture of two objectives against each other: axes in scores, marks, front, ray of weights, reference point.
 // @ts-check
-import { colours, fit, floorOf, rewardOf, scoreOf, ticks, titled, valid } from "./objectives.js";
-import { islandColour, islandShape, mark, short } from "./palette.js";
+import { colours, fit, floorOf, rewardOf, scoreOf, titled, valid } from "./objectives.js";
+import { tickTexts, ticks } from "./numbers.js";
+import { islandColour, islandShape, mark } from "./palette.js";
 
 export const HEIGHT = 420;
 const PAD = { left: 64, right: 16, top: 14, bottom: 46 };
@@ -95,13 +96,15 @@ export class Picture {
       pen.fillStyle = tone.soft;
       pen.textAlign = side ? "right" : "center";
       pen.textBaseline = side ? "middle" : "top";
-      for (const score of ticks(ends[0], ends[1], side ? 5 : Math.max(2, Math.floor(width / 110)))) {
+      const scores = ticks(ends[0], ends[1], side ? 5 : Math.max(2, Math.floor(width / 110)));
+      const texts = tickTexts(scores);
+      for (const [which, score] of scores.entries()) {
         const at = side ? this.up(rewardOf(objective, score)) : this.across(rewardOf(objective, score));
         pen.beginPath();
         pen.moveTo(side ? PAD.left : at, side ? at : PAD.top);
         pen.lineTo(side ? width - PAD.right : at, side ? at : foot);
         pen.stroke();
-        pen.fillText(short(score), side ? PAD.left - 6 : at, side ? at : foot + 6);
+        pen.fillText(texts[which], side ? PAD.left - 6 : at, side ? at : foot + 6);
       }
     });
     this.titles(foot);

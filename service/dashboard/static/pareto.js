@@ -1,12 +1,11 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
 import { storeOf } from "./columns.js";
+import { chosen, keep } from "./address.js";
 import {
   addressOf,
-  chosen,
   fitted,
   frontsOf,
-  keep,
   nameOf,
   objectivesOfPage,
   ordered,
@@ -15,7 +14,8 @@ import {
   titled,
   valid,
 } from "./objectives.js";
-import { entry, islandColour, islandShape, onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { entry, islandColour, islandShape, onTheme } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
 
 const NEAR = 14;
@@ -181,9 +181,9 @@ class ParetoScatter extends HTMLElement {
     const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
     const about = (this.objectives ?? []).length > 2 ? "about " : "";
-    const measured = volume === null ? "" : `, hypervolume ${about}${short(volume)}`;
-    const shown = `${short(size)} on the front, ${short(steps)} steps in this picture${measured}`;
-    const words = `After ${short(count)} evaluations: ${shown}.`;
+    const measured = volume === null ? "" : `, hypervolume ${about}${number(volume)}`;
+    const shown = `${number(size)} on the front, ${number(steps)} steps in this picture${measured}`;
+    const words = `After ${number(count)} evaluations: ${shown}.`;
     if (this.told) this.told.textContent = words;
     const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));
     this.canvas?.setAttribute("aria-label", `${axes.join(" against ")}. ${words} The front is in the table below.`);
@@ -199,7 +199,7 @@ class ParetoScatter extends HTMLElement {
       .map((island) => entry(islandShape(island), islandColour(island), `island ${island}`));
     const known = picture.floors.every((floor) => floor !== null);
     const floors = picture.floors.map((floor, side) =>
-      short(floor === null ? null : scoreOf(picture.axes[side], floor)),
+      number(floor === null ? null : scoreOf(picture.axes[side], floor)),
     );
     const others = [
       "◯ on the front of all objectives",
@@ -241,11 +241,11 @@ class ParetoScatter extends HTMLElement {
     if (near < 0) return;
     const scores = (this.objectives ?? []).map(
       (objective, one) =>
-        `${objective.name} ${short(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`,
+        `${objective.name} ${number(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`,
     );
     const origin = `evaluation ${columns.place[near] + 1}, island ${columns.island[near]}`;
     const found = `${nameOf(columns, near)}, ${origin}${this.front?.has(near) ? ", on the front" : ""}`;
-    tip.textContent = `${found}: ${scores.join(", ")}; fitness ${short(columns.fitness[near])}. Click to open.`;
+    tip.textContent = `${found}: ${scores.join(", ")}; fitness ${number(columns.fitness[near])}. Click to open.`;
     const right = event.offsetX > picture.width / 2;
     tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
     tip.style.right = right ? `${picture.width - event.offsetX + 14}px` : "auto";

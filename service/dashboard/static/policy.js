@@ -1,7 +1,9 @@
 // <token-curve data-src>: tokens that a run read, of these from a cache, and wrote, over its evaluations.
 // @ts-check
+import { across, upwards } from "./axes.js";
 import { lineSample } from "./line-sample.js";
-import { colour, islandColour, onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { islandColour, onTheme } from "./palette.js";
 
 const HEIGHT = 260;
 const WAIT = 2000;
@@ -69,12 +71,6 @@ class TokenCurve extends HTMLElement {
 
   /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = {
-      stroke: colour("soft"),
-      grid: { stroke: colour("sunk"), width: 1 },
-      ticks: { stroke: colour("line") },
-      font: "12px system-ui",
-    };
     return new uPlot(
       {
         width: this.clientWidth || 600,
@@ -82,10 +78,7 @@ class TokenCurve extends HTMLElement {
         legend: { show: false },
         cursor: { drag: { x: true, y: false } },
         scales: { x: { time: false } },
-        axes: [
-          { ...axis, label: "Evaluations", labelSize: 18 },
-          { ...axis, size: 80, values: (_, ticks) => ticks.map(short) },
-        ],
+        axes: [across({ label: "Evaluations", whole: true }), upwards()],
         series: [
           {},
           ...SERIES.map(([, label, dash], at) => ({
@@ -108,12 +101,12 @@ class TokenCurve extends HTMLElement {
     const point = this.points?.[at];
     if (!point || !this.legend) return;
     const place = document.createElement("li");
-    place.textContent = `After ${short(point.evaluations)} evaluations:`;
+    place.textContent = `After ${number(point.evaluations)} evaluations:`;
     this.legend.replaceChildren(
       place,
       ...SERIES.map(([name, label, dash], series) => {
         const item = document.createElement("li");
-        item.append(lineSample(islandColour(series), dash), ` ${label} ${short(point[name])}`);
+        item.append(lineSample(islandColour(series), dash), ` ${label} ${number(point[name])}`);
         return item;
       }),
     );

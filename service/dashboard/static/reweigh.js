@@ -1,8 +1,9 @@
 // <weight-picker data-src data-run>: the best candidate under weights, computed as GET /v1/runs/ID/best documents it.
 // @ts-check
 import { storeOf } from "./columns.js";
-import { addressOf, keep, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
-import { short } from "./palette.js";
+import { keep } from "./address.js";
+import { addressOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { number } from "./numbers.js";
 
 const MOST = 1e100;
 const STEPS = 100;
@@ -47,7 +48,7 @@ export function bestUnder(columns, objectives, weights) {
   const equals = places.map((at, place) => ({ at, value: values[place] })).filter((one) => one.value >= least);
   equals.sort(
     (one, other) =>
-      columns.number[one.at] - columns.number[other.at] || columns.position[one.at] - columns.position[other.at],
+      columns.proposal_number[one.at] - columns.proposal_number[other.at] || columns.position[one.at] - columns.position[other.at],
   );
   return equals[0] ?? { at: -1, value: NaN };
 }
@@ -144,16 +145,16 @@ class WeightPicker extends HTMLElement {
     link.href = addressOf(this.dataset.run ?? "", columns, at);
     link.textContent = nameOf(columns, at);
     const scores = (this.objectives ?? []).map((objective, which) =>
-      short(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
+      number(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
     );
-    const cells = [link, ...[short(value), ...scores, short(columns.fitness[at])]].map((content, place) => {
+    const cells = [link, ...[number(value), ...scores, number(columns.fitness[at])]].map((content, place) => {
       const cell = document.createElement("td");
       if (place) cell.className = "num";
       cell.append(content);
       return cell;
     });
     row.replaceChildren(row.cells[0], ...cells);
-    this.dataset.winner = `${columns.number[at]}/${columns.position[at]}`;
+    this.dataset.winner = `${columns.proposal_number[at]}/${columns.position[at]}`;
     const fittest = this.querySelector("[data-fittest] a")?.textContent;
     if (this.status)
       this.status.textContent =

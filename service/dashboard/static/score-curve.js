@@ -1,11 +1,17 @@
-// <score-curve data-src data-run>: best so far, each candidate as a mark of its island, failures in a gutter,
-// and events of the run.
+// <score-curve data-src data-run data-sign data-known>: best so far, each candidate as a mark of its island, failures
+// in a gutter, and events of the run. Scores are those of the objective: `data-sign` is -1 where smaller ones are
+// better.
 // @ts-check
+import { chosen, keep } from "./address.js";
+import { across, unitOf, upwards } from "./axes.js";
 import { storeOf } from "./columns.js";
-import { colour, entry, islandColour, islandShape, mark, onTheme, short } from "./palette.js";
+import { number } from "./numbers.js";
+import { colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
+const DOUBLE_CLICK_MILLISECONDS = 250;
+const SCALES = { linear: "linear", log: "logarithmic", gap: "distance to the best known, logarithmic" };
 const MARKS = {
   "island.migrated": "⇄",
   "island.reset": "↺",
@@ -14,9 +20,21 @@ const MARKS = {
   "budget.extended": "+",
 };
 
+/** @typedef {"linear" | "log" | "gap"} Scale */
+
 class ScoreCurve extends HTMLElement {
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
+    this.sign = Number(this.dataset.sign ?? 1);
+    this.known = this.dataset.known ? Number(this.dataset.known) : null;
+    this.unit = 1;
+    /** @type {(number | null)[]} */
+    this.shown = [];
+    this.zoom = zoomed(chosen("from"), chosen("to"));
+    /** @type {Scale} */
+    this.scale = SCALES[/** @type {Scale} */ (chosen("scale"))] ? /** @type {Scale} */ (chosen("scale")) : "linear";
+    this.choice = document.createElement("p");
+    this.choice.className = "choice";
     this.plot = document.createElement("div");
     this.plot.className = "plot";
     this.tip = document.createElement("div");
@@ -24,22 +42,24 @@ class ScoreCurve extends HTMLElement {
     this.tip.hidden = true;
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
-    this.append(this.plot, this.legend);
+    this.append(this.choice, this.plot, this.legend);
     this.frame = 0;
     this.store.addEventListener("change", () => this.later());
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
-    onTheme(() => {
-      this.chart?.destroy();
-      this.chart = undefined;
-      this.later();
-    });
+    onTheme(() => this.anew());
     if (this.store.columns) this.later();
   }
 
   disconnectedCallback() {
     this.resize?.disconnect();
     this.chart?.destroy();
+  }
+
+  anew() {
+    this.chart?.destroy();
+    this.chart = undefined;
+    this.later();
   }
 
   later() {
@@ -52,67 +72,190 @@ class ScoreCurve extends HTMLElement {
   draw() {
     const columns = this.store?.columns;
     if (!columns?.place.length || !this.isConnected) return;
+    const sign = this.sign ?? 1;
+    const scores = columns.fitness.map((value) => (value === null ? null : sign * value || 0));
+    this.offer(scores);
     let best = -Infinity;
     const line = columns.fitness.map((value) => {
       if (value !== null && value > best) best = value;
-      return best === -Infinity ? null : best;
+      return best === -Infinity ? null : sign * best || 0;
     });
+    const [steps, dots] = [line, scores].map((values) => this.scaled(values, scores));
+    this.unit = unitOf(dots);
+    this.shown = dots.map((value) => this.drawn(value));
     /** @type {uPlot.AlignedData} */
-    const data = [columns.place.map((place) => place + 1), line, columns.fitness];
+    const data = [columns.place.map((place) => place + 1), steps.map((value) => this.drawn(value)), this.shown];
     if (this.chart) this.chart.setData(data);
     else this.chart = this.make(data);
     this.dataset.shown = String(columns.total);
     this.list(columns);
+    this.summarise(columns, line);
+  }
+
+  /**
+   * Writes the numbers of the chart's summary as they are now.
+   * @param {import("./columns.js").Columns} columns
+   * @param {(number | null)[]} line
+   */
+  summarise(columns, line) {
+    const summary = this.closest("figure")?.querySelector(".summary");
+    const write = (/** @type {string} */ name, /** @type {string} */ text) => {
+      const found = summary?.querySelector(`[data-${name}]`);
+      if (found) found.textContent = text;
+    };
+    const seeds = columns.proposal_number.findIndex((number) => number > 0);
+    write("best", number(line[line.length - 1]));
+    write("evaluated", `${number(columns.total)} evaluation${columns.total === 1 ? "" : "s"}`);
+    write("seed", number(line[(seeds < 0 ? columns.proposal_number.length : seeds) - 1] ?? null));
+  }
+
+  /** A value in the unit of the chart. @param {number | null} value */
+  drawn(value) {
+    return value === null ? null : value / (this.unit ?? 1);
+  }
+
+  /**
+   * Values on the chosen scale: scores, or how far they are from the best that is known.
+   * @param {(number | null)[]} values
+   * @param {(number | null)[]} scores
+   */
+  scaled(values, scores) {
+    if (this.scale !== "gap" || this.known === null || this.known === undefined) return values;
+    const { known, sign = 1 } = this;
+    const gap = (/** @type {number | null} */ value) => (value === null ? null : sign * (known - value));
+    // A score that reaches what is known has no logarithm: it is drawn below the smallest gap.
+    const least = scores.reduce((/** @type {number} */ size, value) => {
+      const found = gap(value);
+      return found !== null && found > 0 ? Math.min(size, found) : size;
+    }, Infinity);
+    const floor = least === Infinity ? 1e-12 : least / 2;
+    return values.map((value) => {
+      const found = gap(value);
+      return found === null ? null : Math.max(found, floor);
+    });
+  }
+
+  /** Offers the scales that these scores have. @param {(number | null)[]} scores */
+  offer(scores) {
+    const found = Object.keys(SCALES).filter((scale) => {
+      if (scale === "log") return scores.every((value) => value === null || value > 0);
+      return scale === "linear" || (this.known !== null && this.known !== undefined);
+    });
+    if (!found.includes(this.scale ?? "")) this.scale = "linear";
+    const names = `${found.join(" ")}${this.zoom ? " zoomed" : ""}`;
+    if (this.dataset.scales === names) return;
+    this.dataset.scales = names;
+    this.choice?.replaceChildren(
+      ...(found.length > 1 ? [this.select(found)] : []),
+      ...(this.zoom ? [this.wholeButton()] : []),
+    );
+  }
+
+  wholeButton() {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "quiet";
+    made.textContent = "Show all evaluations";
+    made.addEventListener("click", () => this.enlarge(null));
+    return made;
+  }
+
+  /** @param {string[]} scales */
+  select(scales) {
+    const label = document.createElement("label");
+    const made = document.createElement("select");
+    for (const scale of scales)
+      made.add(new Option(SCALES[/** @type {Scale} */ (scale)], scale, false, scale === this.scale));
+    made.addEventListener("change", () => {
+      this.scale = /** @type {Scale} */ (made.value);
+      keep({ scale: this.scale === "linear" ? "" : this.scale });
+      this.anew();
+    });
+    label.append("Scale ", made);
+    return label;
   }
 
   /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = {
-      stroke: colour("soft"),
-      grid: { stroke: colour("sunk"), width: 1 },
-      ticks: { stroke: colour("line") },
-      font: "12px system-ui",
-    };
     const plot = /** @type {HTMLElement} */ (this.plot);
+    const log = this.scale !== "linear";
     const chart = new uPlot(
       {
         width: this.clientWidth || 600,
         height: HEIGHT,
         legend: { show: false },
         cursor: { drag: { x: true, y: false }, points: { show: false } },
-        scales: { x: { time: false }, y: { range: (_, low, high) => this.range(low, high) } },
-        axes: [
-          { ...axis, label: "Evaluations", labelSize: 18 },
-          { ...axis, size: 64 },
-        ],
+        scales: {
+          x: { time: false, range: (_, low, high) => this.zoom ?? [low, high] },
+          y: { ...(log ? { distr: 3 } : {}), range: (chart, low, high) => this.range(chart, low, high) },
+        },
+        axes: [across({ label: "Evaluations", whole: true }), upwards({ log, unit: () => this.unit ?? 1 })],
         series: [
           {},
           { stroke: colour("accent"), width: 2, paths: stepped(), points: { show: false } },
           { stroke: "transparent", paths: () => null, points: { show: false } },
         ],
-        hooks: { draw: [(chart) => this.dots(chart)], setCursor: [(chart) => this.point(chart)] },
+        hooks: {
+          draw: [(chart) => this.dots(chart)],
+          setCursor: [(chart) => this.point(chart)],
+          setSelect: [(chart) => this.chooseRange(chart)],
+        },
       },
       data,
       plot,
     );
     chart.over.append(/** @type {HTMLElement} */ (this.tip));
-    chart.over.addEventListener("click", () => this.open());
+    // A click opens a candidate unless a second one follows, which shows the whole run again.
+    let opening = 0;
+    chart.over.addEventListener("click", () => {
+      window.clearTimeout(opening);
+      opening = window.setTimeout(() => this.open(), DOUBLE_CLICK_MILLISECONDS);
+    });
+    const whole = () => {
+      window.clearTimeout(opening);
+      this.enlarge(null);
+    };
+    chart.over.addEventListener("dblclick", whole, { capture: true });
     return chart;
   }
 
+  /** Keeps the range that was drawn with the mouse, also while the run goes on. @param {uPlot} chart */
+  chooseRange(chart) {
+    const { left, width } = chart.select;
+    if (width > 0) this.enlarge([chart.posToVal(left, "x"), chart.posToVal(left + width, "x")]);
+  }
+
+  /** @param {[number, number] | null} range of evaluations; null: all */
+  enlarge(range) {
+    this.zoom = range;
+    keep({ from: range ? String(Math.round(range[0])) : "", to: range ? String(Math.round(range[1])) : "" });
+    this.later();
+  }
+
   /**
-   * Room for most of the dots: what is far below the others would press them flat.
+   * Room for most of the dots in sight: what is far worse than the others would press them flat.
+   * @param {uPlot} chart
    * @param {number} low
    * @param {number} high
    * @returns {uPlot.Range.MinMax}
    */
-  range(low, high) {
-    const values = (this.store?.columns?.fitness ?? []).filter((value) => value !== null).sort((a, b) => a - b);
+  range(chart, low, high) {
+    const [from, to] = this.zoom ?? [-Infinity, Infinity];
+    const places = chart.data[0];
+    const seen = (this.shown ?? []).filter((value, at) => value !== null && places[at] >= from && places[at] <= to);
+    const values = /** @type {number[]} */ (seen).sort((one, other) => one - other);
     if (!values.length) return [low ?? 0, high ?? 1];
-    const floor = values[Math.floor(0.02 * (values.length - 1))];
-    const top = values[values.length - 1];
-    const span = top - floor || Math.abs(top) || 1;
-    return [floor - (GUTTER + 0.06) * span, top + 0.06 * span];
+    const rest = Math.floor(0.02 * (values.length - 1));
+    const fewer = (this.sign ?? 1) < 0 || this.scale === "gap"; // smaller values are better
+    const [bottom, top] = fewer
+      ? [values[0], values[values.length - 1 - rest]]
+      : [values[rest], values[values.length - 1]];
+    if (this.scale !== "linear") {
+      const factor = Math.max(top / bottom, 1.1) ** 0.06;
+      return [bottom / Math.max(top / bottom, 1.1) ** (GUTTER + 0.06), top * factor];
+    }
+    const span = top - bottom || Math.abs(top) || 1;
+    return [bottom - (GUTTER + 0.06) * span, top + 0.06 * span];
   }
 
   /** @param {uPlot} chart */
@@ -130,13 +273,16 @@ class ScoreCurve extends HTMLElement {
     pen.clip();
     for (let at = 0; at < columns.place.length; at += 1) {
       const x = chart.valToPos(columns.place[at] + 1, "x", true);
-      const value = columns.fitness[at];
+      const value = this.shown?.[at] ?? null;
       if (x < shown.left || x > shown.right) continue;
       pen.fillStyle = pen.strokeStyle =
         value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
       pen.globalAlpha = value === null ? 0.8 : 0.65;
       if (value === null) mark(pen, "cross", x, foot, size);
-      else mark(pen, islandShape(columns.island[at]), x, Math.min(chart.valToPos(value, "y", true), foot), size);
+      else {
+        const y = Math.max(top, Math.min(chart.valToPos(value, "y", true), foot));
+        mark(pen, islandShape(columns.island[at]), x, y, size);
+      }
     }
     pen.globalAlpha = 1;
     pen.fillStyle = colours.soft;
@@ -162,7 +308,7 @@ class ScoreCurve extends HTMLElement {
     tip.hidden = !columns || at === null || left < 0;
     if (tip.hidden || !columns || at === null || at >= columns.place.length) return;
     const value = columns.fitness[at];
-    const result = value === null ? columns.outcomes[columns.outcome[at]] : short(value);
+    const result = value === null ? columns.outcomes[columns.outcome[at]] : number((this.sign ?? 1) * value, 7);
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
     tip.textContent = `Evaluation ${columns.place[at] + 1}: ${result}, ${origin}. Click to open.`;
     const near = left > chart.over.clientWidth / 2;
@@ -174,14 +320,14 @@ class ScoreCurve extends HTMLElement {
   open() {
     const columns = this.store?.columns;
     if (columns && this.at !== undefined && this.at !== null)
-      location.assign(`/runs/${this.dataset.run}/at/${columns.number[this.at]}/${columns.position[this.at]}`);
+      location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[this.at]}/${columns.position[this.at]}`);
   }
 
   /** @param {import("./columns.js").Columns} columns */
   list(columns) {
     const legend = /** @type {HTMLElement} */ (this.legend);
     const islands = [...new Set(columns.island)].sort((a, b) => a - b).slice(0, 12);
-    const [drawn, total] = [columns.place.length, columns.total].map((count) => count.toLocaleString("en"));
+    const [drawn, total] = [columns.place.length, columns.total].map((count) => number(count));
     legend.replaceChildren(
       ...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
       ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) =>
@@ -200,6 +346,17 @@ function readColours() {
 }
 readColours();
 onTheme(readColours);
+
+/**
+ * The range of evaluations that an address names; null: all.
+ * @param {string} from
+ * @param {string} to
+ * @returns {[number, number] | null}
+ */
+function zoomed(from, to) {
+  const [low, high] = [from, to].map(Number);
+  return from && to && high > low ? [low, high] : null;
+}
 
 function stepped() {
   return uPlot.paths.stepped?.({ align: 1 });

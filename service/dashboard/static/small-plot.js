@@ -1,6 +1,7 @@
 // Small charts over one axis whose cursors move together; each tells in its title what its lines are at the cursor.
 // @ts-check
-import { colour, short } from "./palette.js";
+import { across, unitOf, upwards } from "./axes.js";
+import { number } from "./numbers.js";
 
 /**
  * @typedef {object} Line
@@ -34,6 +35,7 @@ export class SmallPlot {
     this.lines = [];
     /** @type {uPlot | null} */
     this.chart = null;
+    this.unit = 1;
   }
 
   /**
@@ -47,8 +49,9 @@ export class SmallPlot {
     this.lines = lines;
     this.range = range;
     this.end = end;
+    this.unit = unitOf(lines.flatMap((line) => line.values));
     /** @type {uPlot.AlignedData} */
-    const data = [xs, ...lines.map((line) => line.values)];
+    const data = [xs, ...lines.map((line) => line.values.map((value) => (value === null ? null : value / this.unit)))];
     if (same && this.chart) this.chart.setData(data);
     else {
       this.forget();
@@ -69,12 +72,6 @@ export class SmallPlot {
 
   /** @param {uPlot.AlignedData} data */
   make(data) {
-    const axis = {
-      stroke: colour("soft"),
-      grid: { stroke: colour("sunk"), width: 1 },
-      ticks: { stroke: colour("line"), size: 4 },
-      font: "11px system-ui",
-    };
     const { paths } = uPlot;
     return new uPlot(
       {
@@ -92,10 +89,7 @@ export class SmallPlot {
             range: (_, low, high) => this.range ?? roomy(low, high),
           },
         },
-        axes: [
-          { ...axis, size: 26, gap: 2 },
-          { ...axis, size: 52, gap: 2 },
-        ],
+        axes: [across({ whole: true, small: true }), upwards({ unit: () => this.unit, small: true })],
         series: [
           {},
           ...this.lines.map((line) => ({
@@ -124,8 +118,8 @@ export class SmallPlot {
       return;
     }
     const at = pointed ?? xs.length - 1;
-    const place = pointed === null ? "" : `at ${short(xs[at])}: `;
-    const values = this.lines.map((line) => `${line.name} ${short(lastOf(line.values, at))}`);
+    const place = pointed === null ? "" : `at ${number(xs[at])}: `;
+    const values = this.lines.map((line) => `${line.name} ${number(lastOf(line.values, at), 4)}`);
     this.read.textContent = `${place}${values.join(", ")}`;
   }
 }
@@ -133,8 +127,7 @@ export class SmallPlot {
 /** The newest value until a place. @param {(number | null)[]} values @param {number} at */
 function lastOf(values, at) {
   for (let place = at; place >= 0; place -= 1)
-    if (values[place] !== null && values[place] !== undefined)
-      return Number(/** @type {number} */ (values[place]).toPrecision(4));
+    if (values[place] !== null && values[place] !== undefined) return values[place];
   return null;
 }
 

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import run_title
+from service.dashboard.scores import shared_sign
 from service.dashboard.session import Api
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
 from service.projections.grouping import leaves
@@ -164,6 +165,7 @@ async def _show(
         ComparisonRow(run=run, title=title, front=front) for run, title, front in zip(runs, titles, fronts, strict=True)
     ]
     best = max(outcomes, key=lambda one: float("-inf") if one.run.best_fitness is None else one.run.best_fitness)
+    sign = shared_sign(runs)
     values: dict[str, Any] = {
         "outcomes": outcomes,
         "best": best,
@@ -178,6 +180,8 @@ async def _show(
         "groups": groups_of(comparison),
         "verdicts": verdicts_of(comparison),
         "differences": differences(runs),
+        "sign": sign,
+        "signed_of": lambda value: None if value is None else sign * value + 0.0,
         "drawn": [{"id": run.id, "title": title} for run, title in zip(runs, titles, strict=True)],
     }
     return render(request, "compare.html", **values)

@@ -12,7 +12,8 @@ from fastapi.responses import Response
 
 from evolve.events import EventKind
 from service.client import AsyncClient, calls
-from service.dashboard.formatting import number, plain, short
+from service.dashboard.formatting import plain, short
+from service.dashboard.numbers import number
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
@@ -127,7 +128,7 @@ def _words(run_id: str, name: str, value: Any) -> list[EventLink]:
         return [*found, EventLink(name="", text=f"and {rest} more")] if rest else found
     if value is None or value in ("", [], {}):
         return []
-    if name == "number" and isinstance(value, int) and value > 0:
+    if name == "proposal_number" and isinstance(value, int) and value > 0:
         return [EventLink(name="proposal", text=str(value), href=f"/runs/{run_id}/proposals/{value}")]
     return [EventLink(name=name, text=_text(value))]
 

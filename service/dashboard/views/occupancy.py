@@ -33,7 +33,12 @@ class OccupancyBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStrip:
-    """One worker. `busy`: share of its lanes' time in which it evaluated; `hidden`: evaluations without a lane."""
+    """One worker.
+
+    Attributes:
+        busy: share of its lanes' time, as far as that was read, in which it evaluated.
+        hidden: evaluations without a lane.
+    """
 
     worker_id: str
     lanes: int
@@ -52,13 +57,14 @@ def strips_of(timeline: WorkerTimeline) -> list[WorkerStrip]:
 
 def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimeline) -> WorkerStrip:
     unit = (timeline.until - timeline.since).total_seconds() / WIDTH
+    begin = _begin(timeline, unit)
     lanes: list[list[OccupancyBar]] = []
     free: list[float] = []  # where each lane is free again
     hidden, busy = 0, 0.0
     for one in sorted(items, key=lambda each: each.began_at):
         left = max(0.0, (one.began_at - timeline.since).total_seconds() / unit)
         right = WIDTH if one.ended_at is None else (one.ended_at - timeline.since).total_seconds() / unit
-        busy += right - left
+        busy += max(0.0, right - max(left, begin))
         lane = next((number for number, at in enumerate(free) if at <= left + SLACK), len(free))
         if lane == MAX_LANES:
             hidden += 1
@@ -75,9 +81,17 @@ def _strip(name: str, items: Sequence[WorkerEvaluation], timeline: WorkerTimelin
         bars=[bar for lane in lanes for bar in lane],
         now=[one for one in items if one.ended_at is None],
         done=sum(one.ended_at is not None for one in items),
-        busy=min(1.0, busy / (WIDTH * max(1, len(lanes)))),
+        busy=min(1.0, busy / (max(1.0, WIDTH - begin) * max(1, len(lanes)))),
         hidden=hidden,
     )
+
+
+def _begin(timeline: WorkerTimeline, unit: float) -> float:
+    """Where in the strips everything is told: of a full period at its begin, else from the oldest that was read."""
+    ended = [one.ended_at for one in timeline.items if one.ended_at is not None]
+    if not timeline.truncated or not ended:
+        return 0.0
+    return max(0.0, (min(ended) - timeline.since).total_seconds() / unit)
 
 
 def _draw(lane: list[OccupancyBar], bar: OccupancyBar) -> None:

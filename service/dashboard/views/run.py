@@ -187,8 +187,19 @@ def money_used(run: Run) -> float | None:
 
 
 def left_seconds(run: Run) -> float | None:
-    """How long a run at work will go on by its pace so far; None: nobody knows."""
-    done, budget = run.progress.evaluated, run.progress.budget
-    if run.state != "running" or not budget or not done:
+    """How long a run at work will go on by its pace so far, until its first limit; None: nobody knows."""
+    if run.state != "running" or run.waiting or not run.progress.evaluated:
         return None
-    return run.usage.active_seconds / done * max(0, budget - done)
+    limits = run.config.get("budget") or {}
+    tokens = run.usage.tokens_input + run.usage.tokens_output
+    used = {
+        "evaluations": (run.progress.evaluated, run.progress.budget),
+        "answers": (run.stats.answers, limits.get("answers")),
+        "tokens": (tokens, limits.get("tokens")),
+        "wall_seconds": (run.usage.active_seconds, limits.get("wall_seconds")),
+    }
+    shares = [done / limit for done, limit in used.values() if limit]
+    if (money := money_used(run)) is not None:
+        shares.append(money)
+    share = max(shares, default=0.0)
+    return run.usage.active_seconds * max(0.0, 1 / share - 1) if share else None

@@ -212,7 +212,7 @@ def _problem() -> Problem:
 
 def test_the_examples_of_the_how_to_run() -> None:
     found = examples(HOW_TO)
-    assert len(found) == 8
+    assert len(found) == 9
     space: dict[str, Any] = {"__name__": "shown"}
     for text in found:
         exec(compile(text, str(HOW_TO), "exec"), space)

@@ -331,6 +331,16 @@ def test_the_doctor_shows_settings_as_a_file_would_hold_them(evolve: Evolve) -> 
     assert (shown["queue.url"], shown["policies.allow"], shown["sandbox.network"]) == ("not set", "not set", "false")
 
 
+def test_the_doctor_keeps_a_long_path_on_one_line_in_a_pipe(
+    evolve: Evolve, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = home.joinpath(*["x" * 100] * 3, "runs.db")
+    long.parent.mkdir(parents=True)
+    assert str(long) in evolve("doctor", "--db", sqlite_url(long)).out
+    monkeypatch.setenv("COLUMNS", "100")
+    assert str(long) not in evolve("doctor", "--db", sqlite_url(long)).out
+
+
 def test_the_doctor_shows_no_password(evolve: Evolve) -> None:
     found = evolve("doctor", "--db", "postgresql://me:hunter2@127.0.0.1:9/x?connect_timeout=1")
     assert "hunter2" not in found.out + found.err

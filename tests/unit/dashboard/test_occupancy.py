@@ -53,6 +53,15 @@ def test_what_began_before_is_cut_at_the_beginning() -> None:
     assert [(bar.left, bar.width) for bar in strip.bars] == [(0, 100)]
 
 
+def test_of_a_busy_worker_only_the_time_that_was_read_counts() -> None:
+    latest = [at(900 + n, 901 + n) for n in range(99)] + [at(999, None)]
+    told = timeline(*latest).model_copy(update={"truncated": True})
+    [strip] = strips_of(told)
+    assert strip.busy == pytest.approx(1, abs=0.02)
+    [strip] = strips_of(timeline(*latest))
+    assert strip.busy == pytest.approx(0.1, abs=0.01)
+
+
 def test_more_at_once_than_there_are_lanes_is_counted() -> None:
     [strip] = strips_of(timeline(*(at(0, 100) for _ in range(MAX_LANES + 3))))
     assert (strip.lanes, strip.hidden, strip.done) == (MAX_LANES, 3, MAX_LANES + 3)

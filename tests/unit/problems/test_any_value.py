@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from service.errors import InvalidProblemError
 from service.problems.folder import Folder
+from service.problems.formats.openevolve import read_openevolve
+from service.problems.formats.openevolve_keys import HONOURED
 from service.problems.native import read_native
-from service.problems.openevolve import read_openevolve
-from service.problems.openevolve_keys import HONOURED
 from service.problems.reader_result import ReaderResult
 from tests.unit.problems.folders import EVALUATE, SCORE, SEED
 from tests.unit.problems.test_native import FULL

@@ -3,10 +3,7 @@
 import tomllib
 from dataclasses import replace
 
-import pytest
-
 from evolve.program import Program
-from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.bundle import open_bundle
 from service.problems.forked_problem import fork_problem
@@ -104,8 +101,8 @@ def test_a_project_is_forked_in_place() -> None:
     assert fork.problem.name == "sorter"
 
 
-def test_a_program_of_other_files_is_no_seed_of_a_project() -> None:
+def test_a_program_of_another_file_is_a_seed_too() -> None:
     files = {"initial_program.py": SEED.encode(), "evaluator.py": EVALUATE.encode()}
     original = load_upload(Upload(name="sorter", files=files))
-    with pytest.raises(InvalidProblemError, match="its files are other ones"):
-        fork_problem(original.bundle, "sorter", Program.of({"elsewhere.py": "x = 1\n"}))
+    seed = Program.of({"elsewhere.py": "x = 1\n"})
+    assert fork_problem(original.bundle, "sorter", seed).problem.seeds == (seed,)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evolve.evaluation import read_result
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from service.errors import UsageError
 from service.problems.function import evaluator_text
+from service.sandbox.inside.jsonable import jsonable
 
 
 def problem(*names: str) -> Problem:
@@ -46,7 +48,7 @@ def evaluate(source: str, scale: float = 2.0) -> "dict[str, Callable[..., Any]]"
 
 
 def test_modules_of_the_notebook_are_imported_and_annotations_need_nothing(place: Path) -> None:
-    text = evaluator_text(evaluate, problem("score"))
+    text = evaluator_text(evaluate)
     assert called(text, place) == {"score": 4.0, "encoded": "[4]"}
 
 
@@ -60,12 +62,13 @@ async def later(source: str) -> Any:
 
 @pytest.mark.parametrize("function", [number, later])
 @pytest.mark.parametrize(
-    ("names", "expected"), [((), {"combined_score": 6.0}), (("one",), {"one": 6.0}), (("one", "two"), 6.0)]
+    ("names", "expected"), [((), {"combined_score": 6.0}), (("one",), {"one": 6.0}), (("one", "two"), {})]
 )
 def test_a_number_alone_is_the_score_of_the_only_objective(
     function: Callable[[str], Any], names: tuple[str, ...], expected: object, place: Path
 ) -> None:
-    assert called(evaluator_text(function, problem(*names)), place) == expected
+    result = jsonable(called(evaluator_text(function), place))
+    assert read_result(result, problem(*names)).scores == expected
 
 
 def test_a_program_of_several_files_comes_as_a_dict(tmp_path: Path) -> None:
@@ -75,7 +78,7 @@ def test_a_program_of_several_files_comes_as_a_dict(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "b.py").write_text("b = 1\n")
     (tmp_path / "a.py").write_text("a = 1\n")
-    assert called(evaluator_text(names, problem("score")), tmp_path) == {"score": 1.0, "files": ["a.py", "inner/b.py"]}
+    assert called(evaluator_text(names), tmp_path) == {"score": 1.0, "files": ["a.py", "inner/b.py"]}
 
 
 def test_what_stands_around_a_function_and_is_no_module_is_refused_by_its_name() -> None:
@@ -91,21 +94,21 @@ def test_what_stands_around_a_function_and_is_no_module_is_refused_by_its_name()
         place = source  # its own, whatever the fixture of this name is
         return len(place)
 
-    with pytest.raises(UsageError, match="closing uses weight, which stands outside of it"):
-        evaluator_text(closing, problem())
-    with pytest.raises(UsageError, match="nested uses number, which stands outside of it"):
-        evaluator_text(nested, problem())
-    assert "def shadowed" in evaluator_text(shadowed, problem())
+    with pytest.raises(UsageError, match="closing uses weight, which is outside of it"):
+        evaluator_text(closing)
+    with pytest.raises(UsageError, match="nested uses number, which is outside of it"):
+        evaluator_text(nested)
+    assert "def shadowed" in evaluator_text(shadowed)
 
 
 @pytest.mark.parametrize("function", [lambda _: 1.0, len, Path])
 def test_what_has_no_text_of_its_own_is_refused(function: Callable[[str], Any]) -> None:
-    with pytest.raises(UsageError, match="the sandbox takes evaluate as a function of its own name"):
-        evaluator_text(function, problem())
+    with pytest.raises(UsageError, match="the sandbox needs evaluate as a named function"):
+        evaluator_text(function)
 
 
 def test_a_function_whose_text_is_not_kept_is_refused() -> None:
     space: dict[str, Any] = {}
     exec("def gone(source):\n    return 1.0\n", space)
-    with pytest.raises(UsageError, match="the text of gone cannot be read, which the sandbox needs"):
-        evaluator_text(space["gone"], problem())
+    with pytest.raises(UsageError, match="the text of gone cannot be read, and the sandbox needs it"):
+        evaluator_text(space["gone"])

@@ -22,7 +22,7 @@ def test_a_project_of_shinka_is_read_with_its_description(tmp_path: Path) -> Non
     problem = loaded.problem
     assert (problem.language, problem.evaluator.file, problem.evaluator.integrity) == (
         "rust",
-        "evaluator.py",
+        "evolve_evaluator.py",
         Integrity.SHARED,
     )
     assert problem.seeds[0].files == (("initial.rs", "fn main() {}\n"),)
@@ -46,16 +46,33 @@ def test_a_description_that_is_no_text_is_left_out(tmp_path: Path, start: str) -
     assert "system" not in loaded.search.get("prompt", {})
 
 
-def test_a_configuration_of_ones_own_is_kept(tmp_path: Path) -> None:
+def test_settings_that_are_written_out_are_taken(tmp_path: Path) -> None:
+    start = (
+        START
+        + """
+job = LocalJobConfig(eval_program_path="evaluate.py", time="02:00:05")
+database = DatabaseConfig(num_islands=2)
+evolution = EvolutionConfig(task_sys_msg=search_task_sys_msg, num_generations=70, max_parallel_jobs=count())
+"""
+    )
+    loaded = load_problem(write(tmp_path, {"initial.py": "x = 1\n", "evaluate.py": EVALUATE, "run_evo.py": start}))
+    assert loaded.problem.limits.wall_seconds == 7205
+    assert loaded.search == {"evaluations": 70, "islands": 2, "prompt": {"system": "Make the sum large."}}
+
+
+@pytest.mark.parametrize("time", ["5", "a:b:c", "1:2", "0:0:0", "999999999:0:0"])
+def test_a_time_that_is_none_leaves_the_usual_one(tmp_path: Path, time: str) -> None:
     files: dict[str, str | bytes] = {
         "initial.py": "x = 1\n",
         "evaluate.py": EVALUATE,
-        "run_evo.py": START,
-        "config.yaml": "max_iterations: 7\n",
+        "run_evo.py": f"f(time='{time}')",
     }
-    loaded = load_problem(write(tmp_path, files))
-    assert loaded.search["budget"]["evaluations"] == 8
-    assert "system" not in loaded.search.get("prompt", {})
+    assert load_problem(write(tmp_path, files)).problem.limits.wall_seconds == 300
+
+
+def test_half_a_task_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match=r"^evaluate\.py is missing: a ShinkaEvolve task has"):
+        load_problem(write(tmp_path, {"initial.py": "x = 1\n", "run_evo.py": START}))
 
 
 def test_a_file_called_initial_makes_no_project(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from service.problems.openevolve_keys import MODEL_HONOURED, MODEL_NOT_HONOURED
-from service.problems.openevolve_secrets import VARIABLE
-from service.problems.openevolve_values import Values
+from service.problems.formats.openevolve_keys import MODEL_HONOURED, MODEL_NOT_HONOURED
+from service.problems.formats.openevolve_secrets import VARIABLE
+from service.problems.formats.openevolve_values import Values
 from service.problems.suggestion import hint
 
 _BASE_URL = "https://api.openai.com/v1"

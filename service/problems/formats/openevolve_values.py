@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from service.problems.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SECTIONS
+from service.problems.formats.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SECTIONS
 from service.problems.suggestion import hint
 
 Value = TypeVar("Value")

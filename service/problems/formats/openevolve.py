@@ -1,46 +1,86 @@
 """OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evolve.errors import ProblemError
 from evolve.evaluation import COMBINED
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Problem
+from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.errors import InvalidProblemError
-from service.problems import openevolve_secrets, project, shinka
+from service.problems import project
 from service.problems.configuration import check_layer, known_keys
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
-from service.problems.openevolve_keys import KNOWN
-from service.problems.openevolve_policy import read_policies
-from service.problems.openevolve_values import Values
+from service.problems.formats import openevolve_secrets
+from service.problems.formats.openevolve_keys import KNOWN
+from service.problems.formats.openevolve_policy import read_policies
+from service.problems.formats.openevolve_values import Values
+from service.problems.problem_document import problem_document
 from service.problems.reader_result import ReaderResult
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 
 EVALUATOR = "evaluator.py"
-_EVALUATORS = (EVALUATOR, "evaluator/evaluator.py")
+EVALUATORS = (EVALUATOR, "evaluator/evaluator.py")
 DEFAULT_BUDGET = "max_iterations is not given, so OpenEvolve's default of 10000 holds: --evaluations N sets another"
-_CONFIGS, _YAML = ("config.yaml", "config.yml"), (".yaml", ".yml")
+CONFIGS, _YAML = ("config.yaml", "config.yml"), (".yaml", ".yml")
+CONTAINER = ("evaluator/Dockerfile", "evaluator/evaluate.sh")
+_SKYDISCOVER = re.compile(r"^(search|diff_based_generation|max_solution_length|llm_as_judge):", re.MULTILINE)
 _SEED = "initial_program"
-_SEEDS = (_SEED, "init_program", "initial_prompt", shinka.SEED)
+_SEEDS = (_SEED, "init_program", "initial_prompt", "initial")
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
-_MAX_SECONDS = 3600.0
 _MEMORY_MB = 4096
 
 
-def recognises(names: Iterable[str]) -> bool:
-    """Whether a folder with these names in it looks like an OpenEvolve project: an evaluator alone may be anybody's."""
-    found = set(names)
-    return any(name in _CONFIGS or name == project.FILE or _is_seed(name) for name in found - _of_others(found))
+class OpenEvolveFormat:
+    """A project of OpenEvolve."""
+
+    title = "an OpenEvolve project"
+
+    def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
+        """As the protocol says: an evaluator alone may be anybody's, and so may a file called `initial`."""
+        evaluator = folder.options.get(project.EVALUATOR) or next((n for n in EVALUATORS if n in folder.files), "")
+        named = project.EVALUATOR in folder.options or project.CONFIG in folder.options
+        if has_skydiscovers_files(folder) and project.EVALUATOR not in folder.options:
+            return None
+        seeds = [name for name in folder.files if _is_seed(name) and (evaluator or _stem(name) != _SEEDS[-1])]
+        seeds = seeds or (_seed_folders(folder.files) if evaluator else [])
+        configs = [name for name in CONFIGS if name in folder.files]
+        found = (*seeds[:1], *([evaluator] if evaluator else []), *configs[:1])
+        if not (seeds or configs or named or (evaluator and _seed_folders(folder.files))):
+            return None
+        return RecognisedFiles(
+            files=found, complete=bool(evaluator and (seeds or named or _seed_folders(folder.files)))
+        )
+
+    def convert(self, folder: ProblemFolder) -> ConvertedProblem:
+        """As the protocol says, by the defaults of OpenEvolve and without the keys that stand in its configuration.
+
+        Raises:
+            ConversionError: with every complaint about the configuration, the program and the evaluator.
+        """
+        try:
+            files = without_keys(Folder(files=folder.files))
+            reading = read_openevolve(files, folder.name)
+        except InvalidProblemError as error:
+            raise ConversionError(*error.complaints) from error
+        document = problem_document(reading, [_seed_of(files)])
+        return ConvertedProblem(files=files.files, document=document, warnings=reading.warnings)
 
 
-def _of_others(names: Collection[str]) -> set[str]:
-    """A file that is called as ShinkaEvolve's seeds are belongs to anybody's folder, unless its evaluator is there."""
-    known = {shinka.EVALUATE, EVALUATOR}.intersection(names)
-    return set() if known else {name for name in names if PurePosixPath(name).stem == shinka.SEED}
+def has_skydiscovers_files(folder: ProblemFolder) -> bool:
+    """Whether a folder in OpenEvolve's layout is one of SkyDiscover."""
+    inside = any(path in folder.files for path in (EVALUATORS[1], *CONTAINER))
+    return inside or any(_SKYDISCOVER.search(folder.text(name)) for name in CONFIGS)
+
+
+def seeds_in(files: Mapping[str, bytes]) -> list[str]:
+    """The files that are called as first programs are, else folders of such a name."""
+    return [name for name in files if _is_seed(name)] or _seed_folders(files)
 
 
 def is_config(path: Path) -> bool:
@@ -76,7 +116,7 @@ def read_openevolve(folder: Folder, name: str) -> ReaderResult:
     values = _values(folder, named.get(project.CONFIG, ""))
     path = named.get(project.SEED) or _seed_path(folder, values)
     seed = read_seed(folder, path, values.complaints) if path else None
-    file = named.get(project.EVALUATOR) or next((name for name in _EVALUATORS if name in folder.files), EVALUATOR)
+    file = named.get(project.EVALUATOR) or next((name for name in EVALUATORS if name in folder.files), EVALUATOR)
     source = check_evaluator(folder, file, {}, values.complaints)
     if source and not stages(source, "evaluate_stage"):
         check_evaluator(folder, file, {"evaluate": "write evaluate(program_path)"}, values.complaints)
@@ -109,14 +149,14 @@ def read_openevolve(folder: Folder, name: str) -> ReaderResult:
 def _values(folder: Folder, named: str) -> Values:
     found = named or _config_path(folder)
     if not found:
-        values = Values(_CONFIGS[0], {})
+        values = Values(CONFIGS[0], {})
         values.warn("there is none, so OpenEvolve's defaults hold")
         return values
     try:
         values = Values(found, read_document(found, folder.files[found]))
     except DocumentError as error:
         raise InvalidProblemError([str(error)]) from error
-    if not named and found not in _CONFIGS:
+    if not named and found not in CONFIGS:
         values.warn("is taken for the configuration, since there is no config.yaml: --config names another")
     return values
 
@@ -127,17 +167,32 @@ def _config_path(folder: Folder) -> str:
         name for name in folder.files if name.endswith(_YAML) and PurePosixPath(name).parent.name in ("", "configs")
     ]
     return next(
-        (name for name in (*_CONFIGS, *sorted(others, key=lambda name: "/" in name)) if name in folder.files), ""
+        (name for name in (*CONFIGS, *sorted(others, key=lambda name: "/" in name)) if name in folder.files), ""
     )
 
 
 def _is_seed(name: str) -> bool:
-    return "/" not in name and PurePosixPath(name).stem in _SEEDS
+    return "/" not in name and _stem(name) in _SEEDS
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).stem
+
+
+def _seed_folders(files: Mapping[str, bytes]) -> list[str]:
+    """Seeds of several files."""
+    tops = {name.partition("/")[0] for name in files if "/" in name}
+    return [f"{name}/" for name in _SEEDS if name in tops]
+
+
+def _seed_of(folder: Folder) -> str:
+    """The seed of a project that was read."""
+    named = project.named_in(folder)
+    return named.get(project.SEED) or _seed_path(folder, _values(folder, named.get(project.CONFIG, "")))
 
 
 def _seed_path(folder: Folder, values: Values) -> str:
-    found = [name for name in folder.files if _is_seed(name)]
-    found = found or [f"{name}/" for name in _SEEDS if folder.below(name)]
+    found = seeds_in(folder.files)
     wanted = f"{_SEED}{values.text('file_suffix', '.py')}"
     if not found:
         values.complaints.append(
@@ -168,9 +223,6 @@ def _thresholds(values: Values, source: str) -> tuple[Mapping[str, float], ...]:
 
 def _limits(values: Values) -> Limits:
     seconds = values.number("evaluator.timeout", 300.0) or 300.0
-    if seconds > _MAX_SECONDS:
-        values.warn(f"evaluator.timeout is cut to {_MAX_SECONDS:g} s")
-        seconds = _MAX_SECONDS
     return Limits(
         wall_seconds=seconds,
         cpu_seconds=seconds * _CORES,

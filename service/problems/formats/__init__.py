@@ -1,0 +1,1 @@
+"""The problem formats that come with Evolve, one module for each form."""

@@ -1,0 +1,41 @@
+"""Written by Evolve: calls a program's entrypoint and validate.py as GigaEvo does."""
+
+import importlib.util
+import json
+import os
+import sys
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def evaluate(program_path: str) -> "dict[str, Any]":
+    """The result of a program, as Evolve reads it."""
+    sys.path.insert(0, HERE)
+    with open(os.path.join(HERE, "evolve_evaluator.json"), encoding="utf-8") as file:
+        settings = json.load(file)
+    given = []
+    if os.path.exists(os.path.join(HERE, "context.py")):
+        given = [load("context", os.path.join(HERE, "context.py")).build_context()]
+    output = load("program", program_path).entrypoint(*given)
+    found = load("validate", os.path.join(HERE, "validate.py")).validate(*given, output)
+    if isinstance(found, tuple):
+        found = found[0]
+    metrics = {str(key): value for key, value in found.items()}
+    hidden = {key: metrics.pop(key) for key in settings["hidden"] if key in metrics}
+    if hidden:
+        print("private:", hidden)  # noqa: T201 - shown to people by `problem check`, and to no policy
+    if not metrics.get("is_valid", 1):
+        return {"error": "validate.py says that the program is not valid"}
+    return metrics
+
+
+def load(name: str, path: str) -> Any:
+    """A module of a file."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

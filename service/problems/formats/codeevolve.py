@@ -1,0 +1,101 @@
+"""CodeEvolve's problems: `input/evaluate.py`, `input/src/init_program.*` and `configs/*.yaml`."""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
+from service.problems.formats.bridge import bridge_files, bridge_tables, number_of, read_settings
+from service.problems.problem_document import problem_name
+
+INPUT, CONFIGS, SEED = "input/", "configs/", "init_program"
+_SECONDS = 360.0
+_MARKERS = re.compile(r"^[ \t]*# PROMPT-BLOCK-(START|END)[ \t]*\n?", re.MULTILINE)
+
+
+class CodeEvolveFormat:
+    """A problem of CodeEvolve, with the configuration that is named, or the first."""
+
+    title = "a CodeEvolve problem"
+
+    def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
+        """As the protocol says."""
+        script, seeds, configs = f"{INPUT}evaluate.py", _seeds(folder.files), _configs(folder.files)
+        if not seeds and not (script in folder.files and configs):
+            return None
+        found = (*([script] if script in folder.files else []), *seeds[:1], *configs[:1])
+        return RecognisedFiles(files=found, complete=bool(script in folder.files and seeds and configs))
+
+    def convert(self, folder: ProblemFolder) -> ConvertedProblem:
+        """As the protocol says.
+
+        Raises:
+            ConversionError: a file is missing, or the configuration cannot be read.
+        """
+        configs = _configs(folder.files)
+        chosen = folder.options.get("config") or next(iter(configs), "")
+        if not chosen:
+            raise ConversionError(f"{CONFIGS}*.yaml is missing: {self.title} has one with fitness_key in EVOLVE_CONFIG")
+        settings = read_settings(folder, chosen)
+        evolution = _table(settings, "EVOLVE_CONFIG")
+        base = PurePosixPath(INPUT, str(settings.get("CODEBASE_PATH") or "src/"))
+        seed = (base / str(_table(settings, "INIT_FILE_DATA").get("filename") or f"{SEED}.py")).as_posix()
+        script = f"{INPUT}{settings.get('EVAL_FILE_NAME') or 'evaluate.py'}"
+        for path in (script, seed):
+            if path not in folder.files:
+                raise ConversionError(f"{path} is missing: {chosen} names it")
+        if not isinstance(key := evolution.get("fitness_key"), str):
+            raise ConversionError(f"{chosen}: EVOLVE_CONFIG.fitness_key should name the score to maximise")
+        memory = number_of(settings.get("MAX_MEM_BYTES"), 4096 * 2**20) / 2**20
+        tables = bridge_tables(number_of(settings.get("EVAL_TIMEOUT"), _SECONDS), memory_mb=max(1, int(memory)))
+        document = {
+            "schema": 1,
+            "name": problem_name(folder.name),
+            "language": str(_table(settings, "INIT_FILE_DATA").get("language") or "python"),
+            "seeds": [seed],
+            **tables,
+            "objectives": [{"name": key, "direction": "maximize"}],
+            "search": _search(settings, evolution),
+        }
+        files = {
+            **folder.files,
+            **bridge_files("codeevolve_evaluator", {"script": script, "codebase": base.as_posix()}),
+        }
+        return ConvertedProblem(files=files, document=document, warnings=_warnings(chosen, configs, settings))
+
+
+def _seeds(files: Mapping[str, bytes]) -> list[str]:
+    return sorted(path for path in files if path.startswith(INPUT) and PurePosixPath(path).stem == SEED)
+
+
+def _configs(files: Mapping[str, bytes]) -> list[str]:
+    """Configurations, `config.yaml` before others."""
+    found = [path for path in files if path.startswith(CONFIGS) and path.endswith((".yaml", ".yml"))]
+    return sorted(found, key=lambda path: (PurePosixPath(path).stem != "config", path))
+
+
+def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = settings.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _search(settings: Mapping[str, Any], evolution: Mapping[str, Any]) -> dict[str, Any]:
+    search: dict[str, Any] = {}
+    limits = {"evaluations": evolution.get("num_epochs"), "patience": evolution.get("early_stopping_rounds")}
+    if budget := {key: whole for key, value in limits.items() if (whole := int(number_of(value, 0)))}:
+        search["budget"] = budget
+    if islands := int(number_of(evolution.get("num_islands"), 0)):
+        search["islands"] = islands
+    if isinstance(text := settings.get("SYS_MSG"), str) and (system := _MARKERS.sub("", text).strip()):
+        search["prompt"] = {"system": system}
+    return search
+
+
+def _warnings(chosen: str, configs: list[str], settings: Mapping[str, Any]) -> list[str]:
+    warnings = []
+    if len(configs) > 1 and chosen == configs[0]:
+        warnings.append(f"{chosen} is taken of {', '.join(configs)}: --config names another")
+    if settings.get("ENSEMBLE"):
+        warnings.append(f"{chosen}: ENSEMBLE names models without an address: name them with --policy")
+    return warnings

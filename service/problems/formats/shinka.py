@@ -1,0 +1,104 @@
+"""ShinkaEvolve's tasks: `initial.*`, and `evaluate.py`, which writes `metrics.json` and `correct.json`."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
+from service.problems.formats.bridge import bridge_files, bridge_tables
+from service.problems.problem_document import problem_name
+
+SEED, EVALUATE = "initial", "evaluate.py"
+_STARTS = ("run_evo.py", "run.py")
+_DESCRIPTION = "task_sys_msg"
+_SECONDS = 300.0
+
+
+class ShinkaFormat:
+    """A task of ShinkaEvolve, with the settings that its start script writes out."""
+
+    title = "a ShinkaEvolve task"
+
+    def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
+        """As the protocol says: `evaluate.py` alone may be anybody's."""
+        seeds = _seeds(folder.files)
+        if not seeds or (EVALUATE not in folder.files and not any(name in folder.files for name in _STARTS)):
+            return None
+        return RecognisedFiles(files=(seeds[0], EVALUATE), complete=EVALUATE in folder.files)
+
+    def convert(self, folder: ProblemFolder) -> ConvertedProblem:
+        """As the protocol says.
+
+        Raises:
+            ConversionError: the seed or the evaluator is missing.
+        """
+        seeds = _seeds(folder.files)
+        for name, there in ((f"{SEED}.*", bool(seeds)), (EVALUATE, EVALUATE in folder.files)):
+            if not there:
+                raise ConversionError(
+                    f"{name} is missing: a ShinkaEvolve task has {SEED}.* and {EVALUATE} in one folder"
+                )
+        settings = _settings(folder)
+        document = {
+            "schema": 1,
+            "name": problem_name(folder.name),
+            "seeds": [seeds[0]],
+            **bridge_tables(_seconds(settings.get("time")) or _SECONDS),
+            **({"search": search} if (search := _search(settings)) else {}),
+        }
+        return ConvertedProblem(
+            files={**folder.files, **bridge_files("shinka_evaluator")},
+            document=document,
+            warnings=[f"{seeds[0]} is taken of {', '.join(seeds)}"] if len(seeds) > 1 else [],
+        )
+
+
+def _seeds(files: Mapping[str, bytes]) -> list[str]:
+    return sorted(name for name in files if "/" not in name and PurePosixPath(name).stem == SEED)
+
+
+def _search(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The run configuration that says what a start script's settings say."""
+    search: dict[str, Any] = {}
+    generations, islands = settings.get("num_generations"), settings.get("num_islands")
+    if isinstance(generations, int) and generations > 0:
+        search["evaluations"] = generations
+    if isinstance(islands, int) and islands > 0:
+        search["islands"] = islands
+    if isinstance(description := settings.get(_DESCRIPTION), str) and description.strip():
+        search["prompt"] = {"system": description.strip()}
+    return search
+
+
+def _settings(folder: ProblemFolder) -> dict[str, Any]:
+    """What a start script names with a value that is written out, and not computed."""
+    found: dict[str, Any] = {}
+    for name in _STARTS:
+        for key, value in _named_values(folder.text(name)):
+            found.setdefault(_DESCRIPTION if key.endswith(_DESCRIPTION) else key, value)
+    return found
+
+
+def _named_values(source: str) -> Iterator[tuple[str, Any]]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.keyword) and node.arg:
+            names = [node.arg]
+        if isinstance(node, ast.Assign | ast.keyword) and isinstance(node.value, ast.Constant):
+            yield from ((name, node.value.value) for name in names)
+
+
+def _seconds(text: object) -> float:
+    """A time as a job configuration writes it, `HH:MM:SS`; 0: there is none."""
+    parts = text.split(":") if isinstance(text, str) else []
+    if len(parts) != 3 or not all(part.isdigit() and len(part) < 6 for part in parts):
+        return 0.0
+    hours, minutes, seconds = map(int, parts)
+    return float(hours * 3600 + minutes * 60 + seconds)
