@@ -180,7 +180,7 @@ def _extras(batch: Any) -> list[Mapping[str, Any]]:
     import transfer_queue
 
     data = transfer_queue.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
-    return [dict(fields or {}).get("reward_extra_info") or {} for fields in data["extra_fields"].tolist()]
+    return [dict(fields or {}).get("reward_extra_info") or {} for fields in data.pop("extra_fields").tolist()]
 
 
 def _received(count: int) -> SentRewards:
