@@ -1,6 +1,6 @@
 """Domains: kinds of tasks with a prompt, a parser, and a reward vector for every answer."""
 
-from evolve.domains.domain import Domain, DomainReply, ScoredReply, grade
+from evolve.domains.domain import Domain, DomainReply, DomainWithFloors, ScoredReply, floors_of, grade
 from evolve.domains.eureqa import Eureqa
 from evolve.domains.livecodebench import LiveCodeBench
 from evolve.domains.maze.domain import MazeDomain
@@ -10,11 +10,13 @@ from evolve.domains.toolrl import ToolRL
 __all__ = [
     "Domain",
     "DomainReply",
+    "DomainWithFloors",
     "Eureqa",
     "LiveCodeBench",
     "MazeDomain",
     "Musique",
     "ScoredReply",
     "ToolRL",
+    "floors_of",
     "grade",
 ]

@@ -1,7 +1,7 @@
 """Answers in numbered tags: the request for them, and a tolerant parser."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from evolve.answers.chain import MAX_ANSWER, ChainFormat, ChainParser
@@ -13,6 +13,7 @@ Answer = TypeVar("Answer")
 Read = Callable[[str], tuple[Answer | None, str]]
 
 MISSING = "the completion holds no further answer"
+UNFORMED = "the completion holds no answer in the format asked for"
 
 
 def check_count(m: int) -> None:
@@ -43,19 +44,44 @@ def spoken(text: str) -> str:
     return reasoning.feed(text) + reasoning.close()
 
 
-def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]]:
-    """Answers in tags of that name. A completion without such a tag is a single answer, and says so.
+def blocks(text: str, tag: str, m: int, cut: bool, strict: bool) -> tuple[list[str | None], list[str]]:
+    """The texts of answers in tags of that name, and what was dropped.
+
+    Args:
+        text: the completion.
+        tag: its name, without the number.
+        m: answers that were asked for.
+        cut: the completion was cut off.
+        strict: several answers stand in closed tags with the numbers 1 to m, in any order, or they are missing. Else
+            numbers are not read, a tag may be left open, and a completion without any is one answer.
 
     Raises:
         ConfigurationError: `m` is below 1.
     """
     check_count(m)
     said = spoken(text)
-    if mentions(said, tag):
-        return tagged(said, ChainFormat(kind="tags", tag=tag), m, cut)
+    if strict and m > 1:
+        return numbered(said, tag, m)
+    if not strict and mentions(said, tag):
+        found, dropped = tagged(said, ChainFormat(kind="tags", tag=tag), m, cut)
+        return [*found], dropped
     if not said.strip() or len(said) > MAX_ANSWER:
-        return [], ["the completion holds no answer in the format asked for"]
+        return [], [UNFORMED]
     return [said], [f"no <{tag}> tags: the whole completion was read as one answer"] if m > 1 else []
+
+
+def numbered(text: str, tag: str, m: int) -> tuple[list[str | None], list[str]]:
+    """What stands in `<tag_1>` to `<tag_m>`, None where one is missing, left open or too long, and what was dropped."""
+    found = [between(text, f"{tag}_{number}") for number in range(1, m + 1)]
+    kept = [one if one is not None and len(one) <= MAX_ANSWER else None for one in found]
+    return kept, [] if any(kept) else [UNFORMED]
+
+
+def between(text: str, tag: str) -> str | None:
+    """What stands between the first tag of exactly that name and the closing tag behind it; None without both."""
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start)
+    return None if start < 0 or end < 0 else text[start + len(tag) + 2 : end]
 
 
 def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
@@ -64,9 +90,9 @@ def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
     return found[:m], [f"{rest} answer{'s' if rest > 1 else ''} beyond the {m} asked for"] if rest > 0 else []
 
 
-def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> DomainReply[Answer]:
-    """Parse the found texts as answers, and fill up to `m`."""
-    pairs = [read(text) for text in found]
+def fill(found: Sequence[str | None], dropped: list[str], m: int, read: Read[Answer]) -> DomainReply[Answer]:
+    """Read what was found as answers, None as a missing one, and fill up to `m`."""
+    pairs = [(None, MISSING) if text is None else read(text) for text in found]
     pairs += [(None, MISSING)] * (m - len(pairs))
     return DomainReply(
         answers=tuple(answer for answer, _ in pairs),
@@ -75,8 +101,17 @@ def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> Do
     )
 
 
-def field(text: str, tag: str) -> str | None:
-    """The text in the first tag of that name, up to the next tag if it is not closed. None without such a tag."""
+def field(text: str, tag: str, strict: bool) -> str | None:
+    """What stands in the first tag of that name; None without such a tag.
+
+    Args:
+        text: the answer.
+        tag: its name.
+        strict: the tag is written exactly so, and closed. Else case does not matter, and the next tag may end it.
+    """
+    if strict:
+        inside = between(text, tag)
+        return None if inside is None else inside.strip()
     opening = re.search(rf"<{re.escape(tag)}>", text, re.IGNORECASE)
     if opening is None:
         return None

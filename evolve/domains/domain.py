@@ -1,8 +1,8 @@
 """The common interface of domains: prompts, parsed replies, and answers scored as reward vectors."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -33,8 +33,9 @@ class ScoredReply(Generic[Answer]):
     """A scored completion.
 
     Attributes:
-        rewards: (m, k), a row for each answer. Zeros if an answer is missing, malformed or repeated.
-        reply: the parsed completion. Its reasons also name repeated answers.
+        rewards: (m, k), one row an answer; the floors, zeros in most domains, for an answer that is missing, malformed
+            or given before.
+        reply: what was scored; its reasons also name the answers given before.
     """
 
     rewards: Floats
@@ -65,13 +66,28 @@ class Domain(Protocol[_Asked_contra, Answer]):
         """
 
     def reward(self, question: _Asked_contra, answer: Answer) -> Floats:
-        """Reward vector (k,) of an answer, each component in [0, 1] and more is better."""
+        """Reward vector (k,) of an answer, more is better; in [0, 1] unless the domain also has `floors`."""
 
     def scalar(self, vector: Floats) -> float:
         """The scalar for training policies without reward vectors."""
 
     def identity(self, answer: Answer, vector: Floats) -> Hashable:
         """A key that is equal for answers of a completion that count only once."""
+
+
+@runtime_checkable
+class DomainWithFloors(Protocol[_Asked_contra]):
+    """A domain whose rewards may be negative: it says how low each of them goes."""
+
+    def floors(self, question: _Asked_contra) -> Mapping[str, float]:
+        """The lowest reward of each objective, by its name and in their order."""
+
+
+def floors_of(domain: Domain[Question, Answer], question: Question) -> Mapping[str, float]:
+    """The lowest reward of each objective of a question: those that the domain declares, else zeros."""
+    if isinstance(domain, DomainWithFloors):
+        return domain.floors(question)
+    return dict.fromkeys(domain.objectives(question), 0.0)
 
 
 def grade(
@@ -82,7 +98,7 @@ def grade(
     An answer that repeats an earlier answer of the completion earns nothing, because it covers nothing new.
     """
     reply = domain.parse(text, m, cut)
-    rewards = np.zeros((m, len(domain.objectives(question))))
+    rewards = np.tile(np.array(list(floors_of(domain, question).values())), (m, 1))
     reasons = list(reply.reasons)
     seen: dict[Hashable, int] = {}
     for place, answer in enumerate(reply.answers):

@@ -6,6 +6,7 @@ five entities.
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -45,9 +46,14 @@ class EureqaQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eureqa:
-    """Name five masked entities. An answer is five names, empty if a name is missing."""
+    """Name five masked entities; an answer is five names, empty where none was given.
+
+    Attributes:
+        strict: answers count in exactly the form asked for; else in any form that can be read.
+    """
 
     name: str = "eureqa"
+    strict: bool = True
 
     def objectives(self, question: EureqaQuestion) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """entity_A to entity_E."""
@@ -76,7 +82,7 @@ class Eureqa:
         Raises:
             ConfigurationError: `m` is below 1.
         """
-        return fill(*blocks(text, "response", m, cut), m, _chain)
+        return fill(*blocks(text, "response", m, cut, self.strict), m, partial(_chain, strict=self.strict))
 
     def reward(self, question: EureqaQuestion, answer: tuple[str, ...]) -> Floats:
         """(5,): 1 for each correct name, ignoring case, punctuation, articles and underscores."""
@@ -91,8 +97,8 @@ class Eureqa:
         return tuple(vector.tolist())
 
 
-def _chain(text: str) -> tuple[tuple[str, ...] | None, str]:
-    names = tuple(field(text, tag) or "" for tag in OBJECTIVES)
+def _chain(text: str, strict: bool) -> tuple[tuple[str, ...] | None, str]:
+    names = tuple(field(text, tag, strict) or "" for tag in OBJECTIVES)
     if not any(names):
         return None, "the chain names no entity"
     missing = [letter for letter, name in zip(LETTERS, names, strict=True) if not name]

@@ -7,6 +7,7 @@ whether its paragraph is cited, and the F1 of the answer's words.
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from evolve.multiobjective.scalarization import Floats
 
 HOPS = 4
 ANSWER_WEIGHT = 3.0
+_NUMBER = re.compile(r"[0-9]{1,6}")
 _INDEX = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 
 
@@ -58,9 +60,15 @@ class CitedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Musique:
-    """Answer a question and cite the paragraphs that it follows from."""
+    """Answer a question and cite the paragraphs that it follows from.
+
+    Attributes:
+        strict: answers count in exactly the form asked for, and citations as numbers between commas; else in any form
+            that can be read.
+    """
 
     name: str = "musique"
+    strict: bool = True
 
     def objectives(self, question: MusiqueQuestion) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """hop_1 to hop_4, answer_f1."""
@@ -88,7 +96,7 @@ class Musique:
         Raises:
             ConfigurationError: `m` is below 1.
         """
-        return fill(*blocks(text, "response", m, cut), m, _cited)
+        return fill(*blocks(text, "response", m, cut, self.strict), m, partial(_cited, strict=self.strict))
 
     def reward(self, question: MusiqueQuestion, answer: CitedAnswer) -> Floats:
         """(5,): 1 for each hop with a cited paragraph, or that the question lacks, and F1 of the answer's best form."""
@@ -107,12 +115,13 @@ class Musique:
         return tuple(vector.tolist())
 
 
-def _cited(text: str) -> tuple[CitedAnswer | None, str]:
-    answer = field(text, "answer")
+def _cited(text: str, strict: bool) -> tuple[CitedAnswer | None, str]:
+    answer = field(text, "answer", strict)
     if not answer:
         return None, "the response holds no answer"
-    support = field(text, "support")
-    places = list(dict.fromkeys(int(found) for found in _INDEX.findall(support or "")))
+    support = field(text, "support", strict) or ""
+    found = [one for one in map(str.strip, support.split(",")) if _NUMBER.fullmatch(one)]
+    places = list(dict.fromkeys(map(int, found if strict else _INDEX.findall(support))))
     notes = [] if places else ["no paragraph is cited"]
     if len(places) > HOPS:
         notes.append(f"{len(places) - HOPS} paragraphs beyond the first {HOPS} do not count")

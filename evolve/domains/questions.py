@@ -10,9 +10,14 @@ from evolve.domains.domain import Domain
 from evolve.domains.maze.domain import MazeDomain
 from evolve.domains.maze.grid import Maze, read, render
 
-# LiveCodeBench is not among them: its rewards take programs that are run elsewhere.
+# LiveCodeBench is not among them: its rewards take programs that are run elsewhere. A search reads answers in any form.
 TEXT_DOMAINS: Mapping[str, Domain[Any, Any]] = MappingProxyType(
-    {"maze": MazeDomain(), "musique": musique.Musique(), "eureqa": eureqa.Eureqa(), "toolrl": toolrl.ToolRL()}
+    {
+        "maze": MazeDomain(strict=False),
+        "musique": musique.Musique(strict=False),
+        "eureqa": eureqa.Eureqa(strict=False),
+        "toolrl": toolrl.ToolRL(strict=False),
+    }
 )
 
 

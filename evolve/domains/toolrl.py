@@ -9,12 +9,13 @@ import math
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evolve.answers.chain import MAX_ANSWER
-from evolve.domains.blocks import check_count, fill, taken
+from evolve.domains.blocks import check_count, fill, numbered, taken
 from evolve.domains.blocks import field as tag_text
 from evolve.domains.domain import DomainReply
 from evolve.domains.overlap import f1, same, words
@@ -59,9 +60,9 @@ class Attempt:
     """An attempt.
 
     Attributes:
-        thought: whether it has a `<think>` section.
-        tried: whether its `<tool_call>` section has any content.
-        calls: the readable calls.
+        thought: whether it holds a `<think>` section, of which a prompt may have written the beginning.
+        tried: whether its `<tool_call>` section holds anything.
+        calls: what of it could be read.
     """
 
     thought: bool
@@ -71,9 +72,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRL:
-    """Call the right tools with the right arguments."""
+    """Call the right tools with the right arguments.
+
+    Attributes:
+        strict: attempts and their sections count in exactly the form asked for; else in any form that can be read.
+    """
 
     name: str = "toolrl"
+    strict: bool = True
 
     def objectives(self, question: ToolTask) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """Format, tool_name, arg_key, arg_value."""
@@ -98,18 +104,22 @@ class ToolRL:
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Attempt]:
         """Attempts in numbered `<response_i>` tags, else a single attempt in the whole completion.
 
-        Calls are JSON objects in a row, or an array of them. `arguments` is read as `parameters`.
+        Calls are JSON objects one after another, or an array of them; `arguments` is read as `parameters`. An entry
+        that is no call is passed over, and so is the rest of a line that is no JSON.
 
         Raises:
             ConfigurationError: `m` is below 1.
         """
         check_count(m)
-        found, dropped = _attempts(text, cut)
+        read = partial(_attempt, strict=self.strict)
+        if self.strict and m > 1:
+            return fill(*numbered(text, "response", m), m, read)
+        found, dropped = ([], []) if self.strict else _attempts(text, cut)
         if not found and not dropped and text.strip():
             found = [text]
             dropped = ["no <response_i> tags: the whole completion was read as one answer"] if m > 1 else []
         found, beyond = taken(found, m)
-        return fill(found, [*dropped, *beyond], m, _attempt)
+        return fill(found, [*dropped, *beyond], m, read)
 
     def reward(self, question: ToolTask, answer: Attempt) -> Floats:
         """(4,): format 0 or 1, F1 of the names, mean F1 of the arguments' names, and mean match of the expected values.
@@ -145,20 +155,22 @@ def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
     return found[:-1] if open_end else found, ["1 answer cut off by the end of the completion"] if open_end else []
 
 
-def _attempt(text: str) -> tuple[Attempt | None, str]:
+def _attempt(text: str, strict: bool) -> tuple[Attempt | None, str]:
     if len(text) > MAX_ANSWER:
         return None, f"the attempt is longer than {MAX_ANSWER} characters"
-    sections = {tag: tag_text(text, tag) for tag in ("think", "tool_call", "response")}
-    if all(section is None for section in sections.values()):
+    sections = {tag: tag_text(text, tag, strict) for tag in ("think", "tool_call", "response")}
+    thought = sections["think"] is not None or "</think>" in text
+    if not thought and all(section is None for section in sections.values()):
         return None, "the attempt holds no <think>, <tool_call> or <response>"
     body = sections["tool_call"] or ""
     calls, note = _calls(body)
-    return Attempt(thought=sections["think"] is not None, tried=bool(body), calls=tuple(calls)), note
+    return Attempt(thought=thought, tried=bool(body), calls=tuple(calls)), note
 
 
 def _calls(body: str) -> tuple[list[ToolCall], str]:
     decoder, at = json.JSONDecoder(), 0
     calls: list[ToolCall] = []
+    notes: list[str] = []
     while at < len(body):
         gap = _SPACE.match(body, at)
         at = gap.end() if gap else at
@@ -167,22 +179,26 @@ def _calls(body: str) -> tuple[list[ToolCall], str]:
         try:
             value, at = decoder.raw_decode(body, at)
         except (ValueError, RecursionError):
-            return calls, f"the text after call {len(calls)} is not JSON"
+            notes.append(f"the text after call {len(calls)} is not JSON")
+            line = body.find("\n", at)
+            at = len(body) if line < 0 else line
+            continue
         for entry in value if isinstance(value, list) else [value]:
             call = _call(entry)
             if call is None:
-                return calls, f"the text after call {len(calls)} is not a call with a name and parameters"
-            calls.append(call)
-    return calls, ""
+                notes.append(f"the text after call {len(calls)} is not a call with a name and parameters")
+            else:
+                calls.append(call)
+    return calls, notes[0] if notes else ""
 
 
 def _call(entry: object) -> ToolCall | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         return None
     arguments = entry.get("parameters", entry.get("arguments", {}))
-    if not isinstance(arguments, dict) or not _shallow(arguments, MAX_DEPTH):
-        return None
-    return ToolCall(name=entry["name"], arguments=arguments)
+    if not isinstance(arguments, dict):
+        arguments = {}  # the name was right all the same
+    return ToolCall(name=entry["name"], arguments=arguments) if _shallow(arguments, MAX_DEPTH) else None
 
 
 def _shallow(value: object, left: int) -> bool:
@@ -210,12 +226,13 @@ def _values(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
 def match(made: object, wanted: object) -> float:
     """The match of a value with the expected value.
 
-    Texts use F1 of their words, lists F1 of their entries, objects F1 of their keys, and the rest equality.
+    Texts by F1 of their words, lists by F1 of their entries, objects by F1 of their keys, the rest by equality; a text
+    such as "3%" is the number that it has the words of.
     """
     if isinstance(made, bool) or isinstance(wanted, bool):
         return float(made is wanted)
     if isinstance(wanted, int | float):
-        return float(_equal(made, wanted))
+        return float(_equal(made, wanted) or (isinstance(made, str) and same(made, str(wanted))))
     if isinstance(wanted, list):
         entries = made if isinstance(made, list) else [made]
         return f1([_plain(one) for one in entries], [_plain(one) for one in wanted])

@@ -3,7 +3,14 @@
 from evolve.vpo.batch import WeightsOf, advantages
 from evolve.vpo.estimators import ESTIMATORS, Advantages, Estimator, Options, estimator
 from evolve.vpo.group import Rollout, RolloutGroup
-from evolve.vpo.reward import exact_set_reward, exact_specialists, reward_matrix, set_reward
+from evolve.vpo.reward import (
+    Floors,
+    exact_set_reward,
+    exact_specialists,
+    reward_matrix,
+    rewards_above_floors,
+    set_reward,
+)
 from evolve.vpo.vectors import Check, check_vectors
 from evolve.vpo.weights import DRAWS, Sampler, draw_weights, sobol
 
@@ -13,6 +20,7 @@ __all__ = [
     "Advantages",
     "Check",
     "Estimator",
+    "Floors",
     "Options",
     "Rollout",
     "RolloutGroup",
@@ -25,6 +33,7 @@ __all__ = [
     "exact_set_reward",
     "exact_specialists",
     "reward_matrix",
+    "rewards_above_floors",
     "set_reward",
     "sobol",
 ]

@@ -9,6 +9,7 @@ from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo.estimators import DEFAULT, Options, estimator
 from evolve.vpo.group import Rollout, RolloutGroup
+from evolve.vpo.reward import Floors
 
 WeightsOf = Callable[[Hashable, int], Floats]
 
@@ -20,6 +21,7 @@ def advantages(
     weights_of: WeightsOf,
     *,
     preference: ArrayLike | None = None,
+    floors: Floors | None = None,
     options: Options = DEFAULT,
 ) -> Floats:
     """The advantage of each rollout of a batch, in its order, (n,).
@@ -31,6 +33,8 @@ def advantages(
         weights_of: (prompt, number of objectives) to the group's weights. Processes that hold parts of one group agree
             when this depends on nothing else, say a generator seeded by run, step and prompt.
         preference: fixed weights of scalar methods, the same for all groups; None: equal ones.
+        floors: the lowest reward of each objective, the same for all groups; None: 0, and negative rewards are refused.
+        options: of the estimator.
 
     Raises:
         RewardError: no estimator is called so, or the rewards make no sense.
@@ -44,7 +48,8 @@ def advantages(
     for place, prompt in enumerate(prompts):
         places.setdefault(prompt, []).append(place)
     groups = [
-        _group(prompt, [rollouts[place] for place in own], weights_of, preference) for prompt, own in places.items()
+        _group(prompt, [rollouts[place] for place in own], weights_of, preference, floors)
+        for prompt, own in places.items()
     ]
     found = np.zeros(len(rollouts))
     for own, part in zip(places.values(), chosen(groups, options), strict=True):
@@ -53,10 +58,14 @@ def advantages(
 
 
 def _group(
-    prompt: Hashable, rollouts: Sequence[Rollout], weights_of: WeightsOf, preference: ArrayLike | None
+    prompt: Hashable,
+    rollouts: Sequence[Rollout],
+    weights_of: WeightsOf,
+    preference: ArrayLike | None,
+    floors: Floors | None,
 ) -> RolloutGroup:
     name = f"prompt {prompt!r}, rollout"
-    group = RolloutGroup.of(rollouts, preference=preference, name=name)
+    group = RolloutGroup.of(rollouts, preference=preference, floors=floors, name=name)
     drawn = weights_of(prompt, max(group.objectives, 1))
     if not group.objectives:
         return RolloutGroup(rollouts=group.rollouts, preference=group.preference, weights=drawn)

@@ -1,8 +1,8 @@
 """Advantage estimators: pure functions of groups of rollouts that say how strongly each rollout is to be reinforced.
 
 Every one takes (groups, options) and gives one array a group, one number a rollout, which goes to all of its tokens. A
-group whose rollouts are all alike gets zeros: there is nothing to learn from it. A rollout without a matrix is worth 0
-and compared like the others, so it is discouraged wherever they are worth more.
+group whose rollouts are all alike gets zeros: there is nothing to learn from it. A rollout without a matrix is worth 0,
+the floor that rewards are counted from, and compared like the others: it is discouraged wherever they are worth more.
 
 Estimators made for single answers read a chain of several as one value: its mean over the answers (`grpo`, `gdpo`,
 `maxrl`), or its best answer where the best is what they are after (`max_at_k`, `entropic`). With one answer a rollout
@@ -29,7 +29,8 @@ class Options:
     """What estimators can be told.
 
     Attributes:
-        epsilon: added to a divisor, and the standard deviation below which a group counts as all alike.
+        epsilon: added to a divisor, and the standard deviation below which a group counts as all alike. So does one
+            whose deviation is below 1e-12 of its largest reward, which is rounding.
         k: how many rollouts the maximum of `max_at_k` is over; None: half of the group, at least 2.
         divergence: nats from the uniform distribution at which `entropic` sets its temperature.
     """
@@ -120,7 +121,8 @@ def maxrl(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advanta
     """(r - mean) / (mean + epsilon) in the group: a rare success counts the more (arXiv 2602.02710).
 
     Raises:
-        RewardError: a rollout is worth less than 0, for which the quotient has no meaning.
+        RewardError: a rollout is worth less than 0, for which the quotient has no meaning; `RolloutGroup.of` refuses
+            such rewards.
     """
     return tuple(_over_mean(_values(group, _mean), options.epsilon) for group in groups)
 
@@ -178,10 +180,14 @@ def _row(matrix: Floats | None, group: RolloutGroup) -> Floats:
 
 
 def _normalised(values: Floats, epsilon: float) -> Floats:
-    deviation = values.std() if values.size else 0.0
-    if deviation < epsilon:
+    """Standard scores; zeros for values that differ by no more than they are rounded."""
+    if not values.size:
+        return values
+    above = values - values.min()  # equal values stay equal to the last bit
+    deviation = above.std()
+    if deviation < epsilon or deviation <= TINY * np.abs(values).max():
         return np.zeros(values.size)
-    return np.asarray((values - values.mean()) / (deviation + epsilon))
+    return np.asarray((above - above.mean()) / (deviation + epsilon))
 
 
 def _leads(values: Floats, k: int | None) -> Floats:
@@ -191,11 +197,11 @@ def _leads(values: Floats, k: int | None) -> Floats:
         raise RewardError(f"max@k of k = {wanted} needs groups of at least as many rollouts, not {n}: lower k.")
     if n < 2:
         return np.zeros(n)
+    above = values - values.min()  # equal values stay equal to the last bit
     if wanted == 1:
-        return np.asarray((values - values.mean()) * n / (n - 1))
-    order = np.argsort(values, kind="stable")
-    # From the lowest, so that equal values stay equal to the last bit.
-    ordered = values[order] - values[order[0]]
+        return np.asarray((above - above.mean()) * n / (n - 1))
+    order = np.argsort(above, kind="stable")
+    ordered = above[order]
     share = best_of_k_shares(n, wanted - 1, of=wanted)
     leads = np.empty(n)
     leads[order] = n * (_before(share) * ordered - _before(share * ordered))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
-from evolve.vpo.reward import checked_weights, reward_matrix
+from evolve.vpo.reward import Floors, checked_weights, rewards_above_floors
 
 Rollout = ArrayLike | Sequence[ArrayLike | None] | None
 
@@ -18,7 +18,8 @@ class RolloutGroup:
     """What the answers to one prompt are worth; make it with `RolloutGroup.of`, which checks everything.
 
     Attributes:
-        rollouts: one (m_i, k) matrix each, or None for a rollout without one (nothing could be parsed or scored).
+        rollouts: one (m_i, k) matrix each, counted from the floors, or None for a rollout without one (nothing could be
+            parsed or scored).
         preference: (k,) the fixed weights of scalar methods, which sum to 1.
         weights: (K, k) draws that the group shares; None where no estimator asks for them.
     """
@@ -34,6 +35,7 @@ class RolloutGroup:
         *,
         weights: ArrayLike | None = None,
         preference: ArrayLike | None = None,
+        floors: Floors | None = None,
         name: str = "rollout",
     ) -> "RolloutGroup":
         """A group of what rollouts are worth, in any form that `reward_matrix` reads; an empty one counts as missing.
@@ -42,14 +44,15 @@ class RolloutGroup:
             rollouts: one each, in order.
             weights: (K, k).
             preference: (k,), scaled to sum 1; None: equal weights.
+            floors: the lowest reward of each objective, at which an answer counts that could not be read; None: 0.
             name: what to call rollouts in an error, before their number.
 
         Raises:
-            RewardError: a matrix or the weights make no sense, or their widths differ.
+            RewardError: a matrix or the weights make no sense, their widths differ, or a reward is below its floor.
         """
-        width = _width(rollouts, weights, preference, name)
+        width = _width(rollouts, weights, preference, floors, name)
         read = tuple(
-            None if rollout is None else reward_matrix(rollout, width or None, f"{name} {number}")
+            None if rollout is None else rewards_above_floors(rollout, floors, width or None, f"{name} {number}")
             for number, rollout in enumerate(rollouts)
         )
         return cls(
@@ -67,16 +70,28 @@ class RolloutGroup:
         return len(self.preference)
 
 
-def _width(rollouts: Sequence[Rollout], weights: ArrayLike | None, preference: ArrayLike | None, name: str) -> int:
-    """The number of objectives: that of the weights or the preference, or of the first rollout with one."""
-    widths = [] if weights is None else [checked_weights(weights).shape[1]]
-    widths += [] if preference is None else [np.size(np.asarray(preference))]
+def _width(
+    rollouts: Sequence[Rollout],
+    weights: ArrayLike | None,
+    preference: ArrayLike | None,
+    floors: Floors | None,
+    name: str,
+) -> int:
+    """The number of objectives: that of the weights, the preference or the floors, or of the first rollout with one."""
+    given = {
+        "weights have": None if weights is None else checked_weights(weights).shape[1],
+        "preference has": None if preference is None else np.size(np.asarray(preference)),
+        "floors have": None if floors is None else len(floors),
+    }
+    told = {owner: width for owner, width in given.items() if width is not None}
+    widths = list(told.values())
     if len(set(widths)) > 1:
-        raise RewardError(f"The weights have {widths[0]} objectives and the preference has {widths[1]}.")
+        said = [f"the {owner} {width}" for owner, width in told.items()]
+        raise RewardError(f"The number of objectives differs: {', '.join(said)}.")
     for number, rollout in enumerate(rollouts):
         if widths:
             break
-        matrix = None if rollout is None else reward_matrix(rollout, name=f"{name} {number}")
+        matrix = None if rollout is None else rewards_above_floors(rollout, name=f"{name} {number}")
         widths += [matrix.shape[1]] if matrix is not None and matrix.size else []
     return widths[0] if widths else 0
 

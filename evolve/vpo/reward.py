@@ -5,7 +5,7 @@ an answer and one column an objective, more is better. Rollouts to one prompt ar
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -19,6 +19,8 @@ from evolve.statistics.answer_sets import expected_max
 MAX_SPECIALISTS = 16
 MAX_MAGNITUDE = 1e100  # squares and ratios of rewards up to here are finite
 
+Floors = Mapping[str, float]  # the lowest reward of each objective, by its name and in the order of the columns
+
 
 def reward_matrix(
     rewards: ArrayLike | Sequence[ArrayLike | None], k: int | None = None, name: str = "rewards"
@@ -26,7 +28,7 @@ def reward_matrix(
     """The rewards of one rollout as an (m, k) array of finite numbers.
 
     A flat vector is one answer, as of a policy that gives one. An answer that could not be parsed is None, and gets a
-    row of zeros: it takes part and covers nothing.
+    row of zeros: it takes part and covers nothing. Beside negative rewards it would be the best, so that is refused.
 
     Args:
         rewards: (m, k), (k,), or a sequence of rows and Nones.
@@ -34,8 +36,67 @@ def reward_matrix(
         name: what to call the rewards in an error.
 
     Raises:
-        RewardError: the rows are no numbers, not finite, not equally wide or not `k` wide.
+        RewardError: the rows are no numbers, not finite, not equally wide or not `k` wide, or there is a None beside a
+            negative reward.
     """
+    matrix = _matrix(rewards, k, name)
+    if _unparsed(rewards):
+        _refuse_below(matrix, None, name)
+    return matrix
+
+
+def rewards_above_floors(
+    rewards: ArrayLike | Sequence[ArrayLike | None],
+    floors: Floors | None = None,
+    k: int | None = None,
+    name: str = "rewards",
+) -> Floats:
+    """The rewards of one rollout counted from the floor of each objective: (m, k), none negative.
+
+    Training counts an answer that could not be read as zeros. Zeros must be the worst that there is, or training goes
+    the wrong way. No estimator but `maxrl` notices where rewards are counted from, and `maxrl` needs them from 0.
+
+    Args:
+        rewards: in any form that `reward_matrix` reads; a None is an answer at the floor.
+        floors: the lowest reward of each objective; None: 0 for all.
+        k: number of objectives; None: that of the floors, or whatever the rewards have.
+        name: what to call the rewards in an error.
+
+    Raises:
+        RewardError: the rewards make no sense, a floor is not finite, or a reward is below its floor.
+    """
+    low = None if floors is None else np.array(list(floors.values()), dtype=np.float64)
+    if low is not None and not (np.abs(low) <= MAX_MAGNITUDE).all():
+        raise RewardError(f"The floors must be finite numbers, not {dict(floors or {})}.")
+    matrix = _matrix(rewards, k if low is None else low.size, name)
+    if low is not None and matrix.size:
+        matrix = matrix - low
+        matrix[_unparsed(rewards)] = 0.0
+    _refuse_below(matrix, floors, name)
+    return matrix
+
+
+def _unparsed(rewards: ArrayLike | Sequence[ArrayLike | None]) -> list[int]:
+    """The places of answers that are None."""
+    if not isinstance(rewards, Sequence):
+        return []
+    return [place for place, row in enumerate(rewards) if row is None]
+
+
+def _refuse_below(above: Floats, floors: Floors | None, name: str) -> None:
+    low = above < 0
+    if not low.any():
+        return
+    row, column = (int(place) for place in np.argwhere(low)[0])
+    objective, floor = (str(column), 0.0) if floors is None else list(floors.items())[column]
+    raise RewardError(
+        f"{name} holds {above[row, column] + floor:.6g} for objective {objective} of answer {row}, below its floor of"
+        f" {floor:g}: an answer that cannot be read counts as the floor, so declare the lowest reward in floors."
+    )
+
+
+def _matrix(rewards: ArrayLike | Sequence[ArrayLike | None], k: int | None, name: str) -> Floats:
+    """The rewards as (m, k), negative ones too."""
     try:
         raw = np.asarray(_filled(rewards, k) if isinstance(rewards, Sequence) else rewards)
         if np.iscomplexobj(raw):

@@ -12,7 +12,8 @@ import pytest
 from evolve.domains import MazeDomain
 from evolve.domains.maze import maze_of, read, render
 from evolve.errors import RewardError
-from evolve.vpo import exact_set_reward, set_reward
+from evolve.vpo import draw_weights, exact_set_reward, set_reward
+from training.adapters import weighting as weighting_module
 from training.adapters.completions import Completion, by_domain, one_by_one
 from training.adapters.trl import RewardFunction, set_reward_function
 from training.adapters.verl import score_function
@@ -91,6 +92,7 @@ def test_an_unread_completion_is_worth_nothing_and_takes_part() -> None:
     [
         (["[[1, NaN]]"], "completion 0 holds nan for objective 1 of answer 0"),
         (["[[1, 2]]", "[[1, 2, 3]]"], "completion 1 has 3 objectives where 2 are expected"),
+        (["[[1, 0], [0, -0.5]]"], "completion 0 holds -0.5 for objective 1 of answer 1, below its floor of 0"),
         (['[["a"]]'], "completion 0 must be rows of numbers"),
     ],
 )
@@ -148,6 +150,58 @@ def test_a_domain_scores_completions() -> None:
     assert not np.asarray(rewards)[1].any()  # given before
 
 
+def test_a_domain_that_reads_no_answer_gives_none_so_that_unread_completions_are_counted() -> None:
+    logged: dict[str, float] = {}
+    maze = render(maze_of("small", "validation", 0))
+    judge = by_domain(MazeDomain(), 2, lambda completion: read(completion.prompt))
+    reward = set_reward_function(judge)
+    reward([maze] * 2, ["I do not know.", "<route_1> R D </route_1>"], log_metric=logged.__setitem__)
+    assert logged["vpo/unread"] == 0.5
+
+
+def test_unread_completions_are_worth_the_floors() -> None:
+    texts = ["[[-0.5, -2.0]]", "null", "[null, [-0.9, -2.5]]"]
+    reward = set_reward_function(one_by_one(json.loads, floors={"kind": -1.0, "brief": -3.0}))
+    first, unread, last = reward(["p"] * 3, texts)
+    assert 0 == unread < last < first
+    with pytest.raises(
+        RewardError, match=r"completion 0 holds -2 for objective brief of answer 0, below its floor of -1"
+    ):
+        set_reward_function(one_by_one(json.loads, floors={"kind": -1.0, "brief": -1.0}))(["p"], texts[:1])
+
+
+class Losses(MazeDomain):
+    """Mazes whose rewards are losses."""
+
+    def reward(self, question: Any, answer: Any) -> Any:
+        return super().reward(question, answer) - 1
+
+    def floors(self, question: Any) -> dict[str, float]:
+        return dict.fromkeys(self.objectives(question), -1.0)
+
+
+def test_a_domain_declares_the_floors_of_its_rewards() -> None:
+    maze = render(maze_of("small", "validation", 0))
+    text = "<route_1> R D </route_1> <route_2> R D </route_2>"
+    plain, lost = (
+        by_domain(domain, 2, lambda completion: read(completion.prompt))([Completion(text=text, prompt=maze)])[0]
+        for domain in (MazeDomain(), Losses())
+    )
+    assert np.asarray(lost) == pytest.approx(np.asarray(plain))
+
+
+def test_a_group_draws_its_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def counted(k: int, *args: Any) -> Any:
+        drawn.append(k)
+        return draw_weights(k, *args)
+
+    monkeypatch.setattr(weighting_module, "draw_weights", counted)
+    from_json(seed=41, sampler="sobol")(["p"] * 8, [json.dumps(EYE)] * 8)
+    assert drawn.count(3) == 1
+
+
 def score(text: str, **info: Any) -> dict[str, Any]:
     return score_function(one_by_one(json.loads), Weighting(seed=5))("set", text, "", info)
 
@@ -155,8 +209,26 @@ def score(text: str, **info: Any) -> dict[str, Any]:
 def test_the_score_for_verl_is_the_set_reward_and_sends_the_matrix_along() -> None:
     scored = score(json.dumps(EYE), index=4, split="train")
     weights = Weighting(seed=5).weights(0, ["set", "train", "4"], 3)
-    assert scored == {"score": set_reward(EYE, weights), "vpo_answers": 3, "vpo_rewards": json.dumps(EYE)}
-    assert score("null", index=4) == {"score": 0.0, "vpo_answers": 0, "vpo_rewards": "null"}
+    assert scored == {
+        "score": set_reward(EYE, weights),
+        "vpo_answers": 3,
+        "vpo_rewards": json.dumps(EYE),
+        "vpo_prompt": '["set", "train", "4"]',
+        "vpo_cut": "unknown",
+    }
+    unread = score("null", index=4)
+    assert (unread["score"], unread["vpo_answers"], unread["vpo_rewards"]) == (0.0, 0, "null")
+
+
+def test_a_completion_that_verl_cut_off_is_judged_as_cut_off() -> None:
+    maze = render(maze_of("small", "validation", 0))
+    judge = by_domain(MazeDomain(), 1, lambda completion: read(completion.columns["ground_truth"]))
+    compute_score = score_function(judge)
+    whole, cut = (
+        compute_score("maze", "<answer>RIGHT DOWN", maze, {"index": 0, "vpo_cut": cut}) for cut in (False, True)
+    )
+    assert (whole["vpo_cut"], cut["vpo_cut"]) == ("False", "True")
+    assert (whole["vpo_answers"], cut["vpo_answers"]) == (1, 0)
 
 
 def test_ragged_scores_for_verl_go_into_one_array() -> None:

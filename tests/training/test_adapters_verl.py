@@ -1,16 +1,15 @@
 """The estimator inside veRL's own dispatch."""
 
 import json
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evolve.errors import RewardError
-from evolve.vpo import advantages
+from evolve.vpo import Options, advantages
 from training.adapters.completions import one_by_one
-from training.adapters.verl import NAME, estimator, register, score_function
+from training.adapters.verl import CUT, NAME, SentRewards, register, score_function, sent, verl_estimator
 from training.adapters.weighting import Weighting
 
 pytestmark = [
@@ -27,24 +26,37 @@ UIDS = np.array(["a"] * 4 + ["b"] * 4, dtype=object)
 LENGTH = 5
 
 
+EXTRAS = [
+    score_function(one_by_one(json.loads), Weighting(seed=2))(
+        "set", json.dumps(matrix), extra_info={"index": uid, CUT: False}
+    )
+    for matrix, uid in zip(MATRICES, UIDS, strict=True)
+]
+
+
 @pytest.fixture
 def batch() -> Any:
-    """What veRL holds after scoring: the score at the last token, the rest of the reward beside it."""
+    """What veRL holds after scoring: the score at the last token."""
     import torch
     from verl import DataProto
 
-    compute_score = score_function(one_by_one(json.loads), Weighting(seed=2))
-    scored = [
-        compute_score("set", json.dumps(matrix), extra_info={"index": uid})
-        for matrix, uid in zip(MATRICES, UIDS, strict=True)
-    ]
     mask = torch.ones(len(MATRICES), LENGTH)
     mask[:, 3:] = 0
     rewards = torch.zeros_like(mask)
-    rewards[:, 2] = torch.tensor([each["score"] for each in scored])
-    extra = {key: np.array([each[key] for each in scored]) for key in scored[0] if key != "score"}
+    rewards[:, 2] = torch.tensor([each["score"] for each in EXTRAS])
     return DataProto.from_dict(
-        tensors={"token_level_rewards": rewards, "response_mask": mask}, non_tensors={"uid": UIDS, **extra}
+        tensors={"token_level_rewards": rewards, "response_mask": mask}, non_tensors={"uid": UIDS}
+    )
+
+
+def expected(step: int, method: str = "vpo", options: Options | None = None) -> Any:
+    weighting = Weighting(seed=2)
+    return advantages(
+        method,
+        MATRICES,
+        UIDS.tolist(),
+        lambda uid, k: weighting.weights(step, ["set", "", str(uid)], k),
+        options=options or Options(),
     )
 
 
@@ -52,46 +64,63 @@ def test_verl_finds_the_estimator_and_its_advantages_are_those_of_the_library(ba
     from verl.trainer.ppo.core_algos import get_adv_estimator_fn
     from verl.trainer.ppo.ray_trainer import compute_advantage
 
-    assert register() is get_adv_estimator_fn(NAME)
-    done = compute_advantage(batch, NAME, config={})
-    groups = {uid: Weighting(seed=2).weights(0, ["set", "", uid], 2) for uid in ("a", "b")}
-    expected = advantages("vpo", MATRICES, UIDS.tolist(), lambda uid, _: groups[str(uid)])
+    assert register(Weighting(seed=2)) is get_adv_estimator_fn(NAME)
+    with sent(SentRewards(step=7, extras=EXTRAS)):
+        done = compute_advantage(batch, NAME, config={})
     shown = done.batch["advantages"].numpy()
-    assert shown[:, :3] == pytest.approx(np.repeat(expected[:, None], 3, axis=1), abs=1e-5)
+    assert shown[:, :3] == pytest.approx(np.repeat(expected(7)[:, None], 3, axis=1), abs=1e-5)
     assert not shown[:, 3:].any()
     assert not shown[4:].any()  # a group that is all alike
 
 
-def test_it_differs_from_grpo_of_verl_by_the_deviation_alone(batch: Any) -> None:
+def called(batch: Any, extras: Any, step: int = 1, config: Any = None, **settings: Any) -> Any:
+    compute = verl_estimator(Weighting(seed=2), **settings)
+    with sent(SentRewards(step=step, extras=extras)):
+        found, returns = compute(batch.batch["token_level_rewards"], batch.batch["response_mask"], UIDS, config=config)
+    assert (found == returns).all()
+    return found[:, 0].numpy()
+
+
+@pytest.mark.parametrize("step", [1, 40])
+def test_weights_follow_seed_step_and_prompt_whatever_was_computed_before(batch: Any, step: int) -> None:
+    assert called(batch, EXTRAS, step) == pytest.approx(expected(step), abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["grpo", "gdpo", "max_at_k", "multi_rlvr", "maxrl"])
+def test_every_method_is_one_word(batch: Any, method: str) -> None:
+    found = called(batch, EXTRAS, method=method, options=Options(k=2))
+    assert found == pytest.approx(expected(1, method, Options(k=2)), abs=1e-5)
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(RewardError, match="No advantage estimator is called 'ppo'"):
+        verl_estimator(Weighting(), "ppo")
+
+
+def test_vectors_that_do_not_arrive_are_an_error(batch: Any) -> None:
     from verl.trainer.ppo.ray_trainer import compute_advantage
 
     register()
-    ours = compute_advantage(batch, NAME, config={}).batch["advantages"].clone()
-    theirs = compute_advantage(batch, "grpo", config={}).batch["advantages"]
-    assert ours[:4, 0].numpy() == pytest.approx(theirs[:4, 0].numpy() * np.sqrt(4 / 3), rel=1e-4)
+    with pytest.raises(RewardError, match="did not reach the estimator: train with veRL's V1 trainer"):
+        compute_advantage(batch, NAME, config={})
 
 
-def test_with_the_matrices_each_call_draws_new_weights(batch: Any) -> None:
-    compute, weighting = estimator(Weighting(seed=9)), Weighting(seed=9)
-    given = {
-        "token_level_rewards": batch.batch["token_level_rewards"],
-        "response_mask": batch.batch["response_mask"],
-        "index": batch.non_tensor_batch["uid"],
-        "non_tensor_batch": batch.non_tensor_batch,
-    }
-    for step in range(2):
-        expected = advantages("vpo", MATRICES, UIDS.tolist(), partial(weighting.weights, step))
-        found, returns = compute(**given)
-        assert found[:, 0].numpy() == pytest.approx(expected, abs=1e-5)
-        assert (found == returns).all()
+@pytest.mark.parametrize(
+    ("change", "config", "said"),
+    [
+        ({"vpo_rewards": "[[1"}, None, "which is not JSON"),
+        ({CUT: "unknown"}, None, "Whether completions were cut off is unknown"),
+        ({}, {"use_kl_in_reward": True}, "has no place among reward vectors"),
+    ],
+)
+def test_what_would_train_for_other_rewards_is_an_error(batch: Any, change: Any, config: Any, said: str) -> None:
+    with pytest.raises(RewardError, match=said):
+        called(batch, [{**EXTRAS[0], **change}, *EXTRAS[1:]], config=config)
+    with pytest.raises(RewardError, match="A completion came without vpo_rewards"):
+        called(batch, [{"score": 1.0}, *EXTRAS[1:]])
 
 
-def test_what_is_no_json_is_named(batch: Any) -> None:
-    batch.non_tensor_batch["vpo_rewards"][0] = "[[1"
-    with pytest.raises(RewardError, match="which is not JSON"):
-        estimator(Weighting())(
-            batch.batch["token_level_rewards"],
-            batch.batch["response_mask"],
-            UIDS,
-            non_tensor_batch=batch.non_tensor_batch,
-        )
+def test_another_version_of_verl_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.8.0")
+    with pytest.raises(RewardError, match=r"veRL 0\.8\.0 is installed, and this adapter needs 0\.9"):
+        register()

@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
-from evolve.vpo import DRAWS, Sampler, draw_weights, reward_matrix, set_reward
+from evolve.vpo import DRAWS, Sampler, draw_weights, rewards_above_floors, set_reward
 from evolve.vpo.group import Rollout
 
 
@@ -47,20 +48,29 @@ class Weighting:
             RewardError: a setting is out of range.
         """
         digest = hashlib.sha256(json.dumps(prompt, sort_keys=True, default=str).encode()).digest()
-        words = np.frombuffer(digest[:16], dtype=np.uint32).tolist()
-        return draw_weights(k, np.random.default_rng([self.seed, step, *words]), self.draws, self.alpha, self.sampler)
+        return _drawn(self, step, digest[:16], k)
 
     def value(self, rewards: Floats | None, step: int, prompt: Any) -> float:
         """The set reward of a rollout. 0 without a matrix."""
         return 0.0 if rewards is None else set_reward(rewards, self.weights(step, prompt, rewards.shape[1]))
 
 
+@lru_cache(maxsize=1024)
+def _drawn(weighting: Weighting, step: int, digest: bytes, k: int) -> Floats:
+    """Drawn once for all completions of a group: 100 Sobol weights of 16 objectives take 8 ms."""
+    words = np.frombuffer(digest, dtype=np.uint32).tolist()
+    rng = np.random.default_rng([weighting.seed, step, *words])
+    drawn = draw_weights(k, rng, weighting.draws, weighting.alpha, weighting.sampler)
+    drawn.setflags(write=False)
+    return drawn
+
+
 def checked(rollouts: Sequence[Rollout], prompts: Sequence[Any]) -> list[Floats | None]:
     """The matrices of rollouts, equally wide within a prompt. None for a rollout without answers.
 
     Raises:
-        RewardError: a value is not a matrix of finite numbers, or differs in width from others to the same prompt, or
-            the number of rollouts and prompts differs.
+        RewardError: one is no matrix of finite numbers, holds a negative one, or differs in width from others to the
+            same prompt; or there is not one rollout for each prompt.
     """
     if len(rollouts) != len(prompts):
         raise RewardError(f"{len(prompts)} completions needed scores, and {len(rollouts)} rewards came back.")
@@ -68,7 +78,8 @@ def checked(rollouts: Sequence[Rollout], prompts: Sequence[Any]) -> list[Floats 
     matrices: list[Floats | None] = []
     for number, (rollout, prompt) in enumerate(zip(rollouts, prompts, strict=True)):
         key = json.dumps(prompt, sort_keys=True, default=str)
-        matrix = None if rollout is None else reward_matrix(rollout, widths.get(key), f"completion {number}")
+        name = f"completion {number}"
+        matrix = None if rollout is None else rewards_above_floors(rollout, k=widths.get(key), name=name)
         if matrix is not None and matrix.size:
             widths.setdefault(key, matrix.shape[1])
         matrices.append(matrix if matrix is not None and matrix.size else None)

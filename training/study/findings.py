@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.intervals import Estimate
-from training.study.bootstrap import Difference, difference, mean, ratio
 from training.study.campaign import Campaign, SettingsScore, TriedSettings
 from training.study.contenders import Contender
 from training.study.gather import AT_ONE, LABELS, OWN, Compared, Gathering, PlainFigures
-from training.study.plan import KINDS, PLAIN, SearchSettings, StudyScope
+from training.study.intervals import Difference, difference, mean, ratio
+from training.study.plan import BASE, KINDS, PLAIN, SearchSettings, StudyScope
 from training.study.results import MethodTable, common
 
 
@@ -78,8 +78,14 @@ def estimate(found: MethodTable | None, name: str) -> Estimate | None:
 
 
 def lead(compared: Compared, method: str, other: str, name: str) -> Difference | None:
-    """The difference of two methods in a figure, over their common training seeds."""
-    pair = _pair(compared.get(method), compared.get(other), name)
+    """How far one method lies above another in a figure, over the training seeds that both have.
+
+    The warm start is one policy, which every training began with: each of them is compared with it.
+    """
+    one, two = compared.get(method), compared.get(other)
+    if other == BASE and one is not None and two is not None and len(two.seeds) == 1:
+        two = two.repeated(one.seeds)
+    pair = _pair(one, two, name)
     return difference(*pair) if pair else None
 
 

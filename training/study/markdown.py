@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evolve.statistics.intervals import COVERED, Estimate
 from evolve.statistics.significance import holm
-from training.study.bootstrap import Difference
+from training.study.intervals import Difference
 
 NOTHING = "–"
 

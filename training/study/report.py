@@ -1,5 +1,6 @@
 """The report: the methods, the results, and their comparison with targets and published figures."""
 
+from training.recipe import Reinforcement
 from training.study import published
 from training.study.findings import Findings
 from training.study.gather import AT_ONE
@@ -58,18 +59,22 @@ def _done(found: Findings) -> str:
     return paragraphs(
         "## What was done",
         f"    {found.command}",
-        f"Mazes are those of `evolve.domains.maze`, fixed by split and number. Plain sampling uses {counts} mazes of"
-        f" the split `{MEASURED_ON}`, with {scope.answers} answers each. Searches use {scope.questions} hard mazes of"
-        f" `{SEARCHED_ON}`. Temperatures and settings of searches were chosen on `validation`. Training saw only"
-        " `train`. The optimum of every maze is known exactly.",
-        "Intervals are 95 % percentile intervals of a bootstrap over training seeds and mazes, crossed. All models"
-        " answer the same mazes, so a draw picks mazes once for all seeds and methods, and also picks seeds."
-        " Differences and ratios are paired, because models with the same seed have the same warm start. With few"
-        " training seeds, an interval says little about another training" + _shared_start(found),
-        "Sentences that compare VPO with other methods use p-values of the same draws. Those of the same paragraph or"
-        " list are adjusted together by Holm's method. So the chance of any false difference among them stays below"
-        " 5 %. Bold in tables marks single intervals, which are not adjusted.",
+        f"Mazes are those of `evolve.domains.maze`, fixed by split and number. Plain sampling: {counts} mazes of the"
+        " split"
+        f" `{MEASURED_ON}`, {scope.answers} answers each. Searches: {scope.questions} hard mazes of `{SEARCHED_ON}`."
+        " Temperatures and settings of searches were chosen on `validation`; training saw `train` alone. The optimum of"
+        " every maze is known exactly.",
+        "The unit of a claim about a method is a training. Intervals of 95 % are Student's, over the means of the"
+        " training seeds, and cover those over the means of the mazes too. Shares that are counted also have the exact"
+        " binomial bounds of as many mazes, so that none of 100 is up to 0.036. Differences and ratios are paired:"
+        " models of one seed started from the same warm start. A target is met where its whole interval says so, not"
+        " met where none of it does, and open otherwise. One training says nothing about a method, and few trainings"
+        " say little" + _shared_start(found),
+        "Sentences that compare VPO with other methods go by the p-values of the same tests. Those of one paragraph"
+        " or list are adjusted together by Holm's method, so that the chance of any false difference among them stays"
+        " below 5 %. Bold in tables marks single intervals, which are not adjusted.",
         _models(found),
+        _sizes(found),
     )
 
 
@@ -87,6 +92,19 @@ def _models(found: Findings) -> str:
         rows.append([name_of(method), f"`{method}`", seeds, lengths, ", ".join(f"`{one.digest}`" for one in models)])
     return table(
         ["method", "estimator", "training seeds", "answers per chain", "models (SHA-256 of their files)"], rows
+    )
+
+
+def _sizes(found: Findings) -> str:
+    """For how large a set each method is trained."""
+    if not any(contender.method == MAX_AT_K for contender in found.contenders):
+        return ""
+    drawn = Reinforcement().answers
+    return (
+        f"{NAMES[MAX_AT_K]} is trained for the best of half of a prompt's answers unless told: k = {drawn // 2} of"
+        f" {drawn} single answers, with a leave-one-out baseline. {NAMES[VPO]} and {NAMES[CHAIN]} are trained for the"
+        " best of a chain, whose length the table names. So a lead of one over the other may be that of the larger set:"
+        " methods are compared fairly only at equal k."
     )
 
 

@@ -1,7 +1,7 @@
 """The measurements of a method under a condition, as tables of (training seeds, mazes) for means."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class MethodTable:
     def rows(self, name: str, seeds: Sequence[int]) -> Floats:
         """The rows of some seeds."""
         return self.tables[name][[self.seeds.index(seed) for seed in seeds]]
+
+    def repeated(self, seeds: tuple[int, ...]) -> "MethodTable":
+        """The figures of a single policy, as those of each of some trainings."""
+        tables = {name: np.repeat(table, len(seeds), axis=0) for name, table in self.tables.items()}
+        return replace(self, seeds=seeds, tables=tables)
 
 
 def common(one: MethodTable, other: MethodTable) -> tuple[int, ...]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from training.study.bootstrap import mean
 from training.study.findings import Findings, estimate, lead
 from training.study.gather import AT_ONE, LABELS, Compared
+from training.study.intervals import mean
 from training.study.markdown import NOTHING, MethodComparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import BASE, CHOSEN_ON, GRPO, HARD, KINDS, OTHERS, PLAIN, VPO, name_of
 

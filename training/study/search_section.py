@@ -4,10 +4,10 @@ from itertools import permutations
 
 import numpy as np
 
-from training.study.bootstrap import mean
 from training.study.campaign import best_temperature
 from training.study.findings import Findings, estimate, gain, lead
 from training.study.gather import AT_ONE, OWN
+from training.study.intervals import mean
 from training.study.markdown import NOTHING, MethodComparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import (
     CHOSEN_ON,

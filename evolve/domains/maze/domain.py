@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from evolve.answers.chain import ChainFormat
-from evolve.domains.blocks import check_count, fill, mentions, spoken, tagged, taken
+from evolve.domains.blocks import check_count, fill, mentions, numbered, spoken, tagged, taken
 from evolve.domains.domain import DomainReply
 from evolve.domains.maze.grid import MAX_WALK, MOVES, Maze, Rules, render, walk
 from evolve.domains.maze.reward import OBJECTIVES, reward
@@ -39,9 +39,15 @@ _EARNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MazeDomain:
-    """Walk through a maze: reach the exit, collect treasure, avoid lava. An answer is a string of `MOVES`."""
+    """Walk through a maze: reach the exit, gather treasure, keep off lava; an answer is a string of `MOVES`.
+
+    Attributes:
+        strict: where several answers are asked for and any `<route_i>` is opened, walks count between closed tags with
+            the numbers asked for; else in any form that can be read.
+    """
 
     name: str = "maze"
+    strict: bool = True
 
     def objectives(self, question: Maze) -> tuple[str, ...]:  # noqa: ARG002 - the shape all domains have
         """Completion, gold, diamond, avoid_lava."""
@@ -79,6 +85,8 @@ class MazeDomain:
         """
         check_count(m)
         said = spoken(text)
+        if self.strict and m > 1 and mentions(said, "route"):
+            return fill(*numbered(said, "route", m), m, _moves)
         for tag in ("route", "answer"):
             if mentions(said, tag):
                 return fill(*tagged(said, ChainFormat(kind="tags", tag=tag), m, cut), m, _moves)

@@ -1,4 +1,4 @@
-"""Random mazes: small, hard, and the published 9x9 kind. All draws come from the passed generator."""
+"""Mazes by chance: a small one, a hard one, and a 9x9 one by published constraints; the generator is passed in."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -32,13 +32,13 @@ def hard(rng: np.random.Generator) -> Maze:
 
 
 def nine(rng: np.random.Generator) -> Maze:
-    """The 9x9 maze of Vector Policy Optimization (arXiv 2605.22817), with the constraints of its code.
+    """A 9x9 maze by the published constraints of Vector Policy Optimization (arXiv 2605.22817).
 
     It is Prim's maze with 18 to 28 further openings. The start and the exit are in opposite corners, gold and diamonds
     (3 to 5 each) within 2 steps of the other two. There is a bonus cell in the middle, and 3 to 5 lava cells in rows
     and columns 2 to 6. The limit is the longer of the ways over a treasure corner, plus 7. Mazes in which both corners
-    fit, or no way without lava fits, are drawn again. The distribution is the same, but the mazes differ from the
-    published mazes, which come from another random generator.
+    fit, or no way without lava fits, are drawn again. The distribution is not that of the published mazes. Their start
+    is in the top row, and their treasures keep to smaller zones.
     """
     return _first(lambda: _nine(rng))
 

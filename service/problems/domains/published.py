@@ -3,21 +3,23 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from evolve.domains import ToolRL, eureqa, livecodebench, musique, toolrl
 from evolve.errors import ProblemError
 from service.errors import InvalidProblemError
+from service.problems.domains.packed_text import unpack_text
 
 _METHOD = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w{0,99})[ \t]*\(", re.MULTILINE | re.ASCII)
 Row = Mapping[str, Any]
 
-# What is read of a row.
+# What is read of a row. The public tests of LiveCodeBench are examples in its statements: no program is scored by them.
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "musique": ("question", "paragraphs", "question_decomposition", "answer", "answer_aliases"),
     "eureqa": ("question", "entity_masks", "entities"),
     "toolrl": ("prompt", "reward_model"),
-    "livecodebench": ("question_content", "starter_code", "public_test_cases", "private_test_cases", "metadata"),
+    "livecodebench": ("question_content", "starter_code", "private_test_cases", "metadata"),
 }
 
 
@@ -77,7 +79,7 @@ def _toolrl(row: Row) -> toolrl.ToolTask:
     model = row.get("reward_model")
     if not isinstance(model, Mapping):
         raise _RowError("reward_model should be an object with ground_truth")
-    wanted = ToolRL().parse(_text(model, "ground_truth"), 1)
+    wanted = ToolRL(strict=False).parse(_text(model, "ground_truth"), 1)
     (attempt,), (reason,) = wanted.answers, wanted.reasons
     if attempt is None or reason:
         raise _RowError(f"reward_model.ground_truth is not a readable reply: {reason}")
@@ -88,8 +90,10 @@ def _toolrl(row: Row) -> toolrl.ToolTask:
 
 
 def _livecodebench(row: Row) -> livecodebench.CodingTask:
-    """`question_content`, `starter_code`, `public_test_cases`, `private_test_cases` and `metadata`, these as JSON."""
-    tests = [*_tests(row, "public_test_cases"), *_tests(row, "private_test_cases")]
+    """`question_content`, `starter_code`, `private_test_cases`, packed or JSON, and `metadata` as JSON."""
+    tests = _tests(row, "private_test_cases")
+    if not tests:
+        raise _RowError("private_test_cases holds no test, and public ones are not scored: they are in the statement")
     starter = row.get("starter_code") or ""
     if not isinstance(starter, str):
         raise _RowError(f"starter_code should be a text, not {_shown(starter)}")
@@ -117,17 +121,17 @@ def _tests(row: Row, name: str) -> list[livecodebench.Test]:
 
 
 def _packed(row: Row, name: str) -> Any:
-    """A field with JSON, or JSON as text. Other packed data may run code when it is unpacked."""
+    """A field that holds JSON, JSON as text, or such a text packed as a pickle, of which nothing is executed."""
     value = row[name]
     if not isinstance(value, str):
         return value
-    try:
+    with suppress(ValueError, RecursionError):
         return json.loads(value)
-    except (ValueError, RecursionError):
-        raise _RowError(
-            f"{name} is not JSON text: if it is a pickle, which can run code, convert it to JSON with the data set's"
-            " own program, or leave it empty"
-        ) from None
+    try:
+        return json.loads(unpack_text(value))
+    except (ValueError, RecursionError) as error:
+        said = "what it packs is not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+        raise _RowError(f"{name} is not JSON text, nor JSON packed as LiveCodeBench publishes it: {said}") from None
 
 
 def _text(row: Row, name: str) -> str:

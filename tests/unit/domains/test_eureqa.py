@@ -5,7 +5,7 @@ from evolve.domains import Domain, Eureqa, grade
 from evolve.domains.eureqa import EureqaQuestion
 from evolve.errors import ProblemError
 
-DOMAIN: Domain[EureqaQuestion, tuple[str, ...]] = Eureqa()
+DOMAIN: Domain[EureqaQuestion, tuple[str, ...]] = Eureqa(strict=False)
 QUESTION = EureqaQuestion(
     narrative="Person A wrote book B. Book B is set in city C. City C lies in country D. Country D borders sea E.",
     masks=("Person A", "book B", "city C", "country D", "sea E"),

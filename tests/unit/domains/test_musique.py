@@ -5,7 +5,7 @@ from evolve.domains import Domain, Musique, grade
 from evolve.domains.musique import CitedAnswer, MusiqueQuestion
 from evolve.errors import ProblemError
 
-DOMAIN: Domain[MusiqueQuestion, CitedAnswer] = Musique()
+DOMAIN: Domain[MusiqueQuestion, CitedAnswer] = Musique(strict=False)
 PARAGRAPHS = (
     ("Lake Veld", "Lake Veld lies in Norland."),
     ("Ada Bern", "Ada Bern was born beside Lake Veld."),

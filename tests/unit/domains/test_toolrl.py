@@ -7,7 +7,7 @@ import pytest
 from evolve.domains import Domain, ToolRL, grade
 from evolve.domains.toolrl import Attempt, ToolCall, ToolTask
 
-DOMAIN: Domain[ToolTask, Attempt] = ToolRL()
+DOMAIN: Domain[ToolTask, Attempt] = ToolRL(strict=False)
 WEATHER = ToolCall(name="get_weather", arguments={"city": "New York City", "days": 3})
 ALARM = ToolCall(name="set_alarm", arguments={"at": "07:30", "repeat": True})
 QUESTION = ToolTask(user="Weather for three days, and wake me.", calls=(WEATHER, ALARM))
@@ -31,6 +31,8 @@ GOOD = (call("get_weather", city="New York City", days=3), call("set_alarm", at=
         (reply(*GOOD), [1, 1, 1, 1]),
         (reply(*reversed(GOOD)), [1, 1, 1, 1]),
         (reply(*GOOD, think=""), [0, 1, 1, 1]),
+        # The prompt wrote <think> already.
+        (reply(*GOOD, think="hm</think>"), [1, 1, 1, 1]),
         (f"<think>x</think><tool_call>{json.dumps(GOOD)}</tool_call>", [1, 1, 1, 1]),
         # One of two calls: names 2 * 1 / (1 + 2), arguments the mean of 1 and 0.
         (reply(GOOD[0]), [1, 2 / 3, 1 / 2, 1 / 2]),
@@ -68,6 +70,7 @@ def test_where_no_call_is_wanted_none_is_right(text: str, vector: list[float]) -
 @pytest.mark.parametrize(
     ("made", "wanted", "match"),
     [
+        ("3%", 3, 1), ("$3", 3, 1), ("3 days", 3, 0),
         (3, 3.0, 1), ("3", 3, 1), ("three", 3, 0), (True, 1, 0), (1, True, 0), (False, False, 1), (None, 3, 0),
         ("a b", "a c", 0.5), ("", "", 1), ("x", "", 0), ("?", "!", 0), ("7", "7", 1), (7, "7", 1),
         (["a", "b"], ["b", "c"], 0.5), ("b", ["B"], 1), ([], [], 1), ({"x": 1}, {"x": 2, "y": 3}, 2 / 3),
@@ -86,11 +89,13 @@ def test_values_are_matched_by_their_kind(made: object, wanted: object, match: f
         ('{"name": "f", "arguments": {"x": 1}}', 1, ""),
         ('{"name": "f"}, {"name": "g"}', 2, ""),
         ('{"name": "f"} and {"name": "g"}', 1, "the text after call 1 is not JSON"),
+        ('{"name": "f"} and\n{"name": "g"}', 2, "the text after call 1 is not JSON"),
+        ('{"name": "f"}\n{"x": 1}\n{"name": "g"}', 2, "the text after call 1 is not a call"),
         ('{"name": "f"', 0, "the text after call 0 is not JSON"),
         ('[{"name": "f"}, 3]', 1, "the text after call 1 is not a call"),
         ('{"parameters": {}}', 0, "the text after call 0 is not a call"),
         ('{"name": 3}', 0, "the text after call 0 is not a call"),
-        ('{"name": "f", "parameters": []}', 0, "the text after call 0 is not a call"),
+        ('{"name": "f", "parameters": []}\n{"name": "g", "parameters": "x"}\n{"name": "h"}', 3, ""),
         ("[" * 100_000, 0, ""),
         ('{"name": "f", "parameters": {"x": ' + "[" * 500 + "]" * 500 + "}}", 0, "the text after call 0 is not a call"),
         ('{"name": "f", "parameters": {"x": ' + "9" * 5000 + "}}", 0, "the text after call 0 is not JSON"),

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.study.bootstrap import Difference
 from training.study.campaign import SettingsScore
 from training.study.contenders import Contender
 from training.study.findings import Findings
 from training.study.gather import AT_ONE, LABELS, Compared, PlainFigures
+from training.study.intervals import Difference
 from training.study.markdown import MethodComparison, conclusions
 from training.study.plan import BASE, CHAIN, GRPO, KINDS, QUICK, STRATEGIES, TRIED, VPO
 from training.study.report import report
@@ -20,7 +20,7 @@ from training.study.results import MethodTable
 from training.study.targets import Target, targets
 
 METHODS = (BASE, GRPO, CHAIN, VPO)
-MAZES, SEEDS = 40, (0, 1, 2)
+MAZES, SEEDS = 40, (0, 1, 2, 3, 4)
 FIGURES = [f"{part}@{k}" for part in ("best", "solved", "ew") for k in QUICK.ks]
 EQUAL = dict.fromkeys(METHODS, 0.5)
 
@@ -80,13 +80,21 @@ def verdicts(found: Findings, part: str) -> set[str]:
     return set(chosen)
 
 
-def test_a_target_is_met_when_vpo_lies_above_with_intervals_apart() -> None:
-    assert verdicts(findings({**EQUAL, VPO: 0.7}), "intervals apart") == {"met"}
+@pytest.mark.parametrize(("vpo", "verdict"), [(0.7, "met"), (0.5, "not met"), (0.3, "not met")])
+def test_a_target_is_met_when_vpo_lies_above_at_every_size(vpo: float, verdict: str) -> None:
+    assert verdicts(findings({**EQUAL, VPO: vpo}), "above GRPO on best@k") == {verdict}
 
 
-@pytest.mark.parametrize("vpo", [0.5, 0.3, 0.502])
-def test_a_target_is_not_met_when_vpo_is_level_below_or_within_the_intervals(vpo: float) -> None:
-    assert verdicts(findings({**EQUAL, VPO: vpo}), "intervals apart") == {"not met"}
+@pytest.mark.parametrize(("step", "verdict"), [(0.001, "met"), (0.1, "open")])
+def test_a_lead_that_seeds_do_not_agree_on_leaves_a_target_open(step: float, verdict: str) -> None:
+    full = findings({**EQUAL, VPO: 0.6})
+    uneven = step * np.arange(-2, 3)[:, None]  # what each training is better or worse by
+    compared = {**full.sampled["hard", LABELS[0]]}
+    tables = {name: table + uneven for name, table in compared[VPO].tables.items()}
+    compared[VPO] = replace(compared[VPO], tables=tables)
+    found = replace(full, sampled=dict.fromkeys(full.sampled, compared))
+    assert verdicts(found, "VPO at or above GRPO") == {verdict}
+    assert verdicts(found, "above GRPO on best@k") == {verdict}
 
 
 def test_level_is_enough_at_own_temperatures() -> None:
@@ -95,8 +103,8 @@ def test_level_is_enough_at_own_temperatures() -> None:
     assert verdicts(findings({**EQUAL, CHAIN: 0.6}), "at or above GRPO") == {"met"}
 
 
-@pytest.mark.parametrize(("islands", "verdict"), [(0.75, "met"), (0.6, "met"), (0.55, "not met"), (0.25, "not met")])
-def test_search_pays_from_a_ratio_of_1_2_on(islands: float, verdict: str) -> None:
+@pytest.mark.parametrize(("islands", "verdict"), [(0.9, "met"), (0.6, "open"), (0.25, "not met")])
+def test_search_pays_where_the_interval_of_the_ratio_begins_at_1_2(islands: float, verdict: str) -> None:
     assert verdicts(findings(islands={**EQUAL, VPO: islands}), "islands with VPO") == {verdict}
 
 
@@ -107,7 +115,7 @@ def test_plain_samples_that_hold_most_optima_miss_the_target() -> None:
     assert verdicts(full, "miss the optimum") == {"not met"}
 
 
-def test_two_seeds_are_not_enough() -> None:
+def test_four_seeds_are_not_enough() -> None:
     found = findings()
     assert verdicts(found, "training seeds") == {"met"}
     fewer = replace(found, contenders=[one for one in found.contenders if (one.method, one.seed) != (VPO, 2)])

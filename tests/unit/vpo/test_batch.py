@@ -58,7 +58,7 @@ def test_a_rollout_that_makes_no_sense_is_named(rollouts: list[list[float]], sai
 
 
 def test_weights_and_preference_must_fit() -> None:
-    with pytest.raises(RewardError, match="weights have 2 objectives and the preference has 3"):
+    with pytest.raises(RewardError, match="the weights have 2, the preference has 3"):
         RolloutGroup.of([None], weights=[[0.5, 0.5]], preference=[1.0, 1.0, 1.0])
     with pytest.raises(RewardError, match="has 3 objectives where 2 are expected"):
         RolloutGroup.of([[0.1, 0.2, 0.3]], weights=[[0.5, 0.5]])

@@ -55,6 +55,38 @@ def test_a_duplicate_changes_nothing_for_vpo() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_an_unread_rollout_is_never_preferred_to_negative_rewards(name: str) -> None:
+    rollouts = ([-0.5, -0.2], None, [-0.1, -0.9])
+    with pytest.raises(RewardError, match=r"rollout 0 holds -0\.5 for objective 0 of answer 0, below its floor of 0"):
+        RolloutGroup.of(rollouts, weights=CORNERS)
+    group = RolloutGroup.of(rollouts, weights=CORNERS, floors={"first": -1.0, "second": -1.0})
+    (found,) = estimator(name)([group], Options())
+    assert found[1] == found.min() < found.max()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "maxrl"])
+def test_advantages_do_not_depend_on_where_rewards_are_counted_from(name: str) -> None:
+    rewards = np.random.default_rng(5).random((6, 2, 3))
+    weights = draw_weights(3, np.random.default_rng(6), 20)
+    floors = {"a": -3.0, "b": -0.5, "c": 0.0}
+    plain = RolloutGroup.of(list(rewards), weights=weights)
+    moved = RolloutGroup.of([matrix + list(floors.values()) for matrix in rewards], weights=weights, floors=floors)
+    found, other = (estimator(name)([group], Options())[0] for group in (plain, moved))
+    assert other == pytest.approx(found)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e10, 1e13, 1e99])
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_rewards_of_any_size_teach_nothing(name: str, size: float) -> None:
+    chain = [[0.1 * size, 0.7 * size], [0.3 * size, 0.2 * size]]
+    turned = chain[::-1]  # the same set, summed in another order
+    group = RolloutGroup.of([chain, turned, chain, chain, turned, chain, chain], weights=CORNERS)
+    for k in (1, 2):
+        found = estimator(name)([group], Options(k=k))[0] / (size if name == "max_at_k" else 1.0)
+        assert found == pytest.approx(np.zeros(7), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_group_of_equals_teaches_nothing(name: str) -> None:
     group = RolloutGroup.of([[[0.3, 0.6], [0.1, 0.1]]] * 4, weights=CORNERS)
     assert estimator(name)([group], Options())[0].tolist() == [0] * 4
@@ -162,8 +194,9 @@ def test_gdpo_normalises_each_objective_and_whitens_the_batch() -> None:
 def test_maxrl_divides_by_the_mean() -> None:
     assert maxrl([scalars(1.0, 0.0, 0.0, 0.0)])[0] == pytest.approx([3, -1, -1, -1], rel=1e-5)
     assert maxrl([scalars(0.0, 0.0)])[0].tolist() == [0, 0]
+    below = RolloutGroup(rollouts=(np.array([[1.0]]), np.array([[-0.5]])), preference=np.ones(1))
     with pytest.raises(RewardError, match=r"'maxrl' needs rewards of at least 0, not -0\.5"):
-        maxrl([scalars(1.0, -0.5)])
+        maxrl([below])
 
 
 @pytest.mark.parametrize("divergence", [0.1, math.log(2)])

@@ -6,7 +6,14 @@ import pytest
 from numpy.typing import ArrayLike
 
 from evolve.errors import RewardError
-from evolve.vpo import draw_weights, exact_set_reward, exact_specialists, reward_matrix, set_reward
+from evolve.vpo import (
+    draw_weights,
+    exact_set_reward,
+    exact_specialists,
+    reward_matrix,
+    rewards_above_floors,
+    set_reward,
+)
 
 
 def weights(k: int, count: int = 4096, alpha: float = 1.0) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -71,8 +78,39 @@ def test_an_unparsed_answer_is_a_row_of_zeros() -> None:
     assert reward_matrix([None, None], 3).tolist() == [[0.0] * 3] * 2
     assert reward_matrix([None, None]).shape == (0, 0)
     assert set_reward([None, [0.5, 1.0]], [[0.5, 0.5]]) == 0.75
-    # Among negative rewards zeros are the best: they take part like any other.
-    assert set_reward([None, [-0.5, -1.0]], [[0.5, 0.5]]) == 0
+
+
+def test_beside_negative_rewards_an_unparsed_answer_is_refused() -> None:
+    with pytest.raises(RewardError, match=r"holds -0\.5 for objective 0 of answer 1, below its floor of 0"):
+        set_reward([None, [-0.5, -1.0]], [[0.5, 0.5]])
+    assert set_reward([[-0.5, -1.0]], [[0.5, 0.5]]) == -0.75  # no answer counts as zeros
+
+
+def test_rewards_count_from_their_floors() -> None:
+    floors = {"helpful": -1.0, "brief": -20.0}
+    above = rewards_above_floors([[-0.5, -5.0], None, [0.25, -20.0]], floors)
+    assert above.tolist() == [[0.5, 15.0], [0.0, 0.0], [1.25, 0.0]]
+    assert rewards_above_floors([None, [0.5, 1.0]]).tolist() == [[0.0, 0.0], [0.5, 1.0]]
+    assert rewards_above_floors([], floors).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("floors", "said"),
+    [
+        (None, r"rollout 3 holds -5 for objective 1 of answer 0, below its floor of 0"),
+        (
+            {"helpful": 0.0, "brief": -4.5},
+            r"rollout 3 holds -5 for objective brief of answer 0, below its floor of -4\.5",
+        ),
+        ({"helpful": 0.0}, "has 2 objectives where 1 are expected"),
+        ({"helpful": 0.0, "brief": math.nan}, "floors must be finite"),
+    ],
+)
+def test_rewards_below_their_floor_are_refused_by_the_name_of_the_objective(
+    floors: dict[str, float] | None, said: str
+) -> None:
+    with pytest.raises(RewardError, match=said):
+        rewards_above_floors([[0.5, -5.0]], floors, name="rollout 3")
 
 
 @pytest.mark.parametrize(

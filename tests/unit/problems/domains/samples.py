@@ -50,7 +50,7 @@ CALLING: dict[str, Any] = {
     "question_content": "Reverse a list of numbers.",
     "starter_code": "class Solution:\n    def reversedList(self, numbers: List[int]) -> List[int]:\n        ",
     "public_test_cases": json.dumps([{"input": "[1, 2, 3]", "output": "[3, 2, 1]", "testtype": "functional"}]),
-    "private_test_cases": "[]",
+    "private_test_cases": json.dumps([{"input": "[4, 5]", "output": "[5, 4]", "testtype": "functional"}]),
     "metadata": json.dumps({"func_name": "reversedList"}),
 }
 ROWS = {"musique": MUSIQUE, "eureqa": EUREQA, "toolrl": TOOLRL, "livecodebench": READING}

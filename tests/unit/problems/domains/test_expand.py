@@ -26,7 +26,7 @@ OBJECTIVES = {
     "musique": ["hop_1", "hop_2", "hop_3", "hop_4", "answer_f1"],
     "eureqa": ["entity_A", "entity_B", "entity_C", "entity_D", "entity_E"],
     "toolrl": ["format", "tool_name", "arg_key", "arg_value"],
-    "livecodebench": ["test_1", "test_2", "test_3"],
+    "livecodebench": ["test_1", "test_2"],
 }
 FIXED = 'kind = "hard"\nsplit = "questions"\nnumber = 0'
 

@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import pickle
 import zlib
 from contextlib import suppress
 from typing import Any
@@ -49,24 +50,66 @@ def test_toolrl_is_read_with_the_calls_of_its_ground_truth() -> None:
     )
 
 
-def test_livecodebench_is_read_with_public_and_private_tests() -> None:
+def test_livecodebench_is_scored_by_its_private_tests() -> None:
     question = read_question("livecodebench", READING, "x")
     assert isinstance(question, livecodebench.CodingTask)
-    assert [test.input for test in question.tests] == ["1 2\n", "5 5\n", "20 20\n"]
+    assert [test.input for test in question.tests] == ["5 5\n", "20 20\n"]  # not those of the statement
     assert (question.starter, question.function) == ("", "")
     called = read_question("livecodebench", CALLING, "x")
     assert called.function == "reversedList"
     assert read_question("livecodebench", {**CALLING, "metadata": "{}"}, "x").function == "reversedList"
 
 
-def test_tests_packed_as_a_pickle_are_refused_and_not_unpacked() -> None:
-    # os.system called with "exit 3", as unpickling would do it.
-    packed = base64.b64encode(zlib.compress(b"cos\nsystem\n(S'exit 3'\ntR.")).decode()
+def packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content)).decode()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_tests_are_read_as_they_are_published(protocol: int) -> None:
+    text = READING["private_test_cases"]
+    for padded in (text, text + " " * 300, text + " " * 70_000):
+        row = {**READING, "private_test_cases": packed(pickle.dumps(padded, protocol))}
+        assert read_question("livecodebench", row, "x") == read_question("livecodebench", READING, "x")
+
+
+class Ran(Exception):
+    """A pickle was executed."""
+
+
+def run(text: str) -> str:
+    raise Ran(text)
+
+
+class Call:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return run, ("[]",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"cos\nsystem\n(S'exit 3'\ntR.", "its pickle holds more than a text (GLOBAL), which could run code"),
+        (pickle.dumps(Call()), "which could run code"),
+        (pickle.dumps(["[]"]), "its pickle holds more than a text"),
+        (pickle.dumps("[]")[:-1] + pickle.dumps("[]"), "its pickle holds 2 texts instead of one"),
+        (pickle.dumps("[1"), "what it packs is not JSON"),
+        (b"", "pickle"),
+        (b"\x8c\xff[", "expected 255 bytes"),
+    ],
+)
+def test_pickles_are_not_executed(content: bytes, said: str) -> None:
     with pytest.raises(InvalidProblemError) as caught:
-        read_question("livecodebench", {**READING, "private_test_cases": packed}, "data.jsonl, question 4")
-    assert "pickle, which can run code" in caught.value.complaints[0]
-    assert caught.value.complaints[0].startswith("data.jsonl, question 4: private_test_cases is not JSON text")
-    assert len(read_question("livecodebench", {**READING, "private_test_cases": ""}, "x").tests) == 1
+        read_question("livecodebench", {**READING, "private_test_cases": packed(content)}, "data.jsonl, question 4")
+    (sentence,) = caught.value.complaints
+    assert sentence.startswith("data.jsonl, question 4: private_test_cases is not JSON text")
+    assert said in sentence
+
+
+def test_a_text_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.problems.domains.packed_text.MAX_BYTES", 1000)
+    row = {**READING, "private_test_cases": packed(pickle.dumps(" " * 5000))}
+    with pytest.raises(InvalidProblemError, match="unpacks to more than"):
+        read_question("livecodebench", row, "x")
 
 
 @pytest.mark.parametrize(
@@ -96,9 +139,14 @@ def test_tests_packed_as_a_pickle_are_refused_and_not_unpacked() -> None:
             "the text after call 0 is not JSON",
         ),
         ("livecodebench", {"question_content": ""}, None),
-        ("livecodebench", {"public_test_cases": "[1]"}, "should be a list of tests"),
-        ("livecodebench", {"public_test_cases": '[{"input": "x"}]'}, "output should be a text, not nothing"),
-        ("livecodebench", {"public_test_cases": "", "private_test_cases": ""}, "at least one test"),
+        ("livecodebench", {"private_test_cases": "[1]"}, "should be a list of tests"),
+        ("livecodebench", {"private_test_cases": '[{"input": "x"}]'}, "output should be a text, not nothing"),
+        (
+            "livecodebench",
+            {"private_test_cases": ""},
+            "private_test_cases holds no test, and public ones are not scored",
+        ),
+        ("livecodebench", {"private_test_cases": "hello"}, "it is neither JSON nor base64 of zlib"),
         ("livecodebench", {"starter_code": "x = 1"}, "starter_code defines no function"),
         ("livecodebench", {"starter_code": 4}, "starter_code should be a text, not 4"),
     ],
