@@ -13,7 +13,7 @@ from typing import Any
 from evolve_stand_ins import FOLDER, Anything, load, read, settings, stand_in
 
 
-class ClientRecord:
+class ModelValues:
     """What the client's models are for evaluators: named values, which `model_dump` gives as a dict."""
 
     def __init__(self, **values: Any) -> None:
@@ -91,7 +91,7 @@ def give_client() -> None:
         importlib.import_module("alpha_evolve.models")
     except ModuleNotFoundError:
         stand_in("alpha_evolve", __getattr__=lambda _: Anything)
-        stand_in("alpha_evolve.models", __getattr__=lambda _: ClientRecord)
+        stand_in("alpha_evolve.models", __getattr__=lambda _: ModelValues)
 
 
 async def waited(found: Any) -> Any:

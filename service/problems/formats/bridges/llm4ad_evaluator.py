@@ -13,7 +13,7 @@ def _protected_div(a, b, delta={delta!r}):
 """
 
 
-class Evaluation:
+class TaskEvaluation:
     """What LLM4AD's own base class is for the classes of tasks."""
 
     def __init__(self, template_program: Any = "", task_description: str = "", **options: Any) -> None:
@@ -43,7 +43,7 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     """The result of a program, as Evolve reads it."""
     said = settings()
     stand_in("llm4ad")
-    stand_in("llm4ad.base", Evaluation=Evaluation)
+    stand_in("llm4ad.base", Evaluation=TaskEvaluation)
     find_in_folder("llm4ad")
     task = getattr(load(said["file"]), said["class"])(**said["arguments"])
     source = rewritten(task, read(program_path), said["entry"])
