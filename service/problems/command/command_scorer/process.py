@@ -15,7 +15,7 @@ _BLOCK = 65_536
 
 
 @dataclass(frozen=True)
-class Finished:
+class CommandResult:
     """A command that ended: its status, and the ends of what it printed."""
 
     status: int
@@ -28,7 +28,7 @@ def with_python(words: Sequence[str], python: str) -> list[str]:
     return [word.replace(PYTHON, python if word == PYTHON else shlex.quote(python)) for word in words]
 
 
-def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) -> Finished:
+def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) -> CommandResult:
     """Run a command to its end; memory stays small whatever it prints.
 
     Raises:
@@ -51,7 +51,7 @@ def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) 
         status = process.wait()
         for tail in (out, err):
             tail.join()
-    return Finished(status, out.text, err.text)
+    return CommandResult(status, out.text, err.text)
 
 
 class _Tail(threading.Thread):

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import calls, guard
 from .output import OutputError, Reading, read_output
-from .process import Finished, run
+from .process import CommandResult, run
 from .summary import equal
 
 SETTINGS, FIXED = "command.json", "files"
@@ -115,7 +115,7 @@ def _watched(settings: Mapping[str, Any], folder: str) -> tuple[list[Any], str]:
     return found, ""
 
 
-def _said(done: Finished) -> str:
+def _said(done: CommandResult) -> str:
     """The last line that a command said, and the line of a Python file that it is about."""
     said = [line.strip() for line in (done.err.strip() or done.out.strip()).splitlines() if line.strip()]
     if not said:
