@@ -15,11 +15,7 @@ _BLOCK = 65_536
 
 
 @dataclass(frozen=True)
-<<<<<<< HEAD
-class CompletedCommand:
-=======
 class CommandResult:
->>>>>>> 9e92a0d9f84268b80943a78d0dbde1ea3ccd4368
     """A command that ended: its status, and the ends of what it printed."""
 
     status: int
@@ -32,11 +28,7 @@ def with_python(words: Sequence[str], python: str) -> list[str]:
     return [word.replace(PYTHON, python if word == PYTHON else shlex.quote(python)) for word in words]
 
 
-<<<<<<< HEAD
-def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) -> CompletedCommand:
-=======
 def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) -> CommandResult:
->>>>>>> 9e92a0d9f84268b80943a78d0dbde1ea3ccd4368
     """Run a command to its end; memory stays small whatever it prints.
 
     Raises:
@@ -59,11 +51,7 @@ def run(words: Sequence[str], folder: str, environment: Mapping[str, str] = {}) 
         status = process.wait()
         for tail in (out, err):
             tail.join()
-<<<<<<< HEAD
-    return CompletedCommand(status, out.text, err.text)
-=======
     return CommandResult(status, out.text, err.text)
->>>>>>> 9e92a0d9f84268b80943a78d0dbde1ea3ccd4368
 
 
 class _Tail(threading.Thread):

@@ -12,11 +12,7 @@ from typing import Any
 
 from . import calls, guard
 from .output import OutputError, Reading, read_output
-<<<<<<< HEAD
-from .process import CompletedCommand, run
-=======
 from .process import CommandResult, run
->>>>>>> 9e92a0d9f84268b80943a78d0dbde1ea3ccd4368
 from .summary import equal
 
 SETTINGS, FIXED = "command.json", "files"
@@ -119,11 +115,7 @@ def _watched(settings: Mapping[str, Any], folder: str) -> tuple[list[Any], str]:
     return found, ""
 
 
-<<<<<<< HEAD
-def _said(done: CompletedCommand) -> str:
-=======
 def _said(done: CommandResult) -> str:
->>>>>>> 9e92a0d9f84268b80943a78d0dbde1ea3ccd4368
     """The last line that a command said, and the line of a Python file that it is about."""
     said = [line.strip() for line in (done.err.strip() or done.out.strip()).splitlines() if line.strip()]
     if not said:
