@@ -25,8 +25,8 @@ from benchmarks.harness import (
     toy_problem,
 )
 from evolve.configuration import BudgetConfig, RunConfig
-from service.bootstrap.policy_factory import serve as serve_policy
 from service.policy.openai import OpenAIPolicy
+from service.policy.opening import serve as serve_policy
 from service.policy_settings.settings import PolicySettings
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive

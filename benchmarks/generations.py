@@ -112,8 +112,10 @@ def searched(problem: str, policy: Path, folder: Path, evaluations: int, calls: 
     )  # fmt: skip
     seconds = time.monotonic() - began
     *events, summary = map(json.loads, done.stdout.splitlines())
-    parents = {event["number"]: event["parents"][0][0] for event in events if event["kind"] == "proposal.created"}
-    made = {event["candidate_id"]: event["number"] for event in events if event["kind"] == "candidate.created"}
+    parents = {
+        event["proposal_number"]: event["parents"][0][0] for event in events if event["kind"] == "proposal.created"
+    }
+    made = {event["candidate_id"]: event["proposal_number"] for event in events if event["kind"] == "candidate.created"}
     used = {parents[number] for number in made.values() if number}
     depth, one = 0, summary["best"]["candidate_id"]
     while made[one]:

@@ -259,7 +259,7 @@ class Telling:
         program = Program.of({"program.py": "\n".join(lines) + "\n"})
         candidate = Candidate(
             id=candidate_id(self.teller.run_id, number, position),
-            number=number,
+            proposal_number=number,
             position=position,
             island=island,
             program=program,
@@ -298,7 +298,7 @@ class Telling:
             measures=measures if ok else {},
             feedback=f"The largest error is at x = {accurate}, y = {fast}.",
             seconds=round(float(self.rng.gamma(2.0, 0.2)), 4),
-            worker=f"worker-{candidate.number % 4}",
+            worker=f"worker-{candidate.proposal_number % 4}",
             isolation="strong/separate",
         )
         individual = self.scorer.individual(candidate, evaluation)

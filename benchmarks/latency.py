@@ -28,7 +28,7 @@ from benchmarks.harness import (
     toy_problem,
 )
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
-from service.bootstrap.policy_factory import serve as serve_policy
+from service.policy.opening import serve as serve_policy
 from service.policy_settings.settings import PolicySettings
 from service.runner.status import RunStatus
 from tests.fakes.openai_server import chain, openai_server

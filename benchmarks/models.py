@@ -30,7 +30,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, CompletedReply, Individual, Proposal
 from evolve.similarity.fingerprint import fingerprint
-from service.bootstrap.policy_factory import serve
+from service.policy.opening import serve
 from service.policy_settings.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem

@@ -30,7 +30,7 @@ from benchmarks.policy_server import policy_server
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, read_result
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.policy_factory import serve
+from service.policy.opening import serve
 from service.policy_settings.settings import PolicySettings
 from service.problems.configuration import read_config
 from service.problems.load import load_problem

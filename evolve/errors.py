@@ -1,33 +1,33 @@
 """The errors of the library.
 
 EvolveError
-├── ProblemError        a problem that cannot be searched on
-├── ConfigurationError  a run configuration that cannot be honoured
+├── ProblemError        a problem that cannot be used
+├── ConfigurationError  an invalid run configuration
 │   └── MissingExtensionError  it names an extension that is not installed
-├── ExtensionError      an extension that raised, or returned what it may not
+├── ExtensionError      an extension that raised an error, or broke its contract
 ├── ProgramError        text that is not a program (paths, characters)
-├── AnswerError         an answer that makes no child of its parent
+├── AnswerError         an answer that does not make a child of its parent
 ├── ReplayError         an event log that does not fit the search
-├── RewardError         rewards of answers, or a use of them, that make no sense
+├── RewardError         invalid rewards of answers, or an invalid use of them
 └── PolicyError         a policy gave no answer
     ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
-    ├── PolicyDenied        it will not answer anybody with this key or for this model
-    └── PolicyRefused       it will not answer this proposal, however often it is asked
+    ├── PolicyDenied        it refuses this key or does not know this model
+    └── PolicyRefused       it refuses this proposal, and would refuse it again
 """
 
 from types import ModuleType
 
 
 class EvolveError(Exception):
-    """Base of every error the library raises on purpose; its text is one sentence for the user."""
+    """Base of every intended error of the library. Its text is one sentence for the user."""
 
 
 class ProblemError(EvolveError):
-    """The problem cannot be searched on."""
+    """The problem cannot be used."""
 
 
 class ConfigurationError(EvolveError):
-    """The run configuration cannot be honoured."""
+    """The run configuration is invalid."""
 
 
 class MissingExtensionError(ConfigurationError):
@@ -35,7 +35,7 @@ class MissingExtensionError(ConfigurationError):
 
 
 class ExtensionError(EvolveError):
-    """An extension raised something, or returned what its contract does not allow."""
+    """An extension raised an error, or broke its contract."""
 
 
 class ProgramError(EvolveError):
@@ -43,7 +43,7 @@ class ProgramError(EvolveError):
 
 
 class AnswerError(EvolveError):
-    """The answer makes no child of its parent."""
+    """The answer does not make a child of its parent."""
 
 
 class ReplayError(EvolveError):
@@ -51,7 +51,7 @@ class ReplayError(EvolveError):
 
 
 class RewardError(EvolveError):
-    """The rewards of answers, or what is asked of them, make no sense."""
+    """The rewards of answers, or the use of them, are invalid."""
 
 
 class PolicyError(EvolveError):
@@ -62,7 +62,7 @@ class PolicyUnavailable(PolicyError):
     """The policy may answer later.
 
     Attributes:
-        retry_after_seconds: when asking again is worth it.
+        retry_after_seconds: wait before the next try.
     """
 
     def __init__(self, reason: str, retry_after_seconds: float = 5.0) -> None:
@@ -71,15 +71,15 @@ class PolicyUnavailable(PolicyError):
 
 
 class PolicyDenied(PolicyError):
-    """The policy refuses the key or does not know the model: nothing will come until somebody mends that."""
+    """The policy refuses the key or does not know the model. The user must correct this."""
 
 
 class PolicyRefused(PolicyError):
-    """The policy refuses this one proposal; others may be answered."""
+    """The policy refuses this proposal. It may answer others."""
 
 
 def shadowed(module: ModuleType | None) -> ImportError:
-    """The error that a module of the user's, which Python takes for a package of ours, is told by."""
+    """The error for a module of the user that hides a package of evolve."""
     name, file = getattr(module, "__name__", ""), getattr(module, "__file__", "")
     return ImportError(
         f"{file} has the name of a package of evolve, {name!r}, and Python finds it first: rename it,"

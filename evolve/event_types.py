@@ -236,7 +236,7 @@ class ProposalCreated(EventData):
     """A policy is asked for programs: enough to put the proposal again."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
-    number: int
+    proposal_number: int
     proposal_id: str
     island: int
     operator: str
@@ -260,7 +260,7 @@ class ProposalAnswered(EventData):
     """A policy has answered; `dropped` counts the parts in which no answer could be read, `drops` by their reason."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_ANSWERED
-    number: int
+    proposal_number: int
     answers: int
     dropped: int = field(metadata={ABSENT: 0})
     recovered: Mapping[str, int] = field(default_factory=dict, metadata=_OMITTED)
@@ -276,7 +276,7 @@ class ProposalFailed(EventData):
     """A policy gave no answer, or was cut off; `tokens` is None where nothing was written."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_FAILED
-    number: int
+    proposal_number: int
     reason: str
     tokens: Usage | None = field(default=None, metadata=_OMITTED)
     cost: Money | None = field(default=None, metadata={BESIDE: "tokens"})
@@ -290,7 +290,7 @@ class CandidateCreated(EventData):
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
     candidate_id: str
-    number: int
+    proposal_number: int
     position: int
     island: int
     program_id: str
@@ -305,7 +305,7 @@ class CandidateRejected(EventData):
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_REJECTED
     candidate_id: str
-    number: int
+    proposal_number: int
     position: int
     island: int
     parents: Edges = field(metadata={ABSENT: ()})

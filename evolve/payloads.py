@@ -43,7 +43,7 @@ class Bill(NamedTuple):
 def describe_proposal(proposal: Proposal) -> ProposalCreated:
     """The event of a proposal: enough to put the proposal again."""
     return ProposalCreated(
-        number=proposal.number,
+        proposal_number=proposal.number,
         proposal_id=proposal.id,
         island=proposal.island,
         operator=proposal.operator,
@@ -72,7 +72,7 @@ def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual])
     parent, *others = ((loaded[candidate], role) for candidate, role in created.parents)
     return Proposal(
         id=created.proposal_id,
-        number=created.number,
+        number=created.proposal_number,
         island=created.island,
         operator=created.operator,
         probability=created.probability,
@@ -125,7 +125,7 @@ def describe_candidate(candidate: Candidate) -> CandidateCreated:
     """The event of an answer that became a candidate."""
     return CandidateCreated(
         candidate_id=candidate.id,
-        number=candidate.number,
+        proposal_number=candidate.proposal_number,
         position=candidate.position,
         island=candidate.island,
         program_id=candidate.program.id,
@@ -141,7 +141,7 @@ def describe_rejection(
     """The event of an answer that was refused."""
     return CandidateRejected(
         candidate_id=candidate_id(run_id, proposal.number, position),
-        number=proposal.number,
+        proposal_number=proposal.number,
         position=position,
         island=proposal.island,
         parents=tuple(parents),
@@ -161,7 +161,7 @@ def describe_completion(
         recovered: how many of the answers made a program though they were not written as asked, by kind.
     """
     return ProposalAnswered(
-        number=number,
+        proposal_number=number,
         answers=answers,
         dropped=len(completed.dropped),
         recovered={**completed.recovered, **recovered},
@@ -185,9 +185,9 @@ def describe_failure(
         away: the policy could not be asked, and others could.
     """
     if cut is None:
-        return ProposalFailed(number=number, reason=reason, away=away)
+        return ProposalFailed(proposal_number=number, reason=reason, away=away)
     return ProposalFailed(
-        number=number, reason=reason, tokens=cut.usage, cost=cut.cost, charges=tuple(cut.charges), away=away
+        proposal_number=number, reason=reason, tokens=cut.usage, cost=cut.cost, charges=tuple(cut.charges), away=away
     )
 
 

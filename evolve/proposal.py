@@ -15,7 +15,7 @@ class Candidate:
     """One answer in one run, as a program.
 
     Attributes:
-        number: number of its proposal; 0 are the seeds.
+        proposal_number: of its proposal. 0: a seed.
         position: place among the proposal's answers: chain * m + place in the chain.
         fingerprint: hash of the normalised program; equal ones are duplicates.
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
@@ -24,7 +24,7 @@ class Candidate:
     """
 
     id: str
-    number: int
+    proposal_number: int
     position: int
     island: int
     program: Program

@@ -1,7 +1,7 @@
 """Measure the English of the documentation, the help of the command line and the texts of the dashboard.
 
     python -m scripts.prose            # print a table; fail if a page is worse than its ceiling in pyproject.toml
-    python -m scripts.prose --write    # lower the ceilings to today's figures; if there are none, take today's figures
+    python -m scripts.prose --write    # lower the ceilings to today's figures; without a table of them, make it
 
 Left out are code, headings, link targets and table cells of fewer than ten words. A code span counts as one word.
 """
@@ -278,13 +278,19 @@ def complaints(
 
 
 def lowered(
-    found: Mapping[str, Figures], targets: Targets, ceilings: Mapping[str, Mapping[str, float]]
+    found: Mapping[str, Figures], targets: Targets, ceilings: Mapping[str, Mapping[str, float]] | None
 ) -> dict[str, dict[str, float]]:
-    """The ceilings for today's figures. None gets looser, and those of figures that meet their target go."""
+    """The ceilings for today's figures. None gets looser, and those of figures that meet their target go.
+
+    Args:
+        found: the figures of every page.
+        targets: what a page should reach.
+        ceilings: today's, or None before there are any: then every figure that misses its target gets one.
+    """
     result: dict[str, dict[str, float]] = {}
     for name, figures in found.items():
         missed = shortfalls(name, figures, targets)
-        if ceilings:
+        if ceilings is not None:
             old = ceilings.get(name, {})
             missed = {
                 key: max(value, old[key]) if key == "you" else min(value, old[key])
@@ -296,10 +302,10 @@ def lowered(
     return result
 
 
-def settings() -> tuple[Targets, dict[str, dict[str, float]]]:
-    """The targets and the ceilings of pyproject.toml."""
+def settings() -> tuple[Targets, dict[str, dict[str, float]] | None]:
+    """The targets and the ceilings of pyproject.toml; None where it has no table of ceilings."""
     prose = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["prose"]
-    return Targets(**prose["targets"]), prose.get("ceilings", {})
+    return Targets(**prose["targets"]), prose.get("ceilings")
 
 
 def write_ceilings(ceilings: Mapping[str, Mapping[str, float]]) -> None:
@@ -349,6 +355,7 @@ def main() -> int:
     if options.write:
         write_ceilings(lowered(found, targets, ceilings))
         targets, ceilings = settings()
+    ceilings = ceilings or {}
     worse = [*complaints(found, targets, ceilings)]
     if worse:
         print(*worse, "Rewrite what you added. `make prose` shows every figure.", sep="\n", file=sys.stderr)

@@ -1,23 +1,23 @@
-"""The errors of the service; one table at each edge maps a class to an exit code or a status.
+"""The errors of the service. One table at each edge maps a class to an exit code or a status.
 
 ServiceError
-├── UsageError            the call's words are off
-│   └── AmbiguousIdError  an id is too short to tell, or begins several
-├── NotFoundError         no such run, candidate, file
+├── UsageError            a word of the call is wrong
+│   └── AmbiguousIdError  an id prefix is too short or matches several ids
+├── NotFoundError         no such run, candidate or file
 │   └── MissingBundleError the queue has lost a problem's folder
-├── ConflictError         the state of a thing does not allow it
+├── ConflictError         the state of a resource does not allow the call
 │   ├── LeaseLostError    another runner took the run
-│   ├── StaleError        it was changed since it was read
-│   ├── KeyReusedError    an idempotency key came with another request
-│   └── InProgressError   the first request with an idempotency key is still at work
-├── RefusedError          configuration or safety does not allow it
-│   └── QuotaError        the tenant has used up what it may
-├── NoRoomError           the disk of this machine is full: no candidate's fault
-├── InvalidProblemError   a problem folder that cannot be searched on
+│   ├── StaleError        the resource changed since it was read
+│   ├── KeyReusedError    another request has used this idempotency key
+│   └── InProgressError   the first request with this idempotency key is in progress
+├── RefusedError          configuration or safety does not allow the call
+│   └── QuotaError        the tenant has used up a quota
+├── NoRoomError           the disk of this machine is full, which no candidate caused
+├── InvalidProblemError   a problem folder that cannot be used
 ├── UnreachableError      the policy or the service does not answer
-│   └── HurriedError      it was asked too often: it answers again in a while
-└── StorageError          the database cannot take or give: full, locked, newer, away
-    └── StorageAwayError  it does not answer, or is busy: it may again
+│   └── RateLimitedError  too many requests, so try again later
+└── StorageError          the database cannot be read or written: full, locked, newer, away
+    └── StorageAwayError  the database does not answer, or is busy, and may answer later
 """
 
 from collections.abc import Sequence
@@ -29,65 +29,65 @@ REQUEST = "the request"  # the layer of a configuration that came with a request
 
 
 class ServiceError(Exception):
-    """Base of every error the service raises on purpose; its text is one sentence that says what to do next."""
+    """Base of every intended error of the service. Its text is one sentence with the error and its cure."""
 
 
 class UsageError(ServiceError):
-    """The call's words are off."""
+    """A word of the call is wrong."""
 
 
 class AmbiguousIdError(UsageError):
-    """What was given for an id is too short to tell, or begins several."""
+    """An id prefix is too short, or matches several ids."""
 
 
 class NotFoundError(ServiceError):
-    """No such thing."""
+    """The resource does not exist."""
 
 
 class MissingBundleError(NotFoundError):
-    """The queue does not have a problem's folder: it was emptied, or the folder expired or was evicted."""
+    """The queue lacks a problem's folder. The queue was emptied, or the folder expired or was evicted."""
 
     def __init__(self, bundle_hash: str) -> None:
         super().__init__(f"the queue does not have the problem {bundle_hash[:12]}")
 
 
 class ConflictError(ServiceError):
-    """The state of a thing does not allow it."""
+    """The state of a resource does not allow the call."""
 
 
 class LeaseLostError(ConflictError):
-    """Another runner took the run; this one must stop writing."""
+    """Another runner took the run. This runner must stop writing."""
 
 
 class StaleError(ConflictError):
-    """It was changed since it was read."""
+    """The resource changed since it was read."""
 
 
 class KeyReusedError(ConflictError):
-    """An idempotency key came with another request than the first time."""
+    """Another request has used this idempotency key."""
 
 
 class InProgressError(ConflictError):
-    """The first request with an idempotency key is still at work."""
+    """The first request with this idempotency key is in progress."""
 
 
 class RefusedError(ServiceError):
-    """Configuration or safety does not allow it."""
+    """Configuration or safety does not allow the call."""
 
 
 class QuotaError(RefusedError):
-    """The tenant has used up what it may."""
+    """The tenant has used up a quota."""
 
 
 class NoRoomError(ServiceError):
-    """The disk of this machine is full: what fails now may be tried again elsewhere, or later."""
+    """The disk of this machine is full. Try again on another machine, or later."""
 
 
 class InvalidProblemError(ServiceError):
-    """A problem folder cannot be searched on.
+    """A problem folder cannot be used.
 
     Attributes:
-        complaints: every complaint found, each one sentence.
+        complaints: every complaint, in a sentence each.
     """
 
     def __init__(self, complaints: Sequence[str]) -> None:
@@ -97,13 +97,13 @@ class InvalidProblemError(ServiceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationComplaint:
-    """One thing that is wrong with a run configuration.
+    """A fault of a run configuration.
 
     Attributes:
-        layer: where the configuration stood, such as `the request`; empty: not known.
-        key: dotted; empty: of the whole.
-        detail: one sentence, without the layer.
-        place: names that lead through the layer, as it was written, to the value.
+        layer: source of the configuration, such as `the request`. Empty: unknown.
+        key: dotted key. Empty: the whole configuration.
+        detail: the fault in one sentence, without the layer.
+        place: names that lead through the layer, as written, to the value.
     """
 
     layer: str
@@ -118,12 +118,12 @@ class ConfigurationComplaint:
 
 
 class InvalidConfigurationError(ConfigurationError):
-    """A run configuration cannot be honoured: an error of the library, with every complaint.
+    """A run configuration is invalid: the error of the library, with every complaint.
 
     Attributes:
         complaints: every complaint found.
-        run: number of the run that it is of, where several were asked for together, from 0.
-        base: JSON Pointer, in the request, of what holds `config`.
+        run: number of the run, from 0, if several were requested together.
+        base: JSON Pointer in the request to the parent of `config`.
     """
 
     def __init__(self, complaints: Sequence[ConfigurationComplaint]) -> None:
@@ -138,12 +138,12 @@ class UnreachableError(ServiceError):
 
 
 class RateLimitedError(UnreachableError):
-    """The service was asked too often; it answers again in a while."""
+    """Too many requests to the service. Try again later."""
 
 
 class StorageError(ServiceError):
-    """The database cannot take or give."""
+    """The database cannot be read or written."""
 
 
 class StorageAwayError(StorageError):
-    """The database does not answer, or is busy: it may again."""
+    """The database does not answer, or is busy. It may answer later."""

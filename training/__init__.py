@@ -1,4 +1,4 @@
-"""Training of policies: small ones from scratch on mazes, and adapters for those who train large ones.
+"""Training of policies: small policies from scratch on mazes, and adapters for trainers of large models.
 
-Importable without torch: what needs a framework imports it when it is called, or is imported by whoever calls it.
+It can be imported without torch. Modules import a framework when they are called, or their caller imports it.
 """

@@ -30,23 +30,25 @@ def check_adapter(folder: Path) -> None:
         with safe_open(folder / _WEIGHTS, framework="pt") as weights:
             broken = [name for name in weights.keys() if not torch.isfinite(weights.get_tensor(name)).all()]  # noqa: SIM118 - no mapping
     except (OSError, ValueError, SafetensorError) as error:
-        raise CheckpointError(f"{folder} holds no whole adapter: remove it, and train or resume again.") from error
+        raise CheckpointError(
+            f"{folder} does not hold a complete adapter: remove it, then train or resume again."
+        ) from error
     if broken:
         raise CheckpointError(f"{folder}: {broken[0]} holds numbers that are not finite: lower the learning rate.")
 
 
 def last_checkpoint(output: Path, *, resume: bool) -> Path | None:
-    """The newest checkpoint to resume from; None: training begins.
+    """The newest checkpoint to resume from. None: training starts.
 
     Raises:
-        CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
+        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
     found = sorted((output / CHECKPOINTS).glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
     if resume and not found:
         raise CheckpointError(f"There is no checkpoint in {output / CHECKPOINTS} to resume from.")
     if not resume:
         if found or (output / ADAPTER).exists():
-            raise CheckpointError(f"{output} holds a training: resume it, or name another folder.")
+            raise CheckpointError(f"{output} holds another training: resume it, or name another folder.")
         return None
     check_adapter(found[-1])
     return found[-1]
@@ -58,7 +60,7 @@ def updates_of(checkpoint: Path | None) -> int:
 
 
 def save_adapter(model: Any, output: Path) -> Path:
-    """Write the adapter beside its place, read it back, and only then put it there."""
+    """Write the adapter to a temporary place, read it back, and then move it to its place."""
     folder = output / ADAPTER
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -70,7 +72,7 @@ def save_adapter(model: Any, output: Path) -> Path:
 
 
 def write_card(output: Path, card: Mapping[str, Any]) -> None:
-    """Write down what was trained, and how."""
+    """Write the card: the model, the data and the settings."""
     (output / CARD).write_text(json.dumps(card, indent=1, default=str) + "\n", encoding="utf-8")
 
 
@@ -79,11 +81,11 @@ def run_trainer(trainer: Any, checkpoint: Path | None, cure: str) -> None:
 
     Args:
         trainer: of TRL.
-        checkpoint: to resume from; None: training begins.
-        cure: what helps where weights blow up or memory runs out.
+        checkpoint: to resume from. None: training starts.
+        cure: advice if weights diverge or memory runs out.
 
     Raises:
-        TrainingError: they do.
+        TrainingError: weights diverge or memory runs out.
     """
     try:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -100,8 +102,8 @@ class UpdateLog:
 
     Attributes:
         path: of the log.
-        names: what is written, by what the trainer calls it; a log of the trainer without the first one is no update.
-        report: hears of every update.
+        names: written names by the trainer's names. A log entry of the trainer without the first is not an update.
+        report: gets every update.
     """
 
     path: Path
@@ -109,12 +111,12 @@ class UpdateLog:
     report: Report
 
     def keep(self, updates: int) -> None:
-        """Drop what was written of later updates, which will be done again."""
+        """Remove later updates from the log, because they will run again."""
         lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
         self.path.write_text("".join(line for line in lines if json.loads(line)["step"] <= updates), encoding="utf-8")
 
     def callback(self) -> Any:
-        """What the trainer tells of its updates."""
+        """The trainer's report of its updates."""
         log, base = self, import_module("transformers").TrainerCallback
 
         class LogCallback(base):  # type: ignore[misc, valid-type] # known once transformers is there
@@ -124,7 +126,7 @@ class UpdateLog:
         return LogCallback()
 
     def write(self, step: int, logs: Mapping[str, Any]) -> None:
-        """Write one update."""
+        """Write an update."""
         line = {"step": step} | {short: logs[name] for name, short in self.names.items() if name in logs}
         if next(iter(self.names.values())) not in line:
             return

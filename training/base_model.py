@@ -1,4 +1,4 @@
-"""The model that an adapter is trained for: what reads it, the model itself, and the shape of its adapter."""
+"""The base model of an adapter: its tokenizer, the model itself, and the shape of its adapter."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ from training.errors import ModelError, TrainingError
 
 
 def require_frameworks() -> None:
-    """Say what is missing before anything is done.
+    """Check the installation first.
 
     Raises:
         TrainingError: the extra `trl` is not installed.
@@ -16,8 +16,8 @@ def require_frameworks() -> None:
     missing = [name for name in ("torch", "transformers", "trl", "peft", "datasets") if find_spec(name) is None]
     if missing:
         raise TrainingError(
-            f"{', '.join(missing)} is not installed: install the extra trl (docs/how-to/train-a-policy.md says how, and"
-            " how to ask for a build of torch without CUDA)."
+            f"{', '.join(missing)} is not installed: install the extra trl (docs/how-to/train-a-policy.md says how,"
+            " also for a build of torch without CUDA)."
         )
 
 
@@ -26,11 +26,11 @@ def load_model(name: str, *, on_cpu: str = "float32") -> tuple[Any, Any]:
 
     Args:
         name: the folder or the name.
-        on_cpu: type of the weights without a GPU; `auto`: as they are stored, which is quicker for bfloat16 where the
-            processor knows it.
+        on_cpu: type of the weights without a GPU. `auto`: as stored, which is faster for bfloat16 if the processor
+            supports it.
 
     Raises:
-        ModelError: it cannot be loaded, has no chat template, or a vocabulary that does not fit.
+        ModelError: it cannot be loaded, has no chat template, or has a vocabulary that does not fit.
     """
     transformers, torch = import_module("transformers"), import_module("torch")
     kind = "bfloat16" if torch.cuda.is_available() else on_cpu
@@ -41,7 +41,7 @@ def load_model(name: str, *, on_cpu: str = "float32") -> tuple[Any, Any]:
         reason = str(error).strip().partition("\n")[0][:200]
         raise ModelError(f"The model {name} cannot be loaded: {reason}") from error
     if not tokenizer.chat_template:
-        raise ModelError(f"The tokenizer of {name} has no chat template: take a model that is made for instructions.")
+        raise ModelError(f"The tokenizer of {name} has no chat template: use an instruction-tuned model.")
     fits = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > fits:
         raise ModelError(

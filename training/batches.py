@@ -1,4 +1,4 @@
-"""Mazes to train on, and what policies read and write as padded tensors."""
+"""Mazes to train on, and the policies' inputs and outputs as padded tensors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class PaddedBatch:
 
 
 class MazePool:
-    """Mazes of the training split with their shortest ways, made when first asked for."""
+    """Mazes of the training split with their shortest ways, made at first use."""
 
     def __init__(self, size: int) -> None:
         self._size = size

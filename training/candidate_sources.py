@@ -1,4 +1,4 @@
-"""Programs that runs accepted, with what it takes to build their prompts again."""
+"""Accepted programs of runs, with the data to build their prompts again."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,14 +24,14 @@ class AcceptedCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSource:
-    """A run to take demonstrations from.
+    """A run as a source of demonstrations.
 
     Attributes:
         name: of the run or the file, for people.
-        problem: that was searched on.
-        candidates: in order of age.
+        problem: of the run.
+        candidates: oldest first.
         prompt, inspirations: the run's configuration of its prompts.
-        templates: texts that replace built-in ones.
+        templates: texts that replace built-in templates.
     """
 
     name: str
@@ -46,12 +46,12 @@ def read_candidates(lines: Iterable[str], problem: Problem, name: str) -> tuple[
     """The successfully scored candidates of an export, in its order.
 
     Args:
-        lines: as `evolve export` writes them.
+        lines: as written by `evolve export`.
         problem: of the run.
         name: of the run or file, for messages.
 
     Raises:
-        TrainingError: a line is no candidate, or the candidate of another problem.
+        TrainingError: a line is not a candidate, or is a candidate of another problem.
     """
     found = []
     for number, line in enumerate(lines, start=1):
@@ -67,7 +67,7 @@ def _complaint(error: Exception, problem: Problem) -> str:
     if missing in problem.objective_names:
         return f"has no score {missing!r}, an objective of {problem.name}: name the folder of its own problem."
     reason = f"{missing} is missing" if missing else str(error).rstrip(".")
-    return f"is no candidate ({reason}): write the file again with evolve export RUN -o FILE."
+    return f"is not a candidate ({reason}): write the file again with evolve export RUN -o FILE."
 
 
 def _candidate(line: Mapping[str, Any], problem: Problem) -> AcceptedCandidate | None:

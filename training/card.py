@@ -1,4 +1,4 @@
-"""Model cards: what a shipped policy is, how it was made, and what it was measured at."""
+"""Model cards: the description of a bundled policy, its training, and its scores."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,9 +28,10 @@ tags: [evolve, vector-policy-optimization, maze]
 A Llama of {millions:.2f} million weights, trained from scratch to walk through mazes
 (`evolve.domains.maze`). Method: {method}.
 
-It reads the maze in short, optionally a parent walk with its reward vector, and how many walks are wanted; it writes
-walks in `<route_i>` tags. Its chat template takes all that out of an ordinary prompt of `evolve run`, so transformers,
-vLLM and `evolve run --policy bundled:...` use the folder as it is. It does nothing but mazes of up to 9x9 cells.
+The model solves mazes of up to 9x9 cells, and nothing else. It reads the maze in a short form, a parent walk with its
+reward vector if there is one, and the number of walks to write. It writes walks in `<route_i>` tags. Its chat template
+extracts this input from an ordinary prompt of `evolve run`. So you can use the folder as it is with transformers, with
+vLLM and with `evolve run --policy bundled:...`.
 
 ## How it was made
 
@@ -38,15 +39,21 @@ vLLM and `evolve run --policy bundled:...` use the folder as it is. It does noth
 {command}
 ```
 
-Seed {seed}; mazes: {kinds}, from a pool of {pool} of each kind of the training split; warm start: {warm_steps} updates
-of {warm_mazes} mazes with {warm_chains} chains{reinforced}. Weights are stored in half precision.
+* Seed: {seed}
+* Mazes: {kinds}, from a pool of {pool} of each kind of the training split
+* Warm start: {warm_steps} updates of {warm_mazes} mazes with {warm_chains} chains
+{reinforced}* Weights: stored in half precision
 
-## What it was measured at
+## Results
 
-{mazes} mazes of the validation split that it was not trained on, {answers} answers each at temperature 1, mean over
-mazes. `best@k`: expected mean of the four objectives of the best of k answers; `solved@64`: share of mazes whose exact
-optimum is among 64; `ew@64`: expected best under random weights, over that of the exact optimum; `volume`: hypervolume;
-`diversity`: mean distance between reward vectors.
+The figures are means over {mazes} mazes of the validation split that the model was not trained on,
+with {answers} answers for each maze at temperature 1.
+
+* `best@k`: expected mean of the four objectives of the best of k answers
+* `solved@64`: share of mazes whose exact optimum is among 64 answers
+* `ew@64`: expected best under random weights, divided by that of the exact optimum
+* `volume`: hypervolume
+* `diversity`: mean distance between reward vectors
 
 {table}
 """
@@ -68,16 +75,16 @@ def card(
     Args:
         name: of the model folder.
         method: a key of `METHODS`, or another estimator's name.
-        command: what makes it again.
-        weights: how many numbers it has.
-        figures: by kind of maze, what `training.measures` found.
+        command: makes it again.
+        weights: number of its weights.
+        figures: by kind of maze, the figures of `training.measures`.
     """
     learnt = recipe.reinforcement
     reinforced = (
         ""
         if method == "base"
-        else f"; then {learnt.steps} steps on {learnt.mazes} mazes with {learnt.answers} answers each in chains of"
-        f" {learnt.m}, learning rate {learnt.rate:g}"
+        else f"* Reinforcement: {learnt.steps} steps on {learnt.mazes} mazes with {learnt.answers} answers each"
+        f" in chains of {learnt.m}, learning rate {learnt.rate:g}\n"
     )
     return _CARD.format(
         title=name,

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training run needs to go on where it stood, written whole or not at all."""
+"""Checkpoints: the complete state of a training run, written completely or not at all."""
 
 import os
 import pickle
@@ -23,7 +23,7 @@ class Checkpoint:
     """A run after `step` steps of a stage.
 
     Attributes:
-        recipe: what the run was made from, as `recipe_values` gives it; another recipe cannot go on from here.
+        recipe: of the run, as from `recipe_values`. Another recipe cannot continue from here.
         optimizer: the optimizer's `state_dict`.
     """
 
@@ -35,7 +35,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run in a folder; the newest two are kept."""
+    """The checkpoints of a run in a folder. The newest two are kept."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -66,7 +66,7 @@ class Checkpoints:
         return path
 
     def newest(self, stage: str, warn: Callable[[str], None]) -> Checkpoint | None:
-        """The newest checkpoint of a stage that can be read; `warn` hears of those that cannot. None: there is none."""
+        """The newest readable checkpoint of a stage. `warn` gets the unreadable ones. None: there is none."""
         found = sorted(self._of_stage(stage).items(), reverse=True)
         for place, (_, path) in enumerate(found, start=1):
             try:
@@ -77,7 +77,7 @@ class Checkpoints:
         return None
 
     def _clear(self, newest: Checkpoint) -> None:
-        """Remove all of a stage but the newest; what stands behind a step just made could not be read."""
+        """Remove all but the newest checkpoints of a stage. Later steps than the present were unreadable."""
         found = self._of_stage(newest.stage)
         kept = sorted(step for step in found if step <= newest.step)[-KEPT:]
         for step, path in found.items():
@@ -99,7 +99,7 @@ def read(path: Path) -> Checkpoint:
     try:
         with ZipFile(path) as parts:  # torch compares no checksums
             if (damaged := parts.testzip()) is not None:
-                raise BadZipFile(f"the checksum of {damaged} is another")
+                raise BadZipFile(f"the checksum of {damaged} does not match")
         values = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, BadZipFile, pickle.UnpicklingError, ValueError, KeyError) as error:
         raise CheckpointError(f"the checkpoint {path} is cut off or damaged: remove it") from error
@@ -108,7 +108,7 @@ def read(path: Path) -> Checkpoint:
         or values.pop("format", None) != _FORMAT
         or set(values) != set(Checkpoint.__slots__)
     ):
-        raise CheckpointError(f"{path} is no checkpoint that this version wrote: remove it")
+        raise CheckpointError(f"{path} is not a checkpoint of this version: remove it")
     return Checkpoint(**values)
 
 

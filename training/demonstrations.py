@@ -26,14 +26,14 @@ _INSPIRATION_POOL = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemonstrationSettings:
-    """In what form demonstrations are given.
+    """The form of demonstrations.
 
     Attributes:
-        answers: each m, answers in one completion, that is demonstrated; all of them equally often.
-        format: how the answers of a completion are set apart, as the policy of the next run has it.
-        edits: `rewrite` or `diff`, as the policy of the next run has it.
+        answers: each m, answers per completion, equally often.
+        format: separation of a completion's answers, as in the next run's policy.
+        edits: `rewrite` or `diff`, as in the next run's policy.
         max_tokens: of prompt and reply together.
-        per_parent: demonstrations of one parent for each m, at most.
+        per_parent: maximum number of demonstrations of a parent for each m.
         seed: of every draw.
     """
 
@@ -68,11 +68,11 @@ class Demonstration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstrations:
-    """What came of a search for demonstrations.
+    """The result of a search for demonstrations.
 
     Attributes:
-        by_answers: demonstrations for each m, in the order that they are to be used.
-        parents: how many programs had valid children.
+        by_answers: demonstrations for each m, in the order of their use.
+        parents: number of programs with valid children.
         too_long: prompts with their replies that did not fit `max_tokens`.
         unreadable: replies that a run would have read as other programs.
     """
@@ -83,7 +83,7 @@ class Demonstrations:
     unreadable: int
 
     def schedule(self, size: int) -> list[Demonstration]:
-        """So many demonstrations, each m equally often; one is repeated only when all of its m have been used."""
+        """That many demonstrations, each m equally often. A demonstration repeats only after all of its m were used."""
         turns = cycle([cycle(demonstrations) for demonstrations in self.by_answers.values() if demonstrations])
         return [next(turn) for turn in islice(turns, size)]
 
@@ -91,20 +91,20 @@ class Demonstrations:
 def demonstrate(
     sources: Sequence[CandidateSource], settings: DemonstrationSettings, count: Count, size: int
 ) -> Demonstrations:
-    """Make demonstrations of what runs accepted.
+    """Make demonstrations from accepted programs of runs.
 
-    A parent's valid children answer its prompt. Weights are drawn for each demonstration of several objectives, and
-    its answers are the children that are best under them among those not used yet for this parent and m. A prompt
-    shows other programs of the run as the run's configuration wants it, as far as `max_tokens` leaves room.
+    A parent's valid children answer its prompt. With several objectives, weights are drawn for each demonstration. Its
+    answers are the best children under them among those not used yet for this parent and m. A prompt shows other
+    programs of the run by the run's configuration, as far as `max_tokens` leaves room.
 
     Args:
         sources: runs.
         settings: the form.
         count: the tokens of a text.
-        size: how many are needed of each m: no more are made.
+        size: number for each m, and the maximum.
 
     Raises:
-        TrainingError: there is none at all; the message says why.
+        TrainingError: there is no demonstration. The message says why.
     """
     rng = np.random.default_rng(settings.seed)
     writer = _Writer(settings, lru_cache(maxsize=4096)(count), rng)
@@ -132,8 +132,8 @@ def _nothing(sources: Sequence[CandidateSource], result: Demonstrations, setting
             f" {settings.edits}: choose another."
         )
     return (
-        f"There is nothing to demonstrate: of {valid} valid candidates no {min(settings.answers)} are children of one"
-        " parent. Run evolve run PROBLEM --policy syntax with more evaluations first."
+        f"There is nothing to demonstrate: of {valid} valid candidates no {min(settings.answers)} are children of the"
+        " same parent. Run evolve run PROBLEM --policy syntax with more evaluations first."
     )
 
 
@@ -162,7 +162,7 @@ def _families(source: CandidateSource, settings: DemonstrationSettings) -> Itera
 
 
 class _Writer:
-    """Writes the demonstrations of families, and counts what could not be used."""
+    """Writes the demonstrations of families, and counts the unusable ones."""
 
     def __init__(self, settings: DemonstrationSettings, count: Count, rng: np.random.Generator) -> None:
         self._settings, self._count, self._rng = settings, count, rng
@@ -179,7 +179,7 @@ class _Writer:
                     yield made
 
     def _demonstration(self, family: _Family, children: list[tuple[int, Individual]], m: int) -> Demonstration | None:
-        """One with the best children under new weights, which are taken out of the list."""
+        """A demonstration with the best children under new weights, which are removed from the list."""
         k = len(family.source.problem.objectives)
         weights = tuple(float(weight) for weight in dirichlet(self._rng, k)) if k > 1 else ()
         children.sort(key=lambda child: (-_value(child[1], weights), child[1].candidate_id))
@@ -219,7 +219,7 @@ class _Writer:
         return tuple({"role": message.role, "content": message.content} for message in prompt.messages)
 
     def _inspirations(self, family: _Family, age: int) -> tuple[Individual, ...]:
-        """Programs that the run had before the answers: its best first, then others."""
+        """Earlier programs of the run: its best first, then others."""
         wanted = family.source.inspirations
         if not wanted.top + wanted.diverse or not age:
             return ()

@@ -39,12 +39,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstrator:
-    """How noisy it is.
+    """The noise of the demonstrator.
 
     Attributes:
-        noise: share of its moves that are made by chance.
-        alpha: of the Dirichlet distribution of what it wants.
-        stops: most treasures it sets out for.
+        noise: share of random moves.
+        alpha: of the Dirichlet distribution of its weights.
+        stops: maximum number of treasures on a walk.
     """
 
     noise: float = 0.12
@@ -52,13 +52,13 @@ class Demonstrator:
     stops: int = 6
 
     def walk(self, field: Field, rng: Rng) -> str:
-        """A walk from the start, under weights of its own; whoever wants nothing goes to the exit."""
+        """A walk from the start, under weights of its own. Without a goal it goes to the exit."""
         maze = field.maze
         moves = self._go(field, rng, maze.start, maze.limit, maze.goal)
         return moves or self._go(field, rng, maze.start, maze.limit, maze.goal, always=True)
 
     def edit(self, field: Field, parent: str, rng: Rng) -> str:
-        """A child of a walk: one stretch of it walked anew, then back to where the parent went on."""
+        """A child of a walk: it walks a stretch in a new way, then returns to the parent's way."""
         maze = field.maze
         parent = parent[: maze.limit]
         trail = _trail(maze, parent)
@@ -127,7 +127,7 @@ def _ways(maze: Maze, lava: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _lengths(to: NDArray[np.int64], way: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Moves that the ways take; far where a wall lies between."""
+    """Numbers of moves of the ways. Very large if a wall is between."""
     cells = len(to)
     here = np.broadcast_to(np.arange(cells)[:, None], (cells, cells)).copy()
     target = np.arange(cells)[None, :]

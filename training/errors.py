@@ -1,11 +1,11 @@
 """The errors of training.
 
 EvolveError
-└── TrainingError       training cannot begin or go on
+└── TrainingError       training cannot start or continue
     ├── CheckpointError     a checkpoint that cannot be read or written
     │   └── OtherRecipeError    the folder holds the training of another recipe
     ├── ModelError          a model folder that training cannot start from
-    ├── NothingToLearnError     rewards that tell no completion from another
+    ├── NothingToLearnError     all completions have the same rewards
     └── StudyError          measurements of a study that cannot be read
 """
 
@@ -13,7 +13,7 @@ from evolve.errors import EvolveError
 
 
 class TrainingError(EvolveError):
-    """Training cannot begin or go on."""
+    """Training cannot start or continue."""
 
 
 class CheckpointError(TrainingError):
@@ -29,7 +29,7 @@ class ModelError(TrainingError):
 
 
 class NothingToLearnError(TrainingError):
-    """Rewards tell no completion from another."""
+    """All completions have the same rewards."""
 
 
 class StudyError(TrainingError):

@@ -1,4 +1,4 @@
-"""What a policy under training answers to mazes that it was not trained on."""
+"""The answers of a policy in training to mazes outside of its training set."""
 
 import torch
 

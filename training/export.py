@@ -22,14 +22,14 @@ _TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 
 
 def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -> None:
-    """Write a model folder, in half precision, whole or not at all; one that is there is replaced.
+    """Write a model folder in half precision, completely or not at all. An existing folder is replaced.
 
     Args:
-        m: answers that it is asked for in one chain where nobody says otherwise.
+        m: default number of answers per chain.
         card: its README.md.
 
     Raises:
-        ModelError: the weights are not finite in half precision, or the folder does not read back as it was written.
+        ModelError: the weights are not finite in half precision, or the folder does not read back as written.
     """
     halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
     if not all(bool(torch.isfinite(half).all()) for half in halves.values()):
@@ -50,7 +50,7 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -
         f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\n'
         f"max_tokens = {m * (MAX_MOVES + 2) + 1}\n"
     )
-    (started / "evolve.toml").write_text(f"# What suits this policy where nobody says otherwise.\n{defaults}")
+    (started / "evolve.toml").write_text(f"# Defaults of this policy.\n{defaults}")
     (started / "README.md").write_text(card, encoding="utf-8")
     found = read_model(started)[0]
     if any(not torch.equal(found[name], half.float()) for name, half in halves.items()):
@@ -67,13 +67,13 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     """
     for name in _TINY_FOLDER_FILES:
         if not (folder / name).is_file():
-            raise ModelError(f"{folder} is no model folder: {name} is missing; {_CURE}")
+            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
     try:
         configuration = _read_json(folder / "config.json")
         vocabulary = dict(_read_json(folder / "tokenizer.json")["model"]["vocab"])
         halves = load_file(folder / WEIGHTS)
     except (ValueError, KeyError, TypeError, OSError, RecursionError, SafetensorError) as error:
-        raise ModelError(f"the model in {folder} is cut off or damaged: {str(error)[:200]}; {_CURE}") from error
+        raise ModelError(f"the model in {folder} is cut off or damaged ({str(error)[:200]}): {_CURE}") from error
     shape = _shape(folder, configuration)
     if vocabulary != IDS or shape.vocabulary != len(WORDS):
         raise ModelError(
@@ -85,7 +85,7 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
 
 def _shape(folder: Path, configuration: Mapping[str, object]) -> Shape:
     if configuration.get("architectures") != ["LlamaForCausalLM"]:
-        raise ModelError(f"the model in {folder} is no Llama: {_CURE}")
+        raise ModelError(f"the model in {folder} is not a Llama: {_CURE}")
     names = {"vocabulary": "vocab_size", "hidden": "hidden_size", "layers": "num_hidden_layers"}
     names |= {"heads": "num_attention_heads", "head_size": "head_dim", "inner": "intermediate_size"}
     names |= {"context": "max_position_embeddings"}

@@ -1,7 +1,7 @@
-"""A Llama of a few hundred thousand weights as functions of a dictionary of tensors, named as transformers names them.
+"""A Llama of a few hundred thousand weights, as functions of a dictionary of tensors with transformers' names.
 
-Rollouts of one prompt share it: the prompt's keys and values are computed once and read by all of them, in sampling and
-in training alike.
+Rollouts of a prompt share it. The prompt's keys and values are computed once and read by all of them, in sampling and
+in training.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ _GROWTH = 16  # tokens that a decoder makes room for at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """Prompts as rollouts see them.
+    """Prompts for rollouts.
 
     Attributes:
-        keys, values: a tensor (prompts, heads, length, head size) a layer.
-        lengths: (prompts,); what lies behind is padding.
+        keys, values: a tensor (prompts, heads, length, head size) for each layer.
+        lengths: (prompts,). Longer positions are padding.
         last: (prompts, vocabulary) logits of the first token of a reply.
     """
 
@@ -63,7 +63,7 @@ def count(shape: Shape) -> int:
 
 
 def initial(shape: Shape, generator: "Generator", device: str = "cpu") -> Weights:
-    """Weights to begin with: normal, smaller where a layer adds to the stream (GPT-2's rule); norms are ones."""
+    """Initial weights: normal, smaller where a layer adds to the stream (GPT-2's rule). Norms are ones."""
     deep = 0.02 / math.sqrt(2 * shape.layers)
 
     def normal(rows: int, columns: int, deviation: float = 0.02) -> "Tensor":
@@ -108,10 +108,10 @@ def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor
 
 
 def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", read: "Tensor") -> "Tensor":
-    """Logits (tokens, vocabulary) of what follows the tokens of replies (rows, length), row by row.
+    """Logits (tokens, vocabulary) of the next token after the tokens of replies (rows, length), row by row.
 
-    Rows are as many for each prompt, those of a prompt beside each other. Nothing is computed for tokens where `read`,
-    of the same shape, is False; those stand at the ends of rows.
+    Each prompt has the same number of rows, and they are adjacent. Nothing is computed for tokens where `read`, of the
+    same shape, is False. Those are at the ends of rows.
     """
     rows, length = ids.shape
     each = rows // len(prefix.lengths)
@@ -138,7 +138,7 @@ def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", 
 
 
 def reply_losses(weights: Weights, shape: Shape, prompts: PaddedBatch, replies: PaddedBatch) -> "Tensor":
-    """Minus the log-probability in nats of each token of replies to prompts: (rows, length), zero behind their ends."""
+    """Negative log-probability in nats of each token of replies to prompts: (rows, length), zero after their ends."""
     prefix = read_prompts(weights, shape, prompts.ids, prompts.lengths)
     first = prefix.last.repeat_interleave(len(replies.ids) // len(prompts.ids), dim=0)
     read = replies.mask[:, 1:]
@@ -150,7 +150,7 @@ def reply_losses(weights: Weights, shape: Shape, prompts: PaddedBatch, replies: 
 
 
 def _embeddings(normal: Callable[[int, int], "Tensor"], hidden: int) -> "Tensor":
-    """Words that share a column, a row or what they say begin alike, and neighbouring columns and rows lie in order."""
+    """Words with the same column, row or meaning start alike, and neighbouring columns and rows are in order."""
     parts = sorted({part for word in WORDS for part in parts_of(word)})
     vectors = dict(zip(parts, normal(len(parts), hidden), strict=True))
     for axis in (COLUMNS[:MAX_SIDE], [str(row) for row in range(1, MAX_SIDE + 1)]):
@@ -162,7 +162,7 @@ def _embeddings(normal: Callable[[int, int], "Tensor"], hidden: int) -> "Tensor"
 
 
 class Decoder:
-    """Writes replies token by token, each row behind its prompt; keeps what it has computed."""
+    """Writes replies token by token, each row after its prompt, and caches its computations."""
 
     def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int) -> None:
         self._weights, self._shape = weights, shape
@@ -174,7 +174,7 @@ class Decoder:
         self._values = [values.repeat_interleave(each, dim=0).flatten(0, 1) for values in prefix.values]
 
     def step(self, ids: "Tensor") -> "Tensor":
-        """Logits (rows, vocabulary) of what follows the tokens (rows,)."""
+        """Logits (rows, vocabulary) of the next token after the tokens (rows,)."""
         at = self._at
         if at == self._hidden.shape[-1]:
             self._grow()

@@ -1,6 +1,6 @@
 """A policy for programs: Vector Policy Optimization of a model that the user brings, with TRL and a LoRA adapter.
 
-The prompts are those that the user's own runs asked; what new completions are worth, the problem's evaluator says.
+The prompts are those of the user's own runs. The problem's evaluator scores new completions.
 """
 
 from collections.abc import Sequence
@@ -39,23 +39,23 @@ _LOGGED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoraSettings:
-    """What is trained, on what, and how.
+    """The settings of a training.
 
     Attributes:
         model: a folder of a model with a chat template, or its name on the hub.
-        records: files that `evolve export --training` wrote, all of one problem.
-        output: folder that is made; it gets the adapter, checkpoints, a log and what was trained how.
+        records: files of `evolve export --training`, all of the same problem.
+        output: new folder for the adapter, checkpoints, the log and the card.
         steps: updates.
         prompts, group: prompts of an update, and completions to each of them.
-        rate: learning rate, constant; ten times what is published for all weights at once.
-        rank: of the adapter; a server must allow it (vLLM: 16 unless told).
-        max_tokens: tokens of a completion at most.
+        rate: learning rate, constant. It is ten times the published rate for all weights at once.
+        rank: of the adapter. The server must allow it (vLLM: 16 by default).
+        max_tokens: maximum tokens of a completion.
         temperature: of sampling.
-        divergence: weight of the penalty for leaving the model that training began with.
-        weighting: of the objectives; its seed is the run's.
+        divergence: weight of the penalty for distance to the initial model.
+        weighting: of the objectives. Its seed is the run's.
         save_every: updates between two checkpoints.
-        resume: go on from the last checkpoint in the output folder.
-        keep_going: train although there is nothing to learn from.
+        resume: continue from the last checkpoint in the output folder.
+        keep_going: train even if all rewards are equal.
     """
 
     model: str
@@ -87,20 +87,19 @@ class LoraSettings:
 
 
 def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, report: Report = lambda _: None) -> Path:
-    """Train an adapter; give the folder that a server loads it from.
+    """Train an adapter. Returns the folder that a server loads.
 
     Args:
-        settings: what is trained, on what, and how.
+        settings: of the training.
         problem: of the records.
         evaluate: scores programs, in order.
-        report: hears of every update: step, set_reward, group_std, unread and more, as they stand in the log; and once
-            of a warning.
+        report: gets every update (step, set_reward, group_std, unread and more, as in the log), and once a warning.
 
     Raises:
-        TrainingError: the records cannot be used, the extra `trl` is not installed, weights blow up or memory runs out.
-        NothingToLearnError: neither the records nor new completions tell one answer from another.
-        ModelError: the model cannot be loaded, or is none to talk to.
-        CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
+        TrainingError: the records cannot be used, the extra `trl` is not installed, weights diverge or memory runs out.
+        NothingToLearnError: all rewards are equal, in the records and for new completions.
+        ModelError: the model cannot be loaded, or is not a chat model.
+        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
     require_frameworks()
     records = read_records(settings.records)
@@ -117,7 +116,7 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
     log = UpdateLog(settings.output / LOG, _LOGGED, watch)
     log.keep(updates_of(checkpoint))
     trainer = _trainer(settings, model, tokenizer, rows, judge, log)
-    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, max_tokens or group where memory runs out")
+    run_trainer(trainer, checkpoint, "lower the rate if weights diverge, and max_tokens or group if memory runs out")
     watch.close()
     card = {"settings": asdict(settings), "prompts": len(rows), "passed_over": records.passed_over}
     write_card(settings.output, card)

@@ -30,7 +30,7 @@ _WARM, _REINFORCED, _DRAWN = 1, 2, 3  # which random streams a stage draws from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingProgress:
-    """A step done: `step` of `steps` in a stage, and what was seen in it."""
+    """A finished step: `step` of `steps` in a stage, and its figures."""
 
     stage: str
     step: int
@@ -43,11 +43,11 @@ Report = Callable[[TrainingProgress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFolder:
-    """Where a run keeps what: a folder of its own.
+    """The folder of a run.
 
     Attributes:
         save_every: steps between two checkpoints.
-        warn: hears of checkpoints that cannot be read.
+        warn: gets unreadable checkpoints.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class RunFolder:
 
 
 def warm_start(recipe: Recipe, place: RunFolder, report: Report) -> Weights:
-    """Imitate the demonstrator; goes on from the newest checkpoint if there is one."""
+    """Imitate the demonstrator. It continues from the newest checkpoint, if there is one."""
     settings = recipe.warm_start
     run = _Run(
         recipe,
@@ -78,7 +78,7 @@ def warm_start(recipe: Recipe, place: RunFolder, report: Report) -> Weights:
 
 
 def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report) -> Weights:
-    """Reinforce a policy; goes on from the newest checkpoint if there is one."""
+    """Reinforce a policy. It continues from the newest checkpoint, if there is one."""
     settings = recipe.reinforcement
     begun = {name: weight.detach().clone() for name, weight in base.items()}
     run = _Run(recipe, place, REINFORCE, lambda: begun, base=digest(begun))
@@ -142,7 +142,7 @@ def base_of(folder: Path, recipe: Recipe) -> Weights:
 
 
 class _Run:
-    """Weights and optimizer of one stage, with what is kept of its steps."""
+    """Weights and optimizer of a stage, with the record of its steps."""
 
     def __init__(
         self, recipe: Recipe, place: RunFolder, stage: str, begin: Callable[[], Weights], *, base: str = ""
@@ -179,7 +179,7 @@ class _Run:
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.weights.values(), clip)
         if not bool(torch.isfinite(norm)):
-            raise TrainingError(f"the {self._stage} ran into a loss that is not finite: take another seed")
+            raise TrainingError(f"the {self._stage} has an infinite loss: use another seed")
         self._optimizer.step()
 
     def done(self, step: int, steps: int, figures: Mapping[str, float], report: Report, *, whole: bool = True) -> None:

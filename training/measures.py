@@ -1,4 +1,4 @@
-"""What answers to mazes are worth: the same figures in training, on model cards and in the study."""
+"""The figures of answers to mazes, the same in training, on model cards and in the study."""
 
 from collections.abc import Sequence
 

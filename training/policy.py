@@ -1,4 +1,4 @@
-"""Trains a policy from nothing to its model folder: what `evolve train maze` does."""
+"""Trains a policy from scratch to its model folder, for `evolve train maze`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ ANSWERS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest:
-    """What is to be trained.
+    """The settings of a training.
 
     Attributes:
         method: an estimator of `evolve.vpo`, or `base` for the warm start alone.
         base: model folder to start from instead of a warm start.
-        command: what the user typed, for the model card.
-        validated: mazes of the validation split that the figures on the card are taken over.
+        command: the user's command, for the model card.
+        validated: number of validation mazes for the figures on the card.
     """
 
     recipe: Recipe
@@ -39,17 +39,18 @@ class TrainingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedPolicy:
-    """A policy that was trained: its model folder, and by kind of maze what it was measured at."""
+    """A trained policy: its model folder, and its figures by kind of maze."""
 
     folder: Path
     figures: Mapping[str, Mapping[str, float]]
 
 
 def train_policy(wanted: TrainingRequest, place: RunFolder, report: Report) -> TrainedPolicy:
-    """Train, or go on with a training that was stopped, and write the model folders of the base and the policy.
+    """Train, or continue an interrupted training, and write the model folders of the base and the policy.
 
     Raises:
-        TrainingError: the base cannot be read, the folder belongs to another recipe, or what came of it is no model.
+        TrainingError: the base cannot be read, the folder belongs to another recipe, or the result is not a valid
+            model.
     """
     recipe = wanted.recipe
     base = warm_start(recipe, place, report) if wanted.base is None else base_of(wanted.base, recipe)

@@ -29,21 +29,21 @@ _NOT_SCORED = (Outcome.LOST, Outcome.CANCELLED)
 
 
 class ProgramJudge:
-    """Reads the answers of completions as changes of the parent, evaluates each different program once, and scales.
+    """Reads the answers of completions as changes of the parent, evaluates each program once, and scales the rewards.
 
     An answer that is missing, makes no child, repeats another of its completion or fails is a row of zeros.
 
     Args:
         problem: of the records.
         evaluate: scores programs, in order.
-        records: a completion's column `record` numbers the one it belongs to.
+        records: a completion's column `record` is the number of its record.
     """
 
     def __init__(self, problem: Problem, evaluate: Evaluate, records: Records) -> None:
         expected = tuple(objective.name for objective in problem.objectives)
         if records.usable[0].objectives != expected:
             raise TrainingError(
-                f"The records are of another problem than {problem.name}: they have the objectives"
+                f"The records are from another problem than {problem.name}: they have the objectives"
                 f" {', '.join(records.usable[0].objectives) or 'none'}, the problem {', '.join(expected) or 'none'}."
             )
         self._problem, self._evaluate, self._records = problem, evaluate, records.usable
@@ -53,13 +53,13 @@ class ProgramJudge:
         self._known: dict[str, Floats] = {}
 
     def __call__(self, completions: Sequence[Completion]) -> list[Rollout]:
-        """The (m, objectives) rewards of each completion; None for one that holds no program at all."""
+        """The (m, objectives) rewards of each completion. None for a completion without a program."""
         read = [self._read(completion, self._records[completion.columns[COLUMN]]) for completion in completions]
         self._learn({key: program for children in read for key, program in children if program is not None})
         return [self._rows(children) for children in read]
 
     def _read(self, completion: Completion, record: Record) -> list[tuple[str, Program | None]]:
-        """What each of the m answers makes: (fingerprint, program), None for one that counts for nothing."""
+        """The program of each of the m answers: (fingerprint, program). None for an answer that counts for nothing."""
         parser = ChainParser(record.chain_format, record.answers)
         parsed = [*parser.feed(completion.text), *parser.close(completion.cut)]
         seen: set[str] = set()
@@ -78,7 +78,7 @@ class ProgramJudge:
             return None
 
     def _learn(self, programs: dict[str, Program]) -> None:
-        """Evaluate what is not known yet."""
+        """Evaluate the programs without a known result."""
         new = {key: program for key, program in programs.items() if key not in self._known}
         if len(self._known) + len(new) > KEPT:
             self._known = {key: self._known[key] for key in programs if key in self._known}

@@ -1,4 +1,4 @@
-"""What a training run is made from: the model's shape, the warm start and the reinforcement learning."""
+"""The recipe of a training run: the model's shape, the warm start and the reinforcement learning."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class WarmStart:
     Attributes:
         steps: updates.
         mazes, chains: mazes of an update, and chains of each of them.
-        rate: learning rate at its peak; it rises over the first 2 % and falls to zero in a straight line.
+        rate: peak learning rate. It rises over the first 2 % and falls linearly to zero.
         parents: share of the updates in which chains edit a parent.
     """
 
@@ -44,19 +44,19 @@ class WarmStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reinforcement:
-    """Reinforcement learning by one of the estimators of `evolve.vpo`, one update on fresh rollouts a step.
+    """Reinforcement learning by an estimator of `evolve.vpo`, with an update on fresh rollouts in each step.
 
     Attributes:
         method: name of the estimator.
         mazes: prompts of a step.
-        answers: answers a prompt, the same for every method: `answers / m` chains.
+        answers: answers per prompt, the same for every method: `answers / m` chains.
         m: answers of a chain.
         draws: weights that the rollouts of a prompt share.
-        alpha: concentration of the Dirichlet distribution of those weights: 1 is uniform on the simplex, more draws
-            sets towards answers that are good under equal weights.
-        rate: learning rate at the beginning; it falls to zero in a straight line.
-        clip: largest norm of a gradient.
-        parents: kinds of mazes whose step is followed by one on the same mazes that shows parents out of it.
+        alpha: concentration of the Dirichlet distribution of those weights. 1 is uniform on the simplex. Larger numbers
+            favour answers that are good under equal weights.
+        rate: initial learning rate. It falls linearly to zero.
+        clip: maximum norm of a gradient.
+        parents: kinds of mazes whose step is followed by another on the same mazes, which shows parents from the first.
     """
 
     method: str = "vpo"
@@ -78,7 +78,7 @@ class Reinforcement:
             )
         if not 1 / CONCENTRATED <= self.alpha <= CONCENTRATED:
             raise ConfigurationError(
-                f"alpha must lie between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not be {self.alpha}"
+                f"alpha must be between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not {self.alpha}"
             )
         if not 1 <= self.m <= MAX_ANSWERS:
             raise ConfigurationError(f"a chain has 1 to {MAX_ANSWERS} answers, not {self.m}")
@@ -90,12 +90,12 @@ SETS = ("vpo", "multi_rlvr", "multi_rlvr_best")
 
 
 def reinforcement_of(method: str) -> Reinforcement:
-    """The settings for a method: chains of 4 for those that reward sets, single answers for the others.
+    """The settings for a method: chains of 4 for methods that reward sets, single answers for the others.
 
-    `base`, the warm start alone, is asked for chains of 4 as well.
+    `base`, the warm start alone, also gets chains of 4.
 
     Raises:
-        ConfigurationError: there is no such method.
+        ConfigurationError: the method does not exist.
     """
     if method == "base":
         return Reinforcement()

@@ -1,4 +1,4 @@
-"""Training records: what runs asked, what came back and what it was worth, as `evolve export --training` writes it."""
+"""Training records: prompts, completions and rewards of runs, as written by `evolve export --training`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +18,17 @@ from training.errors import TrainingError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One answered proposal.
+    """An answered proposal.
 
     Attributes:
         name: run and number, for people.
         messages: of the prompt, each with role and content.
-        chain_format: how answers were to be set apart.
-        edits: `rewrite` or `diff`: how an answer changes the parent.
-        answers: m, answers asked for in one completion.
+        chain_format: requested separation of the answers.
+        edits: `rewrite` or `diff`: form of an answer's change.
+        answers: m, requested answers per completion.
         parent: the program that answers change.
         objectives: names, in the order of the rewards.
-        rewards: of the answers that were scored, more is better, one vector each.
+        rewards: of the scored answers, more is better, a vector each.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Records:
 
     Attributes:
         usable: in the order of their files.
-        passed_over: how many had no prompt (a policy that is no language model), no parent (no answer), or a reply
-            that was begun for the model.
-        prompts: how many had a prompt.
+        passed_over: number without a prompt (a policy that is not a language model), without a parent (no answer), or
+            with a prefilled reply.
+        prompts: number with a prompt.
     """
 
     usable: tuple[Record, ...]
@@ -65,13 +65,13 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scale:
-    """Puts reward vectors where an answer that failed is worth zeros and none is worth less.
+    """Scales reward vectors, so that a failed answer has zeros and no answer has less.
 
-    Runs store a reward with declared bounds as 0 to 1 over them; one without, as the score itself. The latter is read
-    here over the range that the records hold, frozen before training so that rewards keep their meaning.
+    Runs store a reward with declared bounds as 0 to 1 over them, and a reward without bounds as the score itself. The
+    latter is scaled over the range in the records. The range is fixed before training, so rewards keep their meaning.
 
     Attributes:
-        low, high: (objectives,); what becomes 0, and what becomes 1.
+        low, high: (objectives,), the values that become 0 and 1.
     """
 
     low: Floats
@@ -101,22 +101,22 @@ class Scale:
 
 
 def read_records(paths: Sequence[Path]) -> Records:
-    """Read files of training records, all of one problem.
+    """Read files of training records, all of the same problem.
 
     Raises:
-        TrainingError: a file is not there, a line is no training record, the objectives differ, or nothing is usable.
+        TrainingError: a file is missing, a line is not a training record, the objectives differ, or nothing is usable.
     """
     read = [found for path in paths for found in _file(path)]
     usable = tuple(record for _, record in read if record is not None)
     if not usable:
         raise TrainingError(
-            "The records hold no prompt with answers: train on runs whose policy was a language model that answered,"
-            " and where its answers could not be read, run evolve train sft first."
+            "The records hold no prompt with answers: train on runs with answers of a language model. If"
+            " its answers could not be read, run evolve train sft first."
         )
     names = {record.objectives for record in usable}
     if len(names) > 1:
         shown = " and ".join(", ".join(each) or "none" for each in sorted(names))
-        raise TrainingError(f"The records have different objectives ({shown}): train on runs of one problem.")
+        raise TrainingError(f"The records have different objectives ({shown}): train on runs of a single problem.")
     return Records(usable=usable, passed_over=len(read) - len(usable), prompts=sum(asked for asked, _ in read))
 
 
@@ -132,7 +132,7 @@ def _file(path: Path) -> Iterator[tuple[bool, Record | None]]:
             yield bool(values["messages"]), _record(values)
         except (KeyError, TypeError, ValueError, AttributeError, EvolveError) as error:
             raise TrainingError(
-                f"{path}, line {number}, is no training record ({_reason(error)}): write the file again with"
+                f"{path}, line {number}, is not a training record ({_reason(error)}): write the file again with"
                 " evolve export --training"
             ) from error
 

@@ -1,4 +1,4 @@
-"""Reinforcement learning of maze policies: rollouts, reward vectors, advantages, one update."""
+"""Reinforcement learning of maze policies: rollouts, reward vectors, advantages, an update."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ class ShownWalk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    """A step's rollouts and what they are worth.
+    """A step's rollouts and their rewards.
 
     Attributes:
         rewards: for each prompt (chains, m, 4).
-        moves: the answers of each prompt, chain by chain; None for one that is missing.
+        moves: the answers of each prompt, chain by chain. None for a missing answer.
     """
 
     prompts: PaddedBatch
@@ -59,8 +59,8 @@ def experience(
 ) -> Experience:
     """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them.
 
-    What is out of form earns nothing. The parser that searches use is tolerant: left to it, policies learn to write on
-    behind their last answer, and to begin answers anew.
+    Answers in another form earn nothing. The parser of searches is tolerant. With it, policies learn to write on after
+    their last answer, and to start answers again.
     """
     prompts = PaddedBatch.of(
         [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)],
@@ -97,7 +97,7 @@ def _prompt(maze: Maze, m: int, parent: ShownWalk | None) -> list[str]:
 
 
 def choose_parents(found: Experience, rng: Rng) -> list[ShownWalk | None]:
-    """For each prompt the answer that is best under weights drawn for it, as a search chooses; None: there is none."""
+    """For each prompt, the best answer under weights drawn for it, as a search chooses. None: there is none."""
     chosen: list[ShownWalk | None] = []
     for rewards, moves in zip(found.rewards, found.moves, strict=True):
         flat = rewards.reshape(-1, rewards.shape[-1])
@@ -108,10 +108,10 @@ def choose_parents(found: Experience, rng: Rng) -> list[ShownWalk | None]:
 
 
 def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Floats:
-    """One advantage a chain, in the order of the rollouts.
+    """An advantage for each chain, in the order of the rollouts.
 
-    A parent that was shown earns nothing. Counted with every set it would leave most sets of a prompt worth the same,
-    and what little they differ by, once normalised, is noise: training came to a stand with it.
+    A shown parent earns nothing. If it counted with every set, most sets of a prompt would have the same value. Their
+    small differences would be noise when normalised, and training would stop improving.
     """
     groups = [
         RolloutGroup.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha))
@@ -129,7 +129,7 @@ def policy_loss(weights: Weights, shape: Shape, found: Experience, advantages: F
 
 
 def figures_of(found: Experience) -> dict[str, float]:
-    """What a journal keeps of a step: mean and best scalar, set reward of a chain, diversity, entropy, share cut."""
+    """The journal's figures of a step: mean and best scalar, set reward of a chain, diversity, entropy, share cut."""
     answers = [rewards.reshape(-1, rewards.shape[-1]) for rewards in found.rewards]
     even = measures.weights()
     return {

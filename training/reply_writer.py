@@ -1,4 +1,4 @@
-"""Replies: given programs written as a model would have to write them, in the form that a prompt asks for."""
+"""Replies: given programs, written as a model would write them, in the form that a prompt requests."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from evolve.similarity.fingerprint import fingerprint
 def write_reply(
     chain_format: ChainFormat, edits: str, language: str, parent: Program, children: Sequence[Program]
 ) -> str:
-    """One completion that holds these children as changes of their parent.
+    """A completion with these children as changes of their parent.
 
     Args:
-        chain_format: how answers are set apart.
-        edits: `rewrite`: an answer holds the files that it changes, whole; `diff`: SEARCH/REPLACE edits.
+        chain_format: separation of the answers.
+        edits: `rewrite`: an answer holds its changed files, whole. `diff`: SEARCH/REPLACE edits.
         language: of the problem, for the fences.
         parent: the program that the prompt shows.
-        children: in the order of the answers; one alone where the format is `single`.
+        children: in the order of the answers. A single child if the format is `single`.
     """
     info = "" if chain_format.kind == "fences" else re.sub(r"[^\w+#-]", "", language)
     bodies = [_diff(parent, child) if edits == "diff" else _rewrite(parent, child, info) for child in children]
@@ -84,7 +84,7 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 def _found(old: Sequence[str], new: Sequence[str], groups: Sequence[tuple[int, int, int, int]]) -> bool:
-    """Whether each edit has one place in the text that the edits before it leave."""
+    """Whether each edit has a unique place in the text after the previous edits."""
     text, shift = list(old), 0
     for low, high, start, end in groups:
         if _places(text, old[low:high]) != 1:
@@ -95,7 +95,7 @@ def _found(old: Sequence[str], new: Sequence[str], groups: Sequence[tuple[int, i
 
 
 def _places(lines: Sequence[str], wanted: Sequence[str]) -> int:
-    """How often consecutive lines occur, whatever their indentation; 0 for lines that say nothing."""
+    """Number of places with these consecutive lines, ignoring indentation. 0 for blank lines."""
     if not any(line.strip() for line in wanted):
         return 0
     size, bare = len(wanted), [line.strip() for line in lines]

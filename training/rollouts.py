@@ -1,4 +1,4 @@
-"""Rollouts: what a policy writes to prompts, sampled a whole batch at a time."""
+"""Rollouts: a policy's replies to prompts, sampled in whole batches."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ _LOOK = 8  # tokens between two looks for rows that have ended
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollouts:
-    """Replies, as many for each prompt, those of a prompt beside each other.
+    """Replies, the same number for each prompt, with those of a prompt adjacent.
 
     Attributes:
-        replies: their tokens, the end included where they came to it.
-        cut: (rows,) whether a reply was cut off at the most tokens.
+        replies: their tokens, including the end if they reached it.
+        cut: (rows,) whether a reply was cut off at the token limit.
         entropy: mean entropy of the next token in nats, over all tokens written.
     """
 
@@ -54,7 +54,7 @@ def roll_out(
 
 
 class _Writing:
-    """Replies under way; rows that have ended are left out of the batch now and then."""
+    """Unfinished replies. Ended rows are sometimes removed from the batch."""
 
     def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, maximum: int) -> None:
         self._decoder = Decoder(weights, shape, prefix, each)

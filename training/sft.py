@@ -30,19 +30,19 @@ _WARM_UP_UPDATES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SftSettings:
-    """What is trained, and how.
+    """The settings of a training.
 
     Attributes:
         model: a folder of a model with a chat template, or its name on the hub.
-        output: folder that is made; it gets the adapter, checkpoints, a log and what was trained how.
-        demonstrations: in what form they are given.
-        updates: how many.
+        output: new folder for the adapter, checkpoints, the log and the card.
+        demonstrations: their form.
+        updates: number of updates.
         batch: demonstrations of an update.
         rate: learning rate, constant after the first 5 updates.
-        rank: of the adapter; a server must allow it (vLLM: 16 unless told).
-        max_seconds: training ends after the update that passes it; None: it does all updates.
+        rank: of the adapter. The server must allow it (vLLM: 16 by default).
+        max_seconds: training ends after the update that exceeds it. None: no limit.
         save_every: updates between two checkpoints.
-        resume: go on from the last checkpoint in the output folder.
+        resume: continue from the last checkpoint in the output folder.
     """
 
     model: str
@@ -68,12 +68,12 @@ class SftSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SftResult:
-    """An adapter, and what it was trained on.
+    """An adapter, and its training data.
 
     Attributes:
-        adapter: the folder that a server loads it from.
-        updates: that were done, those before a resumption among them.
-        demonstrations: different ones, by m.
+        adapter: the folder that a server loads.
+        updates: number of updates, including those before a resumption.
+        demonstrations: number of different demonstrations, by m.
         too_long: prompts with their replies that did not fit.
     """
 
@@ -89,19 +89,19 @@ def train_sft(
     report: Report = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> SftResult:
-    """Train an adapter on what runs accepted. The loss is that of the reply, end of turn included.
+    """Train an adapter on accepted programs of runs. The loss is that of the reply, including the end of turn.
 
     Args:
-        settings: what is trained, and how.
+        settings: of the training.
         sources: runs.
-        report: hears of every update: step, loss and more, as they stand in the log.
+        report: gets every update (step, loss and more, as in the log).
         clock: seconds, for the time limit.
 
     Raises:
-        TrainingError: there is nothing to demonstrate, the extra `trl` is not installed, weights blow up or memory runs
+        TrainingError: there is nothing to demonstrate, the extra `trl` is not installed, weights diverge or memory runs
             out.
-        ModelError: the model cannot be loaded, or is none to talk to.
-        CheckpointError: the folder holds a training that was not to be resumed, or none that can be.
+        ModelError: the model cannot be loaded, or is not a chat model.
+        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
     require_frameworks()
     checkpoint = last_checkpoint(settings.output, resume=settings.resume)
@@ -115,7 +115,7 @@ def train_sft(
     log = UpdateLog(settings.output / LOG, _LOGGED, report)
     log.keep(updates_of(checkpoint))
     trainer = _trainer(settings, model, tokenizer, rows, [log.callback(), _time_limit(settings.max_seconds, clock)])
-    run_trainer(trainer, checkpoint, "lower the rate where weights blow up, batch or max_tokens where memory runs out")
+    run_trainer(trainer, checkpoint, "lower the rate if weights diverge, and batch or max_tokens if memory runs out")
     result = SftResult(
         adapter=save_adapter(trainer.model, settings.output),
         updates=trainer.state.global_step,
@@ -147,7 +147,7 @@ def _row(demonstration: Demonstration, tokenizer: Any) -> dict[str, list[int]]:
 
 
 def _turn(tokenizer: Any, messages: list[dict[str, str]], head: str, reply: str) -> str:
-    """The reply with the mark that ends a turn: that of the chat template, where it has one, else the tokenizer's."""
+    """The reply with the end-of-turn mark: that of the chat template if it has one, else the tokenizer's."""
     said = [*messages, {"role": "assistant", "content": reply}]
     whole = tokenizer.apply_chat_template(said, tokenize=False)
     end = whole[len(head) + len(reply) :].strip() if whole.startswith(head + reply) else ""
@@ -180,7 +180,7 @@ def _trainer(
 
 
 def _time_limit(max_seconds: float | None, clock: Callable[[], float]) -> Any:
-    """What ends training after the update that passes the limit."""
+    """Ends training after the update that exceeds the limit."""
     started, base = clock(), import_module("transformers").TrainerCallback
 
     class TimeLimitCallback(base):  # type: ignore[misc, valid-type] # known once transformers is there

@@ -10,14 +10,11 @@ from training.errors import NothingToLearnError
 from training.records import Records
 
 PATIENCE = 5  # updates without any difference, after which there will be none
-_CURE = (
-    "Run evolve train sft first, so that the model answers in the form that it is asked for, or add --keep-going to"
-    " train all the same."
-)
+_CURE = "Run evolve train sft first, to teach the model the requested form, or add --keep-going to train anyway."
 
 
 def check_signal(records: Records) -> None:
-    """Look at what the runs found out about the model's answers.
+    """Check the rewards of the model's answers in the records.
 
     Raises:
         NothingToLearnError: no two scored answers differ in their rewards.
@@ -32,10 +29,10 @@ def check_signal(records: Records) -> None:
 
 
 class SignalWatch:
-    """Hands updates on, and ends a training whose first updates all had groups of equal rewards."""
+    """Passes updates on, and ends a training whose first updates all had groups of equal rewards."""
 
     def __init__(self, report: Report, *, stops: bool) -> None:
-        """Report to `report`; where `stops` is false, only do that."""
+        """Report to `report`. If `stops` is false, it only reports."""
         self._report = report
         self._watching = stops
         self._seen: list[Mapping[str, Any]] = []
@@ -57,7 +54,7 @@ class SignalWatch:
         """End the training.
 
         Raises:
-            NothingToLearnError: no update had a difference, so that the adapter is what it was.
+            NothingToLearnError: no update had different rewards, so the adapter did not change.
         """
         if not self._watching or not self._seen:
             return

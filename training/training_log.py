@@ -1,4 +1,4 @@
-"""The journal of a training run: one JSON line a step."""
+"""The journal of a training run, with a JSON line for each step."""
 
 import json
 import math
@@ -10,29 +10,29 @@ from training.errors import TrainingError
 
 
 class TrainingLog:
-    """Lines of one file, `{"schema": 1, "stage", "step", ...figures}`, in the order of the steps."""
+    """Lines of a file, `{"schema": 1, "stage", "step", ...figures}`, in the order of the steps."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, stage: str, step: int, figures: Mapping[str, float]) -> None:
-        """Write a line; a figure that is not finite is null."""
+        """Write a line. A figure that is not finite is null."""
         rounded = {name: round(value, 6) if math.isfinite(value) else None for name, value in figures.items()}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"schema": 1, "stage": stage, "step": step, **rounded}) + "\n")
 
     def go_on(self, stage: str, step: int) -> None:
-        """Take out what was written behind a step of a stage, as a run that goes on there writes it again."""
+        """Remove the lines after a step of a stage, because a run that continues there writes them again."""
         kept = [line for line in self.lines() if line["stage"] != stage or line["step"] <= step]
         started = self._path.with_name(f".{self._path.name}.part")
         started.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
         started.replace(self._path)
 
     def lines(self) -> list[dict[str, Any]]:
-        """All lines; one cut off in the middle by a kill counts as not written.
+        """All lines. A line cut off by a kill counts as not written.
 
         Raises:
-            TrainingError: a line before the last is none that a journal has.
+            TrainingError: a line before the last is not a journal line.
         """
         if not self._path.exists():
             return []
@@ -43,7 +43,7 @@ class TrainingLog:
             if value is not None:
                 found.append(value)
             elif number < len(raw):
-                raise TrainingError(f"line {number} of {self._path} is none that training wrote: remove it")
+                raise TrainingError(f"line {number} of {self._path} is not a line of this training: remove it")
         return found
 
 

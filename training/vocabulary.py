@@ -83,16 +83,16 @@ CHAT_TEMPLATE = """\
 
 
 def parts_of(word: str) -> tuple[str, ...]:
-    """What a word is made of, for embeddings to begin with: what it says, its column and its row; else itself."""
+    """The parts of a word for its initial embedding: its meaning, its column and its row, or else the word itself."""
     if word.endswith(tuple(_CELLS)) and word not in _SPECIAL:
         return word[:-2], word[-2], word[-1]
     return (word,)
 
 
 def prompt_words(maze: Maze, answers: int, parent: Sequence[str] = (), rewards: Floats | None = None) -> list[str]:
-    """What a policy reads: the maze, a parent with its rewards (4,) if there is one, and how many walks are wanted.
+    """The input of a policy: the maze, a parent with its rewards (4,) if there is one, and the number of walks.
 
-    Of a parent the steps that count are shown.
+    Only the counting steps of a parent are shown.
     """
     counting = parent[: maze.limit]
     shown = (
@@ -102,28 +102,28 @@ def prompt_words(maze: Maze, answers: int, parent: Sequence[str] = (), rewards: 
 
 
 def share_word(reward: float) -> str:
-    """A reward of 0 to 1 in eighths, the even one where two are as near (as Python and Jinja round)."""
+    """A reward of 0 to 1 in eighths, rounded to even at ties (as Python and Jinja round)."""
     return f"{int(np.rint(reward * SHARES))}/{SHARES}"
 
 
 def answer_words(walks: Sequence[Sequence[str]]) -> list[str]:
-    """What a policy writes: each walk in its numbered tags, then the end."""
+    """The output of a policy: each walk in its numbered tags, then the end."""
     tagged = [[f"<route_{number}>", *walk, f"</route_{number}>"] for number, walk in enumerate(walks, start=1)]
     return [word for words in tagged for word in words] + [EOS]
 
 
 def max_reply(asked: Sequence[Maze], answers: int) -> int:
-    """Tokens for so many walks through any of some mazes, with their tags, a few steps too many, and the end.
+    """The token limit for a number of walks through given mazes, with their tags, some additional steps, and the end.
 
-    Without those one walk that is too long would cost the chain its last answer.
+    Without the additional steps, a walk that is too long would cost the chain its last answer.
     """
     return answers * (max(maze.limit for maze in asked) + 2 + _SPARE) + 1
 
 
 def in_form(ids: Sequence[int], m: int) -> Sequence[int]:
-    """The whole answers at the beginning of a reply that are written as the warm start taught it.
+    """The complete answers at the start of a reply in the form of the warm start.
 
-    An answer is numbered in order, holds nothing but steps, and is followed by the next one, or by the end.
+    An answer is numbered in order, holds only steps, and is followed by the next answer or by the end.
     """
     words = [WORDS[number] for number in ids]
     kept = 0
@@ -138,13 +138,13 @@ def in_form(ids: Sequence[int], m: int) -> Sequence[int]:
 
 
 def encode(words: Sequence[str]) -> list[int]:
-    """Token ids; a word that is none of `WORDS` is unknown."""
+    """Token ids. A word outside of `WORDS` is unknown."""
     unknown = IDS[UNKNOWN]
     return [IDS.get(word, unknown) for word in words]
 
 
 def decode(ids: Sequence[int]) -> str:
-    """The text of token ids, without the special ones."""
+    """The text of token ids, without special words."""
     return " ".join(WORDS[number] for number in ids if number >= len(_SPECIAL))
 
 

@@ -1,4 +1,4 @@
-"""Warm start: imitation of the noisy demonstrator, one base for single answers, chains and edits of a parent."""
+"""Warm start: imitation of the noisy demonstrator, a common base for single answers, chains and edits of a parent."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ _STOPS = {"small": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """What one update imitates: prompts, and replies of which as many belong to each prompt, beside each other."""
+    """The data of an update: prompts, and the same number of adjacent replies for each."""
 
     prompts: PaddedBatch
     replies: PaddedBatch

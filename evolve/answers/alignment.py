@@ -1,7 +1,8 @@
-"""Alignment: which part of an answer without markers stands for the region of its parent.
+"""Alignment: the part of an answer without markers that replaces the region of its parent.
 
-Models leave EVOLVE-BLOCK markers out more often than they keep them. Where the answer repeats the lines around the
-region, or a Python answer defines what the region defines, its part is known. Anything else is refused, never guessed.
+Models leave EVOLVE-BLOCK markers out more often than they keep them. If the answer repeats the lines around the region,
+or if a Python answer defines the same names as the region, its part is known. Everything else is refused, never
+guessed.
 """
 
 import ast
@@ -15,10 +16,10 @@ Lines = list[str]
 def unframed(
     head: Sequence[str], region: Sequence[str], tail: Sequence[str], answer: Lines, python: bool
 ) -> Lines | None:
-    """The lines of an answer that stand for a region; None where that cannot be told.
+    """The lines of an answer that replace a region. None if they are unknown.
 
     Args:
-        head, tail: lines of the parent before and behind the region, without the markers.
+        head, tail: lines of the parent before and after the region, without the markers.
         region: its lines in the parent.
         answer: lines of the answer, without markers.
         python: whether they are Python source.
@@ -32,7 +33,7 @@ def unframed(
 
 
 def _between(head: Sequence[str], tail: Sequence[str], answer: Lines) -> Lines | None:
-    """What the answer holds between the parent's outer lines, blank lines and white space at line ends set aside.
+    """The answer between the parent's outer lines, ignoring blank lines and white space at line ends.
 
     It may leave out outer lines that are farther from the region, such as a docstring or imports.
     """
@@ -44,9 +45,9 @@ def _between(head: Sequence[str], tail: Sequence[str], answer: Lines) -> Lines |
 
 
 def _overlap(outer: Sequence[str], answer: Sequence[str]) -> int | None:
-    """How many lines of an answer repeat the outer ones that are nearest to the region, as many as can be.
+    """The number of lines of an answer that repeat the outer lines nearest to the region, as many as possible.
 
-    None: it repeats none with a word in it, though there are some.
+    None: it repeats no line with a word in it, although there are some.
     """
     filled = [line for line in outer if line.strip()]
     if not filled:
@@ -59,7 +60,7 @@ def _overlap(outer: Sequence[str], answer: Sequence[str]) -> int | None:
 
 
 def _repeated(outer: Sequence[str], answer: Sequence[str]) -> int | None:
-    """How many lines of an answer repeat the outer ones, all of them, in order; None: it does not repeat them all."""
+    """The number of lines of an answer that repeat all outer lines in order. None: it does not repeat all."""
     position = 0
     for line in filter(None, (line.strip() for line in outer)):
         while position < len(answer) and not answer[position].strip():
@@ -71,9 +72,9 @@ def _repeated(outer: Sequence[str], answer: Sequence[str]) -> int | None:
 
 
 def _defined(head: Sequence[str], region: Sequence[str], tail: Sequence[str], answer: Lines) -> Lines | None:
-    """The statements of a Python answer without those that define what the parent defines outside its region.
+    """The statements of a Python answer without those that define the parent's names outside its region.
 
-    What the frame uses of the region must be there, else the answer is a part of a program and no whole one.
+    The names of the region that the frame uses must be there. Otherwise the answer is only a part of a program.
     """
     try:
         frame = [*_statements(head), *_statements(tail)]
@@ -90,7 +91,7 @@ def _defined(head: Sequence[str], region: Sequence[str], tail: Sequence[str], an
 
 
 def names_used(outer: Sequence[str], region: Sequence[str]) -> tuple[str, ...]:
-    """The names that Python lines define, and the lines around them use; none where that cannot be told.
+    """The names that Python lines define and the lines around them use. Empty if they are unknown.
 
     Args:
         outer: lines of the program outside the region.
@@ -113,7 +114,7 @@ def _used(statements: Iterable[ast.stmt]) -> set[str]:
 
 
 def _belongs(statement: ast.stmt, framed: set[str], frame: Sequence[ast.stmt]) -> bool:
-    """Whether a statement is the frame's: it defines what that defines, or does what that does."""
+    """Whether a statement belongs to the frame: it defines the same names, or does the same."""
     names = set(top_level_names([statement]))
     if names:
         return names <= framed

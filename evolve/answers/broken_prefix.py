@@ -1,4 +1,4 @@
-"""Programs that no longer parse, whatever is still to come: found while a model writes them."""
+"""Programs that can no longer become valid Python, found while a model writes them."""
 
 import ast
 import codeop
@@ -18,10 +18,10 @@ _FLAGS = ast.PyCF_ONLY_AST | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[
 
 
 class BrokenPrefixDetector:
-    """Tells when the first fenced Python program of a completion can no longer become valid.
+    """Detects that the first fenced Python program of a completion can no longer become valid.
 
-    Only complete lines count, and only what no further line could mend: an unmatched bracket or two names in a row,
-    never a bracket or a string that is still open.
+    Only complete lines count, and only faults that no further line can repair: an unmatched bracket or two names in a
+    row. An open bracket or string is not a fault.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class BrokenPrefixDetector:
         self._next_look = MIN_CHARACTERS
 
     def feed(self, text: str) -> str:
-        """Take the next piece of the completion; what is wrong with its program for good, empty: nothing."""
+        """Take the next piece of the completion. Returns the permanent fault of its program, or an empty text."""
         self._pieces.append(text)
         self._length += len(text)
         if not self._next_look <= self._length <= MAX_LENGTH:
@@ -40,7 +40,7 @@ class BrokenPrefixDetector:
 
 
 def complaint(completion: str) -> str:
-    """What is wrong for good with the first fenced Python program of a completion, which need not be complete."""
+    """The permanent fault of the first fenced Python program of a completion, which need not be complete."""
     opened = _FENCE.search(completion)
     if opened is None or _EDITS in completion:
         return ""

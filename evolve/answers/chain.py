@@ -1,4 +1,4 @@
-"""Chains: one completion of a policy, taken apart into its answers while it is still being written."""
+"""Chains: a policy's completion, parsed into its answers while it is being written."""
 
 import re
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _ENDS_IN_NUMBER = re.compile(r".*[_-]?[0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainFormat:
-    """How the answers of a chain are set apart.
+    """The separation of the answers of a chain.
 
     Attributes:
         kind: `tags`, `fences` or `single`.
-        tag: name of the numbered tags, without the number; empty for the other kinds.
+        tag: name of the numbered tags, without the number. Empty for the other kinds.
     """
 
     kind: str
@@ -57,15 +57,15 @@ def example(chain_format: ChainFormat, m: int, body: str = "...") -> str:
 
 
 class ChainParser:
-    """Takes the answers out of a completion as its text arrives, in whatever pieces.
+    """Parses the answers of a completion as its text arrives, in any pieces.
 
-    Tolerant: numbers of tags may be missing, repeated or out of order, prose may stand around, a block may be left
-    open; reasoning in `<think>` in front is passed over. The work is linear in the text however it is cut up; what is
-    remembered is the answer being written, a few counts, and the text as long as it holds no answer, up to
+    The parser is tolerant. Numbers of tags may be missing, repeated or out of order, there may be prose around, and a
+    block may stay open. Reasoning in `<think>` at the start is ignored. The work is linear in the text, however it is
+    cut up. The parser keeps the current answer, a few counts, and the text as long as it holds no answer, up to
     `MAX_RECOVERED` characters. Any text is parsed without an exception.
 
     Attributes:
-        recovered: how many answers were taken that were not set apart as asked, by kind: `untagged` or `json`.
+        recovered: number of answers that were not separated as requested, by kind: `untagged` or `json`.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class ChainParser:
         """Take at most `limit` answers of at most `longest` characters.
 
         Args:
-            chain_format: how answers are set apart.
-            limit: most answers.
-            longest: most characters of one.
-            programs: whether answers are programs; else words are an answer like any other.
+            chain_format: separation of the answers.
+            limit: maximum number of answers.
+            longest: maximum number of characters of an answer.
+            programs: whether answers are programs. Otherwise words are an answer too.
         """
         self._outbox = AnswerBuffer(limit=limit, longest=longest)
         self._reasoning = ReasoningFilter()
@@ -95,15 +95,15 @@ class ChainParser:
                 self._scanner = SingleScanner(self._outbox)
 
     def feed(self, text: str) -> list[ParsedAnswer]:
-        """Take the next piece of the completion; gives the answers that it completes."""
+        """Take the next piece of the completion. Returns the answers that it completes."""
         self._scan(self._reasoning.feed(text))
         return self._outbox.collect()
 
     def close(self, cut: bool = False) -> list[ParsedAnswer]:
-        """End the completion; gives the answers that its end completes.
+        """End the completion. Returns the answers that its end completes.
 
         Args:
-            cut: the completion was cut off (finish reason `length`): an answer still open is dropped, not taken.
+            cut: the completion was cut off (finish reason `length`). An open answer is then dropped.
         """
         self._scan(self._reasoning.close())
         self._scanner.close(cut)
@@ -121,7 +121,7 @@ class ChainParser:
             self._unread.append(text)
 
     def _recover(self, cut: bool) -> None:
-        """Take the answers of a completion that set none apart as asked, where it is plain what they are."""
+        """Take clear answers of a completion that separates none as requested."""
         found = recover(after_reasoning("".join(self._unread)), self._outbox.limit, cut=cut)
         for text in found.texts:
             self._outbox.write(text)
@@ -131,10 +131,10 @@ class ChainParser:
 
     @property
     def full(self) -> bool:
-        """Whether all answers that were wanted are there: what comes now is of no use."""
+        """Whether all requested answers are there. Further text is then useless."""
         return self._outbox.taken >= self._outbox.limit
 
     @property
     def dropped(self) -> list[str]:
-        """What made no answer, one sentence for each reason."""
+        """The dropped parts, with a sentence for each reason."""
         return self._outbox.reasons()

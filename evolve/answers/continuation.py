@@ -1,8 +1,8 @@
-"""Continuations: the first lines of a program, which a policy is to go on from in place of writing the whole.
+"""Continuations: the first lines of a program, which a policy continues instead of writing the whole.
 
-A small model that is asked for a program loses names and constants that the evaluator needs. Given the beginning of the
-parent as the beginning of its own reply, it keeps them, and writes fewer tokens. How much is given is drawn, so that
-children differ from the parent now in a few lines, now in most.
+A small model that writes a whole program loses names and constants that the evaluator needs. If its reply starts with
+the start of the parent, it keeps them, and writes fewer tokens. The length of the start is drawn, so children differ
+from the parent in a few lines or in most.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,11 @@ _DEFINITIONS = ("def ", "async def ", "class ")
 
 
 def first_lines(text: str, language: str, seed: int) -> str:
-    """The first lines of a program, up to a line that is drawn; without blanks at the end, which chat templates trim.
+    """The first lines of a program, up to a drawn line, without blanks at the end, which chat templates trim.
 
-    Python: at least the first definition and the line behind it; anything else: at least the first line. At most
-    `MAX_SHARE` of the lines, unless that is less than the least, and never all of them.
+    For Python, they contain at least the first definition and the next line. For other languages, they contain at least
+    the first line. They are at most `MAX_SHARE` of the lines, unless that is less than the minimum, and never all of
+    them.
 
     Args:
         text: of the program.

@@ -1,4 +1,4 @@
-"""Edits: what an answer says, applied to its parent, is a child; or a sentence on why it makes none."""
+"""Edits: an answer applied to its parent makes a child, or fails with a sentence."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from evolve.program import Program
 
 _PLAIN_LANGUAGES = {"", "text", "txt", "plain", "markdown", "md", "prompt"}
 # What answers lack that are written as they should be.
-TOO_NEAR = "the program is too near to one that its island has"
+TOO_NEAR = "the program is too near to a program of its island"
 EQUALS_PARENT = "the answer equals its parent"
 CHANGES_NOTHING = "the answer changes nothing inside the EVOLVE-BLOCK regions"
 _SENTENCE = re.compile(r"[A-Z\"'*][^{}=;<>]*[.:!?][\"'*]?")
@@ -26,11 +26,11 @@ MARKERS, EDITS, REWRITE, PARENT_COPY, JSON_CODE = "markers", "edits", "rewrite",
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """The program that an answer makes, and what of the answer had to be recovered for that.
+    """The program that an answer makes, and the recoveries that this needed.
 
     Attributes:
-        recovered: `markers` that were left out and put back, `edits` where a rewrite was asked for, a `rewrite` where
-            edits were asked for, a `parent_copy` beside the new program, `json_code`: JSON around it.
+        recovered: `markers` that were missing and restored, `edits` instead of a rewrite, a `rewrite` instead of edits,
+            a `parent_copy` beside the new program, `json_code`: JSON around it.
     """
 
     program: Program
@@ -40,23 +40,22 @@ class Child:
 def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child:
     """Make the child that an answer describes.
 
-    `rewrite`: the answer is the new text of a program of one file, or files headed by `FILE: path`; files that it does
-    not name stay. A fence around a file is taken off. Out of prose with fenced blocks the largest closed block is
-    taken that is not the parent; prose without one is no program. SEARCH/REPLACE blocks are read as edits.
-    `diff`: SEARCH/REPLACE blocks (see `evolve.answers.patch`). A whole program in their place is read as a rewrite.
+    `rewrite`: the answer is the new text of a program of one file, or files with headings `FILE: path`. Files that it
+    does not name stay. A fence around a file is removed. In prose with fenced blocks, the largest closed block that is
+    not the parent is the program. Prose without a block is not a program. SEARCH/REPLACE blocks are read as edits.
+    `diff`: SEARCH/REPLACE blocks (see `evolve.answers.patch`). A whole program instead is read as a rewrite.
 
-    Where the parent has EVOLVE-BLOCK regions, what the answer changes outside them is undone. Line endings become the
-    parent's.
+    If the parent has EVOLVE-BLOCK regions, changes outside of them are undone. Line endings become the parent's.
 
     Args:
-        parent: the program that the answer was asked about.
+        parent: the parent program.
         text: the answer, without the format of its chain.
         edits: `rewrite` or `diff`.
-        language: the problem's language; a Python file that does not parse is refused, unless the program is longer
+        language: the problem's language. A Python file that does not parse is refused, unless the program is longer
             than `MAX_PARSED`.
 
     Raises:
-        AnswerError: the answer makes no child; the text is one sentence for the next prompt.
+        AnswerError: the answer makes no child. The text is a sentence for the next prompt.
     """
     reading = _Reading({path: _unix(content) for path, content in parent.files}, language.lower())
     changes = reading.changes(_unix(text), edits)
@@ -81,7 +80,7 @@ def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
     for path in changes.keys() - old.keys():
         clash = [other for other in {**old, **changes} if other.startswith(path + "/") or path.startswith(other + "/")]
         if clash:
-            raise AnswerError(f"the answer adds {path}, which cannot stand beside {clash[0]}")
+            raise AnswerError(f"the answer adds {path}, which cannot exist beside {clash[0]}")
     try:
         return parent.replace({path: _like(text, old.get(path, "")) for path, text in changes.items()})
     except ProgramError as error:
@@ -93,7 +92,7 @@ def _unix(text: str) -> str:
 
 
 def _like(text: str, model: str) -> str:
-    """With the line endings of the model, and ending with one."""
+    """The text with the line endings of the model, and with one at its end."""
     text = text if text.endswith("\n") or not text else text + "\n"
     return text.replace("\n", "\r\n") if "\r\n" in model else text
 
@@ -120,7 +119,7 @@ def _check_syntax(path: str, text: str, single: bool) -> None:
 
 @dataclass(slots=True)
 class _Reading:
-    """What an answer says of a parent's files, and what of it was not as asked."""
+    """An answer's changes to a parent's files, and its deviations from the requested form."""
 
     sources: Mapping[str, str]
     language: str
@@ -151,7 +150,7 @@ class _Reading:
         return {path: self._body(sections[0][1], path)}
 
     def _body(self, text: str, path: str) -> str:
-        """The text of one file out of what an answer says of it."""
+        """The text of a file from an answer."""
         program = json_program(text)
         if program is not None:
             self.recovered.append(JSON_CODE)
@@ -170,7 +169,7 @@ class _Reading:
         return self._largest([block.text for block in blocks if block.closed] or [blocks[0].text], path)
 
     def _largest(self, texts: list[str], path: str) -> str:
-        """The largest text that is not the parent's; an answer may quote the parent before it."""
+        """The largest text other than the parent's. An answer may quote the parent before it."""
         own = self.sources.get(path, "").strip()
         others = [text for text in texts if text.strip() != own]
         if others and len(others) < len(texts):
@@ -179,7 +178,7 @@ class _Reading:
 
 
 def _headed(text: str) -> bool:
-    """Whether a heading stands first, or outside code in an answer that fences its code."""
+    """Whether a heading comes first, or is outside code in an answer that fences its code."""
     first = next(line for line in text.split("\n") if line.strip())
     return heading(first) is not None or any(True for _ in fenced_blocks(text.split("\n")))
 
@@ -208,7 +207,7 @@ def _unfenced(text: str, language: str) -> str:
 
 
 def _is_python_program(text: str, language: str) -> bool:
-    """Whether fences in the text stand inside it, in a docstring, rather than around programs."""
+    """Whether fences are inside the text, as in a docstring, instead of around programs."""
     if language != "python":
         return False
     try:
@@ -228,7 +227,7 @@ def _is_prose(text: str, language: str) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement does something; words that happen to parse (`Sorry`, `No`) do not."""
+    """Whether a statement has an effect. Words that happen to parse (`Sorry`, `No`) have none."""
     return not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call | ast.Await)
 
 

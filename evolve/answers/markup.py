@@ -1,4 +1,4 @@
-"""The marks that give an answer its parts: fenced blocks, file headings, edit markers. One line is read at a time."""
+"""The marks of an answer's parts: fenced blocks, file headings, edit markers. It reads line by line."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Fence:
 
 
 def fence(line: str) -> Fence | None:
-    """The fence that a line opens or closes, as CommonMark reads it; None for any other line."""
+    """The fence that a line opens or closes, by CommonMark. None for any other line."""
     match = _matched(_FENCE, line)
     if match is None or (match[1][0] == "`" and "`" in match[2]):
         return None
@@ -37,7 +37,7 @@ def fence(line: str) -> Fence | None:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of a text: what it is said to hold, its lines, and whether it is closed."""
+    """A fenced block of a text: its info string, its lines, and whether it is closed."""
 
     info: str
     lines: list[str]
@@ -45,12 +45,12 @@ class Block:
 
     @property
     def text(self) -> str:
-        """What stands in it."""
+        """Its content."""
         return "\n".join(self.lines)
 
 
 def fenced_blocks(lines: list[str]) -> Iterator[Block]:
-    """The fenced blocks of a text, in order; the last may have been left open."""
+    """The fenced blocks of a text, in order. The last may be open."""
     opened: Fence | None = None
     start = 0
     for number, line in enumerate(lines):
@@ -82,7 +82,7 @@ def fence_after(line: str, opened: Fence | None) -> Fence | None:
 
 
 def heading(line: str) -> str | None:
-    """The path in a line `FILE: path`, emphasis, quotes and a leading `./` taken off; None for any other line."""
+    """The path in a line `FILE: path`, without emphasis, quotes and a leading `./`. None for any other line."""
     match = _matched(_HEADING, line)
     return (match[1].strip("`*\"' ").removeprefix("./") or None) if match else None
 

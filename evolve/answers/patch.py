@@ -1,4 +1,4 @@
-"""Patches: SEARCH/REPLACE blocks, found in a program's files and put in their place."""
+"""Patches: SEARCH/REPLACE blocks, found in a program's files and applied."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,17 @@ class _Block:
 
 
 def patch(sources: Mapping[str, str], text: str) -> dict[str, str]:
-    """The files after every SEARCH/REPLACE block of a text, each applied to the result of the one before.
+    """The files after every SEARCH/REPLACE block of a text, each applied to the result of the previous block.
 
-    A heading `FILE: path` before a block says where; else the block must fit one file only. SEARCH matches whole lines:
-    exactly (the first place, when there are several), else but for white space at line ends and blank lines around,
-    else but for a uniform indentation, by which the replacement is then moved (both only if the place is unique).
+    A heading `FILE: path` before a block names the file. Without it, the block must fit a single file. SEARCH matches
+    whole lines in three ways:
+
+    * exactly, at the first place if there are several
+    * ignoring white space at line ends and blank lines around, if the place is unique
+    * ignoring a uniform indentation, if the place is unique. The replacement then gets the same indentation
 
     Raises:
-        AnswerError: there is no block, or one is broken, empty, too many, not found or not unique.
+        AnswerError: there is no block, or a block is broken, empty, not found or not unique, or there are too many.
     """
     blocks = list(_blocks(text.split("\n")))
     if not blocks:
@@ -75,7 +78,7 @@ def _replaced(files: Mapping[str, str], block: _Block) -> tuple[str, str]:
     for matching in (_exact, _but_for_line_ends, _but_for_indentation):
         found = [(name, content) for name in names if (content := matching(files[name], block)) is not None]
         if len(found) > 1:
-            raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} fits several files: say FILE: path")
+            raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} fits several files: add FILE: path")
         if found:
             return found[0]
     raise AnswerError(f"the SEARCH block starting with {_quote(wanted)} is not in the program")
@@ -115,7 +118,7 @@ def _but_for_indentation(text: str, block: _Block) -> str | None:
 
 
 def _places(lines: list[str], search: list[str]) -> list[int]:
-    """Line numbers at which the searched lines stand: the first few. Joined text is searched, in linear time."""
+    """The first few line numbers where the searched lines occur. The search uses joined text, in linear time."""
     text, wanted = "\n".join(["", *lines, ""]), "\n".join(["", *search, ""])
     places: list[int] = []
     line, seen = 0, 0
@@ -129,7 +132,7 @@ def _places(lines: list[str], search: list[str]) -> list[int]:
 
 
 def _shift(search: list[str], lines: list[str]) -> tuple[str, str] | None:
-    """Indentation to add to, and to remove from, each searched line to get the program's; None if it is not uniform."""
+    """Indentation to add to, and to remove from, each searched line to get the program's. None if not uniform."""
     pairs = [(_indentation(a), _indentation(b)) for a, b in zip(search, lines, strict=True) if a.strip()]
     first, target = pairs[0]
     if target.endswith(first):

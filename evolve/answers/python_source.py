@@ -22,13 +22,13 @@ def is_python(path: str, program: Program, language: str) -> bool:
 
 
 def parse_python(text: str) -> ast.Module:
-    """Parse Python source without the warnings that compiling it would give.
+    """Parse Python source without the warnings of compiling it.
 
-    An answer is parsed when it is checked and again for its fingerprint: the last few trees are kept, so that it costs
-    once. They are shared and must not be changed.
+    An answer is parsed for its check and again for its fingerprint. The last few trees are cached, so it costs once.
+    They are shared and must not be changed.
 
     Raises:
-        SyntaxError: it is none; `lineno` and `msg` say why. Too deep a nesting counts as one, and too long a text.
+        SyntaxError: it is not Python, and `lineno` and `msg` say why. Too deep nesting and too long text count as well.
     """
     if len(text) > MAX_PARSED:
         raise SyntaxError("too long to be parsed")

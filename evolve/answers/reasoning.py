@@ -23,10 +23,11 @@ _ANSWERED = re.compile(rf"```|~~~|</|<<<<|<(?:{'|'.join(NAMES)}|seed:think)>|\[t
 
 
 class ReasoningFilter:
-    """Lets a completion pass without a leading `<think> ... </think>` block.
+    """Passes a completion on without a leading `<think> ... </think>` block.
 
-    A model told to answer in tags mentions those tags while it thinks; what it thinks is no answer. Only a block that
-    the completion starts with is taken out. One that never ends swallows the rest: then the completion holds no answer.
+    A model that should answer in tags mentions those tags while it thinks, and its thoughts are not an answer. Only a
+    block at the start of the completion is removed. If it never ends, it contains the rest, and the completion has no
+    answer.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class ReasoningFilter:
         self._closing: re.Pattern[str] | None = None
 
     def feed(self, text: str) -> str:
-        """Take the next piece of the completion; gives what of it is not reasoning."""
+        """Take the next piece of the completion. Returns its text without reasoning."""
         if self._past:
             return text
         self._held += text
@@ -44,7 +45,7 @@ class ReasoningFilter:
         return self._skip(self._closing)
 
     def close(self) -> str:
-        """End the completion; gives what was held back until it was clear that no block begins."""
+        """End the completion. Returns the text that was held back until it was clear that no block starts."""
         return "" if self._past or self._closing is not None else self._pass(0)
 
     def _start(self) -> str:
@@ -73,10 +74,10 @@ class ReasoningFilter:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """The reasoning that a completion begins with, without its marks, and what comes behind it.
+    """The reasoning at the start of a completion, without its marks, and the rest.
 
-    Reasoning that was begun in the prompt ends with a mark alone; where answers stand in front of such a mark, it may
-    be part of one of them, and nothing is set apart.
+    Reasoning that started in the prompt has only an end mark. If answers come before such a mark, it may be part of an
+    answer, and nothing is separated.
     """
     body = text.lstrip()
     for opening, closing in _BLOCKS.items():
@@ -91,7 +92,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
 
 def after_reasoning(text: str) -> str:
-    """A completion from the end of reasoning on that it did not begin; all of it where there is no such end.
+    """A completion after the end of reasoning that started in the prompt, or all of it without such an end.
 
     An end mark inside a fenced block is part of a program.
     """

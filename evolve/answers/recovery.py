@@ -1,4 +1,4 @@
-"""Recovery: answers that were written in another form than asked for, taken where it is plain what they are."""
+"""Recovery: answers in another form than requested, accepted if their meaning is clear."""
 
 import json
 import re
@@ -45,15 +45,16 @@ class RecoveredAnswers:
 
 
 def recover(text: str, limit: int, *, cut: bool) -> RecoveredAnswers:
-    """The answers of a completion that holds none in the format asked for.
+    """The answers of a completion that holds none in the requested format.
 
-    One answer: the completion as a whole, where it holds a fenced block or edits; what reads the answer finds the
-    program in it. Several: each fenced block is one, unless blocks are edits or files, which belong together.
+    For a single answer, it is the whole completion, if that holds a fenced block or edits. The reader of the answer
+    finds the program in it. For several, each fenced block is an answer, unless blocks are edits or files, which belong
+    together.
 
     Args:
         text: the completion, without reasoning.
-        limit: most answers.
-        cut: it was cut off: a block that is still open is no answer.
+        limit: maximum number of answers.
+        cut: the completion was cut off. An open block is then not an answer.
     """
     lines = text.split("\n")
     blocks = [block for block in fenced_blocks(lines) if block.text.strip() and (block.closed or not cut)]
@@ -71,7 +72,7 @@ def recover(text: str, limit: int, *, cut: bool) -> RecoveredAnswers:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether an answer only repeats the outline of the reply: dots, or what stands there for a program."""
+    """Whether an answer only repeats the outline of the reply: dots, or the placeholder for a program."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     return bool(lines) and " ".join(line for line in lines if fence(line) is None) in _PLACEHOLDERS
 
@@ -83,7 +84,7 @@ def is_fragment(text: str) -> bool:
 
 
 def is_mention(text: str) -> bool:
-    """Whether a tag that nothing closes was only named in a sentence, which goes on behind it in the same line."""
+    """Whether an unclosed tag was only named in a sentence, which continues after it in the same line."""
     return bool(text.strip()) and _MENTION.fullmatch(text) is not None
 
 
@@ -96,7 +97,7 @@ def holds_edits(text: str) -> bool:
 
 
 def json_program(text: str) -> str | None:
-    """The program in a text that is a JSON object with a key such as `code`; None: it is no such text."""
+    """The program in a text that is a JSON object with a key such as `code`. None for other texts."""
     value = _json_object(text)
     if value is None:
         return None
@@ -105,9 +106,10 @@ def json_program(text: str) -> str | None:
 
 
 def is_whole(sources: Mapping[str, str], text: str, language: str) -> bool:
-    """Whether a text holds a whole program where edits of one were asked for, and not a part of it.
+    """Whether a text holds a whole program instead of edits, and not a part of a program.
 
-    Python: everything that the parent defines at its top level is defined. Others: at least 60 % of its lines.
+    A Python program defines everything that the parent defines at its top level. Other languages: at least 60 % of its
+    lines.
     """
     if len(sources) != 1:
         return any(heading(line) is not None for line in text.split("\n"))

@@ -25,7 +25,7 @@ class Region:
 
 
 def regions(text: str) -> list[Region]:
-    """The regions of a file, in order; none when it has no markers.
+    """The regions of a file, in order. Empty if it has no markers.
 
     Raises:
         AnswerError: the markers do not pair up.
@@ -37,15 +37,15 @@ def regions(text: str) -> list[Region]:
 
 
 def guarded(program: Program) -> bool:
-    """Whether markers bound what may change in a program."""
+    """Whether a program has markers around its regions."""
     return any(_HINT in text and _markers(text.split("\n")) for _, text in program.files)
 
 
 def asks_region(program: Program) -> bool:
-    """Whether a rewrite of a program is asked for as the content of its region alone.
+    """Whether a rewrite of a program is requested as the content of its region alone.
 
-    So it is where a single file has one region and a fifth of its text, or more, stands outside: a rewrite of the whole
-    would repeat that in each answer.
+    This holds if a single file has one region and at least a fifth of its text is outside. A rewrite of the whole would
+    repeat that text in each answer.
     """
     if not program.single:
         return False
@@ -59,7 +59,7 @@ def asks_region(program: Program) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RegionFrame:
-    """A program of one region: the lines before its markers, between and behind them."""
+    """A program with a single region: the lines before, between and after its markers."""
 
     head: tuple[str, ...]
     region: tuple[str, ...]
@@ -67,7 +67,7 @@ class RegionFrame:
 
 
 def framed(program: Program) -> RegionFrame | None:
-    """A program taken apart around its only region; None where it has another number of them, or several files."""
+    """A program split at its only region. None if it has another number of regions, or several files."""
     lines = program.text.split("\n") if program.single else []
     slots, _ = _pair(lines)
     if len(slots) != 1:
@@ -78,7 +78,7 @@ def framed(program: Program) -> RegionFrame | None:
 
 
 def names_of_region(program: Program, language: str) -> tuple[str, ...]:
-    """The names that a program's only region defines for the lines around it; none where that cannot be told."""
+    """The names that a program's only region defines for the lines around it. Empty if they are unknown."""
     parts = framed(program)
     if parts is None or not is_python(program.files[0][0], program, language):
         return ()
@@ -98,9 +98,9 @@ def check_markers(program: Program) -> None:
 
 
 def unread_markers(program: Program) -> list[str]:
-    """One sentence for each marker that stands behind code, where it bounds nothing."""
+    """A sentence for each marker after code, where it marks no region."""
     return [
-        f"{path}: EVOLVE-BLOCK-{match[1]} in line {number} stands behind code and bounds nothing: give it its own line"
+        f"{path}: EVOLVE-BLOCK-{match[1]} in line {number} is after code and marks no region: give it its own line"
         for path, text in program.files
         if _HINT in text
         for number, line in enumerate(text.split("\n"), start=1)
@@ -110,7 +110,7 @@ def unread_markers(program: Program) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class EnforcedProgram:
-    """A child within the regions of its parent; `restored` says whether markers that it left out were put back."""
+    """A child within the regions of its parent. `restored` says whether missing markers were restored."""
 
     program: Program
     restored: bool = False
@@ -119,9 +119,9 @@ class EnforcedProgram:
 def enforce(parent: Program, child: Program, language: str = "") -> EnforcedProgram:
     """The child with everything outside its parent's regions as the parent has it.
 
-    What stands in the child's regions is put into the parent's frame, so that nothing outside changes; the parent's
-    files without markers are restored. A program without any marker may change anywhere. A file of one region whose
-    markers the child left out is aligned with its parent (see `evolve.answers.alignment`).
+    The content of the child's regions goes into the parent's frame, so nothing outside changes. The parent's files
+    without markers are restored. A program without any marker may change anywhere. If a file has one region and the
+    child left its markers out, it is aligned with its parent (see `evolve.answers.alignment`).
 
     Raises:
         AnswerError: a file's regions do not correspond to its parent's, or a file was added.
@@ -143,9 +143,9 @@ def enforce(parent: Program, child: Program, language: str = "") -> EnforcedProg
 
 
 def _restored(parent: str, child: str, python: bool, asked: bool) -> str | None:
-    """A child without markers in the frame of its parent; None where it has some, or cannot be aligned.
+    """A child without markers in the frame of its parent. None if it has markers, or cannot be aligned.
 
-    Where the region alone was `asked` for, what cannot be aligned is the region.
+    If only the region was requested (`asked`), a child that cannot be aligned is the region.
     """
     frame, answer = parent.split("\n"), child.split("\n")
     slots, _ = _pair(frame)
@@ -192,7 +192,7 @@ def _pair(lines: list[str]) -> tuple[list[Region], str]:
     opened: int | None = None
     for number, kind in _markers(lines):
         if kind == "START" and opened is not None:
-            return [], f"EVOLVE-BLOCK-START in line {number + 1} stands inside the region of line {opened + 1}"
+            return [], f"EVOLVE-BLOCK-START in line {number + 1} is inside the region of line {opened + 1}"
         if kind == "END" and opened is None:
             return [], f"EVOLVE-BLOCK-END in line {number + 1} has no EVOLVE-BLOCK-START before it"
         if kind == "END" and opened is not None:

@@ -8,10 +8,10 @@ _LOOK_EVERY = 512
 
 
 class RepetitionDetector:
-    """Tells when the end of a text has repeated one piece of it for `MIN_CHARACTERS`, at least `MIN_REPEATS` times.
+    """Detects that the end of a text repeats a piece for `MIN_CHARACTERS`, at least `MIN_REPEATS` times.
 
-    Small models fall into such loops and leave them only at the limit of tokens. Exact repetition alone counts: a table
-    of numbers, however long, is none unless all its rows are equal.
+    Small models fall into such loops and leave them only at the token limit. Only exact repetition counts. A long table
+    of numbers is not a repetition unless all its rows are equal.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class RepetitionDetector:
         self._unseen = 0
 
     def feed(self, text: str) -> bool:
-        """Take the next piece of the text; whether the text repeats itself by now."""
+        """Take the next piece of the text. Returns whether the text repeats itself now."""
         self._pieces.append(text)
         self._unseen += len(text)
         if self._unseen < _LOOK_EVERY:
@@ -32,7 +32,7 @@ class RepetitionDetector:
 
 
 def repeats(tail: str) -> bool:
-    """Whether a text is one piece of at most a twentieth of its length, again and again."""
+    """Whether a text consists of a repeated piece of at most a twentieth of its length."""
     # The end of the text stands one period before, where it has one: only that period is tried.
     end = tail[-_MAX_PERIOD:]
     before = tail.rfind(end, 0, len(tail) - 1)

@@ -1,4 +1,4 @@
-"""Scanners: they take the answers out of the text of a completion, one for each way of setting answers apart."""
+"""Scanners: they find the answers in the text of a completion, with a scanner for each separation of answers."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,25 +20,25 @@ _UNFINISHED_NUMBER = re.compile(r"[ _-]?[0-9]{0,6}(?:[ \t][^<>\n]{0,130})?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedAnswer:
-    """One answer of a chain: its place among the answers taken, from 0, and its text without the format around it."""
+    """An answer of a chain: its place among the answers, from 0, and its text without the format around it."""
 
     index: int
     text: str
 
 
 class Scanner(Protocol):
-    """Takes answers out of text that comes in pieces, and puts them into an outbox."""
+    """Finds answers in text that comes in pieces, and puts them into an outbox."""
 
     def feed(self, text: str) -> None:
         """Take the next piece."""
 
     def close(self, cut: bool) -> None:
-        """Take the end; `cut`: the completion was cut off, and an answer that is still open is none."""
+        """Take the end. `cut`: the completion was cut off, and an open answer does not count."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AnswerBuffer:
-    """Answers ready to be handed on, and counts of what was not: a hostile text must not grow a list of reasons."""
+    """Complete answers, and counts of the dropped parts. A hostile text must not grow a list of reasons."""
 
     limit: int
     longest: int
@@ -61,7 +61,7 @@ class AnswerBuffer:
 
     @property
     def written(self) -> str | None:
-        """The answer being written where it is short; None: it is long, or past a limit and not kept."""
+        """The current answer while it is short. None: it is long, or past a limit and not kept."""
         kept = self.length <= min(self.longest, MAX_PROSE) and self.taken < self.limit
         return "".join(self.parts) if kept else None
 
@@ -92,16 +92,16 @@ class AnswerBuffer:
         self.cut += 1
 
     def collect(self) -> list[ParsedAnswer]:
-        """The answers that became ready since this was asked last."""
+        """The answers completed since the last call."""
         ready, self.ready = self.ready, []
         return ready
 
     def close(self) -> None:
-        """End the completion: whether it held anything like an answer is known."""
+        """End the completion. It is now known whether it held anything like an answer."""
         self.missing = not (self.taken or self.beyond or self.empty or self.prose or self.long or self.cut)
 
     def reasons(self) -> list[str]:
-        """What made no answer, one sentence for each reason."""
+        """The dropped parts, with a sentence for each reason."""
         counted = (
             (self.beyond, f"beyond the {self.limit} asked for"),
             (self.empty, "without text"),
@@ -114,17 +114,17 @@ class AnswerBuffer:
 
 
 def _trim(text: str) -> str:
-    """Without blank lines in front and white space behind; the first line keeps its indentation."""
+    """The text without blank lines at its start and white space at its end. The first line keeps its indentation."""
     body = text.rstrip()
     start = len(body) - len(body.lstrip())
     return body[body.rfind("\n", 0, start) + 1 :]
 
 
 class TagScanner:
-    """`<answer_1> ... </answer_1>`: an opening tag also ends the answer before it.
+    """`<answer_1> ... </answer_1>`: an opening tag also ends the previous answer.
 
     A model that reasons aloud names the tags before it answers. A placeholder (`<answer_1> ... </answer_1>`) is not an
-    answer. Prose is held back until the completion ends, and dropped where it turns out to be reasoning.
+    answer. Prose is held back until the completion ends, and dropped if it is reasoning.
     """
 
     def __init__(self, tag: str, outbox: AnswerBuffer, programs: bool) -> None:
@@ -158,7 +158,7 @@ class TagScanner:
         self._tail = text[hold:]
 
     def close(self, cut: bool) -> None:
-        """Take the end; `cut`: the completion was cut off."""
+        """Take the end. `cut`: the completion was cut off."""
         if not self._tail.lower().startswith("</" + self._tag):
             self._write(self._tail)
         self._tail = ""
@@ -203,7 +203,7 @@ class TagScanner:
         self._inside = False
 
     def _end_reasoning(self, mark: str) -> None:
-        """What came before was reasoning, unless the mark stands in the program of an answer."""
+        """The previous text was reasoning, unless the mark is in the program of an answer."""
         if self._inside and in_fence("".join(self._outbox.parts)):
             self._write(mark)
             return
@@ -222,11 +222,11 @@ class TagScanner:
 
 
 class FenceScanner:
-    """Fenced blocks, answers apart by a line `---`.
+    """Fenced blocks, with a line `---` between answers.
 
-    Several blocks between two separators are one answer when they are files (a heading `FILE: path`) or edits (a line
-    `<<<<<<< SEARCH`); else each block is an answer, for a policy that forgets the separators. A separator inside a
-    block belongs to the block, unless another block is opened right behind it: then the block was left open.
+    Several blocks between two separators are a single answer if they are files (a heading `FILE: path`) or edits (a
+    line `<<<<<<< SEARCH`). Otherwise each block is an answer, because a policy may forget the separators. A separator
+    inside a block belongs to the block, unless another block opens right after it. Then the block was left open.
     """
 
     def __init__(self, outbox: AnswerBuffer) -> None:
@@ -248,7 +248,7 @@ class FenceScanner:
             self._take_line(line)
 
     def close(self, cut: bool) -> None:
-        """Take the end; `cut`: the completion was cut off."""
+        """Take the end. `cut`: the completion was cut off."""
         line, self._line = "".join(self._line), []
         if cut:
             self._outbox.write(line)
@@ -311,7 +311,7 @@ class FenceScanner:
         self._held.clear()
 
     def _end(self, last: bool = False) -> None:
-        """End the answer; a part without a block is prose around the answers, and blank at the ends is nothing."""
+        """End the answer. A part without a block is prose around the answers. Blank text at the ends is ignored."""
         if self._blocks or self._grouped:
             self._outbox.take()
         elif self._outbox.discard().strip() and not last and self._outbox.taken:
@@ -326,7 +326,7 @@ class FenceScanner:
 
 
 class SingleScanner:
-    """The whole completion is one answer, from the end of reasoning on."""
+    """The whole completion is an answer, from the end of reasoning on."""
 
     def __init__(self, outbox: AnswerBuffer) -> None:
         self._outbox = outbox
@@ -336,7 +336,7 @@ class SingleScanner:
         self._outbox.write(text)
 
     def close(self, cut: bool) -> None:
-        """Take the end; `cut`: the completion was cut off."""
+        """Take the end. `cut`: the completion was cut off."""
         if cut:
             self._outbox.drop_cut()
             return
@@ -347,6 +347,6 @@ class SingleScanner:
 
 
 def _untagged(text: str) -> str:
-    """The first answer of a text in numbered tags, which nobody asked for; any other text as it is."""
+    """The first answer of a text with unrequested numbered tags. Any other text stays unchanged."""
     found = _FIRST_TAGGED.match(text)
     return found["answer"] if found is not None else text

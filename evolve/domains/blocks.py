@@ -1,4 +1,4 @@
-"""Answers in numbered tags: how they are asked for, and how they are found in what models really write."""
+"""Answers in numbered tags: the request for them, and a tolerant parser."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ MISSING = "the completion holds no further answer"
 
 
 def check_count(m: int) -> None:
-    """Refuse a number of answers that cannot be asked for.
+    """Refuse an invalid number of answers.
 
     Raises:
         ConfigurationError: it is below 1.
@@ -26,7 +26,7 @@ def check_count(m: int) -> None:
 
 
 def tagged(text: str, chain_format: ChainFormat, m: int, cut: bool) -> tuple[list[str], list[str]]:
-    """The texts of up to `m` answers in the order written, and what was dropped."""
+    """The texts of up to `m` answers in their order, and the dropped parts."""
     parser = ChainParser(chain_format, m, programs=False)
     parsed = [*parser.feed(text), *parser.close(cut)]
     return [one.text for one in parsed], parser.dropped
@@ -44,7 +44,7 @@ def spoken(text: str) -> str:
 
 
 def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]]:
-    """Answers in tags of that name; a completion without any such tag is one answer, and says so.
+    """Answers in tags of that name. A completion without such a tag is a single answer, and says so.
 
     Raises:
         ConfigurationError: `m` is below 1.
@@ -59,13 +59,13 @@ def blocks(text: str, tag: str, m: int, cut: bool) -> tuple[list[str], list[str]
 
 
 def taken(found: list[str], m: int) -> tuple[list[str], list[str]]:
-    """The first `m` answers, and what is to be said of the others."""
+    """The first `m` answers, and a note about the others."""
     rest = len(found) - m
     return found[:m], [f"{rest} answer{'s' if rest > 1 else ''} beyond the {m} asked for"] if rest > 0 else []
 
 
 def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> DomainReply[Answer]:
-    """Read what was found as answers, and fill up to `m`."""
+    """Parse the found texts as answers, and fill up to `m`."""
     pairs = [read(text) for text in found]
     pairs += [(None, MISSING)] * (m - len(pairs))
     return DomainReply(
@@ -76,7 +76,7 @@ def fill(found: list[str], dropped: list[str], m: int, read: Read[Answer]) -> Do
 
 
 def field(text: str, tag: str) -> str | None:
-    """What stands in the first tag of that name, to the next tag where it is not closed; None without such a tag."""
+    """The text in the first tag of that name, up to the next tag if it is not closed. None without such a tag."""
     opening = re.search(rf"<{re.escape(tag)}>", text, re.IGNORECASE)
     if opening is None:
         return None

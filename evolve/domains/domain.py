@@ -1,4 +1,4 @@
-"""What all domains have in common: questions are asked, replies taken apart, and answers scored as reward vectors."""
+"""The common interface of domains: prompts, parsed replies, and answers scored as reward vectors."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ _Asked_contra = TypeVar("_Asked_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainReply(Generic[Answer]):
-    """A completion taken apart.
+    """A parsed completion.
 
     Attributes:
-        answers: as many as were asked for; None where one is missing or malformed.
-        reasons: for each of the answers what is wrong with it or was left out of it; empty where nothing is.
-        dropped: what of the completion made no answer, one sentence for each reason.
+        answers: as many as requested. None if an answer is missing or malformed.
+        reasons: for each answer, its fault or its left out parts. Empty if there are none.
+        dropped: parts of the completion that made no answer, with a sentence for each reason.
     """
 
     answers: tuple[Answer | None, ...]
@@ -30,11 +30,11 @@ class DomainReply(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredReply(Generic[Answer]):
-    """A completion scored.
+    """A scored completion.
 
     Attributes:
-        rewards: (m, k), one row an answer; zeros for an answer that is missing, malformed or given before.
-        reply: what was scored; its reasons also name the answers given before.
+        rewards: (m, k), a row for each answer. Zeros if an answer is missing, malformed or repeated.
+        reply: the parsed completion. Its reasons also name repeated answers.
     """
 
     rewards: Floats
@@ -42,20 +42,20 @@ class ScoredReply(Generic[Answer]):
 
 
 class Domain(Protocol[_Asked_contra, Answer]):
-    """A kind of task. Whatever a policy writes is parsed and scored without an exception."""
+    """A kind of task. Any text of a policy is parsed and scored without an exception."""
 
     @property
     def name(self) -> str:
-        """One lower-case word."""
+        """A lower-case word."""
 
     def objectives(self, question: _Asked_contra) -> tuple[str, ...]:
-        """Names of the reward vector's components; how many there are may depend on the question."""
+        """Names of the reward vector's components. Their number may depend on the question."""
 
     def task(self, question: _Asked_contra) -> str:
-        """What there is to do, without the form of the reply."""
+        """The task, without the form of the reply."""
 
     def prompt(self, question: _Asked_contra, m: int = 1) -> str:
-        """What a policy is asked when `m` answers are wanted in one completion: the task, then the form."""
+        """The prompt for `m` answers in a completion: the task, then the form."""
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Answer]:
         """Take the answers out of a completion.
@@ -68,18 +68,18 @@ class Domain(Protocol[_Asked_contra, Answer]):
         """Reward vector (k,) of an answer, each component in [0, 1] and more is better."""
 
     def scalar(self, vector: Floats) -> float:
-        """The one number that policies without reward vectors are trained on."""
+        """The scalar for training policies without reward vectors."""
 
     def identity(self, answer: Answer, vector: Floats) -> Hashable:
-        """Equal for answers of one completion that count once."""
+        """A key that is equal for answers of a completion that count only once."""
 
 
 def grade(
     domain: Domain[Question, Answer], question: Question, text: str, m: int, cut: bool = False
 ) -> ScoredReply[Answer]:
-    """Score a completion that was asked for `m` answers.
+    """Score a completion with `m` requested answers.
 
-    An answer given before in the same completion earns nothing: it covers nothing new.
+    An answer that repeats an earlier answer of the completion earns nothing, because it covers nothing new.
     """
     reply = domain.parse(text, m, cut)
     rewards = np.zeros((m, len(domain.objectives(question))))

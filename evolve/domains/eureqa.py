@@ -24,9 +24,9 @@ class EureqaQuestion:
     """A question.
 
     Attributes:
-        narrative: the sentences that join the masked entities; the last names one that is not masked.
-        masks: what the five entities are called in it, the one asked for first.
-        entities: what they are, in the same order.
+        narrative: the sentences that join the masked entities. The last of them names an entity without a mask.
+        masks: names of the five entities in the narrative, the requested entity first.
+        entities: the entities, in the same order.
 
     Raises:
         ProblemError: there are not five of each.
@@ -45,7 +45,7 @@ class EureqaQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eureqa:
-    """Name five masked entities; an answer is five names, empty where none was given."""
+    """Name five masked entities. An answer is five names, empty if a name is missing."""
 
     name: str = "eureqa"
 
@@ -56,18 +56,17 @@ class Eureqa:
     def task(self, question: EureqaQuestion) -> str:
         """The narrative and the masks."""
         masks = "\n".join(f"{tag}: {mask}" for tag, mask in zip(OBJECTIVES, question.masks, strict=True))
-        return f"{question.narrative}\n\nFive names are masked. Work back from the one that is given:\n{masks}"
+        return f"{question.narrative}\n\nFive names are masked. Work back from the given name:\n{masks}"
 
     def prompt(self, question: EureqaQuestion, m: int = 1) -> str:
         """The narrative, the masks, and the form of the reply."""
         form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in OBJECTIVES)
         ask = (
-            f"Name all five, as their Wikipedia pages are named:\n{form}"
+            f"Give all five names, as in the titles of their Wikipedia pages:\n{form}"
             if m == 1
-            else f"Give {m} chains that name other entities, not the same in other words, each between tags of its own,"
-            f" <response_1> to <response_{m}>, with all five named as their Wikipedia pages"
-            f" are:\n<response_1>\n{form}\n"
-            "</response_1>"
+            else f"Give {m} chains with different entities, not the same entities in other words. Put each between"
+            f" tags of its own, <response_1> to <response_{m}>, with all five names as in the titles of their Wikipedia"
+            f" pages:\n<response_1>\n{form}\n</response_1>"
         )
         return f"{self.task(question)}\n\n{ask}\n"
 
@@ -80,7 +79,7 @@ class Eureqa:
         return fill(*blocks(text, "response", m, cut), m, _chain)
 
     def reward(self, question: EureqaQuestion, answer: tuple[str, ...]) -> Floats:
-        """(5,): 1 for each entity named right, whatever the case, punctuation, articles and underscores."""
+        """(5,): 1 for each correct name, ignoring case, punctuation, articles and underscores."""
         return np.array([float(_matches(*pair)) for pair in zip(answer, question.entities, strict=True)])
 
     def scalar(self, vector: Floats) -> float:

@@ -1,4 +1,4 @@
-"""What an answer did, in words for whoever writes the next one: what of it was right, never what would have been."""
+"""Feedback on an answer for the next prompt. It says which parts were right, and never reveals the solution."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -15,13 +15,13 @@ def remarks(name: str, question: Any, answer: Any, vector: Floats) -> str:
     """Sentences about an answer of a domain of that name.
 
     Args:
-        name: of a domain whose answers are texts.
+        name: a domain whose answers are texts.
         question: the question.
-        answer: the answer, as the domain parsed it.
+        answer: the parsed answer.
         vector: its reward vector.
 
     Raises:
-        KeyError: there is no such domain.
+        KeyError: the domain does not exist.
     """
     return _WRITERS[name](question, answer, vector)
 
@@ -40,7 +40,7 @@ def _maze(maze: Maze, moves: str, _: Floats) -> str:
         if maze.rules.ends_on_exit
         else f" {_count(walked.lava, 'step', 'steps')} led onto lava.",
         f" {_count(bumps, 'move', 'moves')} led against a wall or the border." if bumps else "",
-        f" {_count(len(moves) - walked.steps, 'move', 'moves')} behind the end did not count."
+        f" {_count(len(moves) - walked.steps, 'move', 'moves')} after the end did not count."
         if len(moves) > walked.steps
         else "",
         f"\nWith the cell that each move leads to: {' '.join(trail)}",
@@ -54,13 +54,13 @@ def _musique(question: musique.MusiqueQuestion, answer: musique.CitedAnswer, vec
     missed = len(set(question.support) - set(answer.support))
     return " ".join(
         [
-            f"Cited and needed: {', '.join(right) or 'none'}; cited and not needed: {', '.join(wrong) or 'none'};"
-            f" needed and not cited: {missed}.",
-            "The answer is the one wanted."
+            f"Cited and needed: {', '.join(right) or 'none'}. Cited and not needed: {', '.join(wrong) or 'none'}."
+            f" Needed and not cited: {missed}.",
+            "The answer is correct."
             if vector[-1] >= 1
-            else "The answer shares words with the one wanted."
+            else "The answer shares words with the correct answer."
             if vector[-1] > 0
-            else "The answer shares no word with the one wanted.",
+            else "The answer shares no word with the correct answer.",
         ]
     )
 
@@ -78,13 +78,13 @@ def _eureqa(_: eureqa.EureqaQuestion, answer: tuple[str, ...], vector: Floats) -
 def _toolrl(question: toolrl.ToolTask, answer: toolrl.Attempt, vector: Floats) -> str:
     lines = ["The form of the reply is right." if vector[0] else "The form of the reply is wrong."]
     if not answer.calls:
-        return " ".join([*lines, "It makes no call, and some are wanted." if question.calls else "No call is wanted."])
+        return " ".join([*lines, "It makes no call, and some are needed." if question.calls else "No call is needed."])
     pairs = toolrl.paired(answer.calls, question.calls)
     for number, call in enumerate(answer.calls, start=1):
         partner = next((wanted for made, wanted in pairs if made is call), None)
         lines.append(f"Call {number}, {call.name[:80]!r}: {_call(call, partner)}.")
     if len(pairs) < len(question.calls):
-        lines.append("More calls are wanted.")
+        lines.append("More calls are needed.")
     return " ".join(lines)
 
 
@@ -92,7 +92,7 @@ def _call(made: toolrl.ToolCall, wanted: toolrl.ToolCall | None) -> str:
     if wanted is None:
         return "one too many"
     judged = {key: _argument(value, wanted.arguments, key) for key, value in made.arguments.items()}
-    told = ["the right tool" if made.name == wanted.name else "another tool is wanted"]
+    told = ["the right tool" if made.name == wanted.name else "another tool is needed"]
     told += [f"{key[:80]!r} {verdict}" for key, verdict in judged.items()]
     if set(wanted.arguments) - set(made.arguments):
         told.append("arguments are missing")

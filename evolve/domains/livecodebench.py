@@ -1,7 +1,7 @@
-"""LiveCodeBench: programs that are run on tests elsewhere; each test is an objective.
+"""LiveCodeBench: programs that run on tests elsewhere. Each test is an objective.
 
-Reward (Vector Policy Optimization, arXiv 2605.22817; data: LiveCodeBench, arXiv 2403.07974): 1 for each test that a
-program passes. Running programs takes a sandbox: outcomes come from outside.
+Reward (Vector Policy Optimization, arXiv 2605.22817, data: LiveCodeBench, arXiv 2403.07974): 1 for each test that a
+program passes. Running programs needs a sandbox, so outcomes come from outside.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -25,7 +25,7 @@ _FENCES = ChainFormat(kind="fences")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """What a program reads and what it has to write."""
+    """The input of a program, and the expected output."""
 
     __test__ = False  # pytest collects classes by this name
 
@@ -43,10 +43,10 @@ class CodingTask:
     """A programming task.
 
     Attributes:
-        starter: code the program has to begin with; empty where it reads from standard input.
-        function: what is called of such a program, a function or a method of its class `Solution`; the lines of a
-            test's input are then arguments as JSON, and the output is JSON too.
-        tests: those that are scored; see `choose`.
+        starter: code that the program must start with. Empty: it reads standard input.
+        function: the called function of a program with starter code, or a method of its class `Solution`. The lines of
+            a test's input are then arguments as JSON, and the output is JSON too.
+        tests: the scored tests, see `choose`.
 
     Raises:
         ProblemError: there is no test.
@@ -73,7 +73,7 @@ def choose(tests: Sequence[Test]) -> tuple[Test, ...]:
 
 
 def passed(question: CodingTask, outcomes: Sequence[float]) -> Floats:
-    """Reward vector of the tests' outcomes: 1 for exactly 1 or True, else 0; a test that was not reached is not passed.
+    """Reward vector of the tests' outcomes: 1 for exactly 1 or True, else 0. A test without an outcome is not passed.
 
     Raises:
         ProblemError: there are more outcomes than tests.
@@ -87,10 +87,10 @@ def passed(question: CodingTask, outcomes: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCodeBench:
-    """Write a Python program; an answer is its source.
+    """Write a Python program. An answer is its source.
 
     Attributes:
-        judge: runs a program on the question's tests and gives their outcomes, in order.
+        judge: runs a program on the question's tests and returns their outcomes, in order.
     """
 
     judge: Judge
@@ -116,14 +116,13 @@ class LiveCodeBench:
         ask = (
             "Write one Python program in a fenced block:"
             if m == 1
-            else f"Write {m} Python programs that go about it in different ways, each whole and in a fenced"
-            " block, with a"
-            " line --- between them:"
+            else f"Write {m} Python programs that solve it in different ways. Write each whole and in a fenced block,"
+            " with a line --- between them:"
         )
         return f"{self.task(question)}\n\n{ask}\n{form}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[str]:
-        """Programs in fenced blocks, with or without lines `---` between them; the last fence may be left open.
+        """Programs in fenced blocks, with or without lines `---` between them. The last fence may be open.
 
         Raises:
             ConfigurationError: `m` is below 1.

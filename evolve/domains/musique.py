@@ -26,12 +26,12 @@ class MusiqueQuestion:
     """A question.
 
     Attributes:
-        paragraphs: (title, text) pairs; cited by their place, from 0.
-        support: for each hop in order, the place of its paragraph.
+        paragraphs: (title, text) pairs, cited by their place, from 0.
+        support: the place of the paragraph of each hop, in order.
         aliases: other forms of the answer.
 
     Raises:
-        ProblemError: there are more hops than four, none, or one without a paragraph.
+        ProblemError: there are no hops, more than four, or a hop without a paragraph.
     """
 
     text: str
@@ -75,11 +75,10 @@ class Musique:
         """The paragraphs, the question, and the form of the reply."""
         form = "<support>0, 4</support>\n<answer>a name, a date, a few words</answer>"
         ask = (
-            f"Give the numbers of the paragraphs it follows from, at most {HOPS}, and the answer:\n{form}"
+            f"Give the answer, and the numbers of the paragraphs that it follows from, at most {HOPS}:\n{form}"
             if m == 1
-            else f"Give {m} different answers. Each cites the paragraphs it follows from, at most {HOPS}, and"
-            " stands between"
-            f" tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
+            else f"Give {m} different answers. Each cites the paragraphs that it follows from, at most {HOPS}. Put each"
+            f" between tags of its own, <response_1> to <response_{m}>:\n<response_1>\n{form}\n</response_1>"
         )
         return f"{self.task(question)}\n\n{ask}\n"
 
@@ -92,7 +91,7 @@ class Musique:
         return fill(*blocks(text, "response", m, cut), m, _cited)
 
     def reward(self, question: MusiqueQuestion, answer: CitedAnswer) -> Floats:
-        """(5,): 1 for each hop whose paragraph is cited or that the question lacks; F1 of the answer's best form."""
+        """(5,): 1 for each hop with a cited paragraph, or that the question lacks, and F1 of the answer's best form."""
         hops = [float(place in answer.support) for place in question.support]
         spare = [1.0] * (HOPS - len(hops))
         said = words(answer.answer, articles=False)

@@ -19,17 +19,17 @@ def words(text: str, articles: bool = True) -> list[str]:
 
 
 def normalised(text: str, articles: bool = True) -> str:
-    """A text as it is compared: its words, or where it has none the text as it stands."""
+    """A text in its form for comparisons: its words, or the whole text if it has none."""
     return " ".join(words(text, articles)) or text.strip()
 
 
 def same(text: str, other: str, articles: bool = True) -> bool:
-    """Whether two texts have the same words; texts without any are compared as they stand."""
+    """Whether two texts have the same words. Texts without words are compared unchanged."""
     return normalised(text, articles) == normalised(other, articles)
 
 
 def f1(found: Collection[Hashable], wanted: Collection[Hashable]) -> float:
-    """Harmonic mean of precision and recall over things that may come several times; 1 when neither holds any."""
+    """Harmonic mean of precision and recall over items that may occur several times. 1 if neither has any."""
     if not found and not wanted:
         return 1.0
     shared = sum((Counter(found) & Counter(wanted)).values())

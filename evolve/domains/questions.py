@@ -17,16 +17,16 @@ TEXT_DOMAINS: Mapping[str, Domain[Any, Any]] = MappingProxyType(
 
 
 def question_as_json(question: Any) -> dict[str, Any]:
-    """A question of any domain as a JSON object; `question_from_json` reads it back."""
+    """A question of any domain as a JSON object. `question_from_json` reads it back."""
     return {"maze": render(question)} if isinstance(question, Maze) else asdict(question)
 
 
 def question_from_json(name: str, value: Mapping[str, Any]) -> Any:
-    """Read what `question_as_json` wrote for a domain of that name.
+    """Read a value of `question_as_json` for a domain of that name.
 
     Raises:
-        KeyError: there is no such domain, or the value is not what was written.
-        ProblemError: the question cannot be asked.
+        KeyError: the domain does not exist, or the value has another form.
+        ProblemError: the question is invalid.
     """
     return _READERS[name](value)
 

@@ -1,6 +1,6 @@
-"""Answers and programs scored as an evaluator returns it: a score for each objective, and words for the next prompt.
+"""Answers and programs scored as an evaluator returns it: a score for each objective, and feedback.
 
-This is what the evaluator of a problem that is a question of a domain calls, in the process that scores.
+The evaluator of a domain's problem calls this in the scoring process.
 """
 
 import json
@@ -22,15 +22,15 @@ _LINE = re.compile(r"^[ \t]*(support|answer)[ \t]*:(.*)$", re.IGNORECASE | re.MU
 
 
 def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, str]) -> dict[str, Any]:
-    """What an answer earns: a score for each objective and `feedback`, or `error` where it holds nothing to score.
+    """The result of an answer: a score for each objective and `feedback`, or `error` if it holds nothing to score.
 
-    Answers that are right or wrong as a whole come back as `answer` too, normalised as they are compared with the right
-    one, so that they can be counted: what is answered in MuSiQue, the five names in EUREQA. Of a maze many walks are as
-    good, and of calls of tools each is scored by itself.
+    Some answers are right or wrong as a whole: the answer in MuSiQue, and the five names in EUREQA. They are also
+    returned as `answer`, normalised as for the comparison with the solution, so that they can be counted. Many walks
+    through a maze are equally good, and calls of tools are scored one by one.
 
     Args:
-        name: of a domain whose answers are texts.
-        question: as `question_as_json` gives it.
+        name: a domain whose answers are texts.
+        question: as from `question_as_json`.
         program: the answer, by its file.
     """
     domain, asked = TEXT_DOMAINS[name], question_from_json(name, question)
@@ -106,7 +106,7 @@ def _verdict(test: Test, output: Mapping[str, Any], *, as_json: bool) -> str:
     if failed or not isinstance(printed, str):
         return f"the program failed: {_cut(str(failed))}"
     right = same_value(printed, test.output) if as_json else same_output(printed, test.output)
-    return "" if right else f"it gave {_cut(printed)}, which is not what is wanted"
+    return "" if right else f"it gave {_cut(printed)}, which is not the expected output"
 
 
 def same_output(printed: str, wanted: str) -> bool:

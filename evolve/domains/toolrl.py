@@ -25,7 +25,7 @@ MAX_DEPTH = 20
 _OUTER = re.compile(r"<(/?)response[ _-]?\d{1,6}[ \t]{0,8}>", re.IGNORECASE | re.ASCII)
 _SPACE = re.compile(r"[\s,;]*")
 FORM = (
-    "Reply in this form; leave the calls out where none is needed:\n<think>why these calls</think>\n"
+    "Reply in this form. Leave the calls out if none is needed:\n<think>why these calls</think>\n"
     '<tool_call>\n{"name": "tool", "parameters": {"argument": "value"}}\n</tool_call>\n'
     "<response>what you say, if anything</response>"
 )
@@ -56,12 +56,12 @@ class ToolTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt.
+    """An attempt.
 
     Attributes:
-        thought: whether it holds a `<think>` section.
-        tried: whether its `<tool_call>` section holds anything.
-        calls: what of it could be read.
+        thought: whether it has a `<think>` section.
+        tried: whether its `<tool_call>` section has any content.
+        calls: the readable calls.
     """
 
     thought: bool
@@ -80,7 +80,7 @@ class ToolRL:
         return OBJECTIVES
 
     def task(self, question: ToolTask) -> str:
-        """The tools, with the form of a reply where the data name it, and what is asked for."""
+        """The tools, with the form of a reply if the data names it, and the task."""
         return "\n\n".join(part for part in (question.system, question.user) if part)
 
     def prompt(self, question: ToolTask, m: int = 1) -> str:
@@ -90,16 +90,15 @@ class ToolRL:
         parts += [] if question.system else [FORM]
         if m > 1:
             parts.append(
-                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between"
-                " tags of its"
-                f" own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
+                f"Make {m} attempts that differ in tools or in arguments. Put each, in the form above, between tags of"
+                f" its own: <response_1> and </response_1> to <response_{m}> and </response_{m}>."
             )
         return "\n\n".join(parts) + "\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[Attempt]:
-        """Attempts in numbered `<response_i>` tags, else one in the whole completion.
+        """Attempts in numbered `<response_i>` tags, else a single attempt in the whole completion.
 
-        Calls are JSON objects one after another, or an array of them; `arguments` is read as `parameters`.
+        Calls are JSON objects in a row, or an array of them. `arguments` is read as `parameters`.
 
         Raises:
             ConfigurationError: `m` is below 1.
@@ -113,10 +112,10 @@ class ToolRL:
         return fill(found, [*dropped, *beyond], m, _attempt)
 
     def reward(self, question: ToolTask, answer: Attempt) -> Floats:
-        """(4,): format 0 or 1; F1 of the names; mean F1 of the arguments' names and mean match of the values wanted.
+        """(4,): format 0 or 1, F1 of the names, mean F1 of the arguments' names, and mean match of the expected values.
 
-        Calls are paired with the calls wanted in order, by name and then by shared arguments; one without a partner
-        scores 0 on its arguments.
+        Calls are paired with the expected calls in order, by name and then by shared arguments. A call without a
+        partner scores 0 on its arguments.
         """
         right_form = answer.thought and (bool(answer.calls) if question.calls else not answer.tried)
         names = f1([_plain(call.name) for call in answer.calls], [_plain(call.name) for call in question.calls])
@@ -138,7 +137,7 @@ class ToolRL:
 
 
 def _attempts(text: str, cut: bool) -> tuple[list[str], list[str]]:
-    """What stands behind each numbered opening tag, to the next one; inner `<response>` tags have no number."""
+    """The text after each numbered opening tag, up to the next. Inner `<response>` tags have no number."""
     marks = list(_OUTER.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     open_end = bool(marks) and not marks[-1][1] and cut
@@ -168,11 +167,11 @@ def _calls(body: str) -> tuple[list[ToolCall], str]:
         try:
             value, at = decoder.raw_decode(body, at)
         except (ValueError, RecursionError):
-            return calls, f"what follows call {len(calls)} is no JSON"
+            return calls, f"the text after call {len(calls)} is not JSON"
         for entry in value if isinstance(value, list) else [value]:
             call = _call(entry)
             if call is None:
-                return calls, f"what follows call {len(calls)} is no call with a name and parameters"
+                return calls, f"the text after call {len(calls)} is not a call with a name and parameters"
             calls.append(call)
     return calls, ""
 
@@ -192,7 +191,7 @@ def _shallow(value: object, left: int) -> bool:
 
 
 def paired(made: tuple[ToolCall, ...], wanted: tuple[ToolCall, ...]) -> list[tuple[ToolCall, ToolCall]]:
-    """Calls made with calls wanted: for each of these, in order, the one left that fits best by name and arguments."""
+    """Pairs of made and expected calls: for each expected call, in order, the remaining call that fits best."""
     free, pairs = list(made), []
     for goal in wanted:
         if not free:
@@ -209,9 +208,9 @@ def _values(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
 
 
 def match(made: object, wanted: object) -> float:
-    """How far a value is the one wanted.
+    """The match of a value with the expected value.
 
-    Texts by F1 of their words, lists by F1 of their entries, objects by F1 of their keys, the rest by equality.
+    Texts use F1 of their words, lists F1 of their entries, objects F1 of their keys, and the rest equality.
     """
     if isinstance(made, bool) or isinstance(wanted, bool):
         return float(made is wanted)

@@ -1,4 +1,4 @@
-"""Builds the prompt of a proposal: what is the same over a run first, what varies last, and no more than fits."""
+"""Builds the prompt of a proposal: constant parts first, varying parts last, fitted to the context."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,13 +27,13 @@ MAX_REVIEW_BYTES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptRequest:
-    """What a prompt is built from.
+    """The input of a prompt.
 
     Attributes:
-        format: how the answers of a chain are set apart: `tags:NAME`, `fences` or `single`.
+        format: separation of a chain's answers: `tags:NAME`, `fences` or `single`.
         edits: `rewrite`, `continue` (for programs of one file) or `diff`.
-        templates: texts that replace built-in ones, by name; checked by `check_templates`.
-        context_tokens: what prompt and reply may have together, `reply_tokens` of it for the reply.
+        templates: texts that replace built-in templates, by name, checked by `check_templates`.
+        context_tokens: limit of prompt and reply together, with `reply_tokens` of it for the reply.
     """
 
     problem: Problem
@@ -49,14 +49,13 @@ class PromptRequest:
 def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
-    Where it does not fit the context, inspirations are left out first, from the last, then failures, then feedback,
-    then the review, then why the last answers could not be used, then the second parent of a crossover, so that a
-    mutation is asked for; the parent is always shown whole. Each part is counted once, and the sum of the parts stands
-    for the prompt.
+    If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, feedback,
+    the review, the reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
+    parent is always shown whole. Each part is counted once, and the prompt's size is the sum of its parts.
 
     Args:
-        request: the proposal, the problem, and the form and the size that prompt and reply may have.
-        count: the tokens of a text; asked again for the parts that do not change over a run, so it should remember.
+        request: the proposal, the problem, and the form and the limits of prompt and reply.
+        count: counts the tokens of a text. It is called again for constant parts, so it should cache.
 
     Raises:
         PolicyRefused: the parent does not fit.
@@ -87,11 +86,11 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
 
 
 def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
-    """Build what a critic is asked of a proposal: the problem, the parent, its scores and what the evaluator said.
+    """Build the prompt of a critic: the problem, the parent, its scores and the evaluator's feedback.
 
     Args:
-        request: as `build_prompt` takes it; the form of answers is of no account.
-        count: as `build_prompt` takes it.
+        request: as for `build_prompt`. The form of answers is ignored.
+        count: as for `build_prompt`.
 
     Raises:
         PolicyRefused: the parent does not fit.
@@ -146,7 +145,7 @@ class _Space:
         return tokens
 
     def take(self, text: str) -> bool:
-        """Spend what a text needs, if there is as much."""
+        """Reserve the tokens of a text, if there are enough."""
         tokens = self.spend(text)
         if self.left >= 0:
             return True
@@ -155,7 +154,7 @@ class _Space:
         return False
 
     def close(self) -> None:
-        """Leave nothing for parts that matter less than one that had to be cut."""
+        """Leave no room for parts that matter less than a part that was cut."""
         self.left = min(0, self.left)
 
 
@@ -216,7 +215,7 @@ def _edits(request: PromptRequest) -> str:
 
 
 def _region_names(request: PromptRequest) -> str:
-    """What answers must define for the lines around the region; the same over a run, as it follows from the seeds."""
+    """The names that answers must define for the lines around the region, which follow from the seeds."""
     names = {names_of_region(seed, request.problem.language) for seed in request.problem.seeds}
     if len(names) != 1 or not (only := names.pop()):
         return ""
@@ -224,7 +223,7 @@ def _region_names(request: PromptRequest) -> str:
 
 
 def _region_alone(request: PromptRequest) -> bool:
-    """Whether regions alone are shown and asked for; the same over a run, as every program has its seed's frame."""
+    """Whether only regions are shown and requested. This is constant, because all programs share the frame."""
     if request.edits == "diff" or not all(asks_region(seed) for seed in request.problem.seeds):
         return False
     parts = [framed(seed) for seed in request.problem.seeds]
@@ -246,7 +245,7 @@ def _shown(request: PromptRequest, program: Program) -> str:
 
 
 def _beginning(request: PromptRequest) -> str:
-    """What the reply is to go on from: the parent as the prompt shows it, up to a line that is drawn."""
+    """The start of a prefilled reply: the parent as the prompt shows it, up to a drawn line."""
     if request.edits != CONTINUE or _several_files(request):
         return ""
     opening, _, rest = _shown(request, request.proposal.parent.program).partition("\n")
@@ -260,7 +259,7 @@ def _parent(request: PromptRequest, program: str) -> str:
 
 
 def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
-    """The second parent, if there is one and it fits, and the request, which is for a mutation where it does not."""
+    """The second parent, if there is one and it fits, and the request, which is for a mutation if it does not fit."""
     proposal = request.proposal
     if proposal.second_parent is not None and (proposal.operator == CROSSOVER or proposal.request):
         program = _shown(request, proposal.second_parent.program)
@@ -298,14 +297,14 @@ def _fit_feedback(request: PromptRequest, space: _Space) -> str:
 
 
 def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, maximum: int) -> str:
-    """What was said of the parent, at most so many bytes of it, and cut once more to what is left.
+    """A text about the parent, cut to a number of bytes and to the remaining space.
 
     Args:
         request: of the prompt.
-        space: what is left of it.
+        space: remaining space of the prompt.
         template: of the part, with the placeholder of its own name.
-        said: the words.
-        maximum: bytes of them.
+        said: the text.
+        maximum: bytes of it.
     """
     text = inert(said.strip())
     size = len(text.encode())
@@ -325,7 +324,7 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
 
 
 def _fit_rejections(request: PromptRequest, space: _Space) -> str:
-    """Why the policy's last answers could not be used; not shown where it does not fit."""
+    """Reasons why the policy's last answers were unusable. Left out if they do not fit."""
     shown_reasons = request.proposal.rejections[: request.config.rejections]
     if not shown_reasons:
         return ""
@@ -353,7 +352,7 @@ def _fit_failures(request: PromptRequest, space: _Space) -> str:
 
 
 def _fit_inspirations(request: PromptRequest, space: _Space) -> tuple[list[str], list[Individual]]:
-    """The inspirations that fit: from the first, which are the best, until one does not."""
+    """The inspirations that fit, from the first, which are the best, up to the first that does not fit."""
     parts: list[str] = []
     individuals: list[Individual] = []
     heading = fill(request.templates, "inspirations")

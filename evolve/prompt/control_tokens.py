@@ -1,8 +1,8 @@
-"""Control tokens of chat models, kept from acting where their text turns up in programs and feedback.
+"""Control tokens of chat models, made harmless in programs and feedback.
 
-A server reads the text of a control token, such as the end-of-turn mark of ChatML, as the token itself wherever it
-stands, so a program that holds one would end the prompt in its middle. `neutralise` breaks such text with an invisible
-character and `restore` takes exactly that break out again, so a program survives the way to the model and back.
+A server reads the text of a control token, such as the end-of-turn mark of ChatML, as the token itself. So a program
+with such a text would end the prompt in its middle. `neutralise` breaks the text with an invisible character, and
+`restore` removes exactly that character. So a program survives the way to the model and back.
 """
 
 import re
@@ -30,17 +30,17 @@ _WHOLE = re.compile(_TOKEN.replace("{breaks}", ""))
 
 
 def neutralise(text: str) -> str:
-    """Break the text of every control token; a token that is broken already gets one more break."""
+    """Break the text of every control token. A broken token gets a further break."""
     return _ANY.sub(_with_break, text)
 
 
 def restore(text: str) -> str:
-    """Undo `neutralise`: take one break out of the text of every broken control token."""
+    """Undo `neutralise`: remove a break from the text of every broken control token."""
     return _BROKEN.sub(_without_break, text)
 
 
 def guard(text: str) -> str:
-    """Break the tokens that are whole and leave the broken ones: the last look at a prompt before it is sent."""
+    """Break whole tokens and leave broken tokens: the last check of a prompt before it is sent."""
     return _WHOLE.sub(_with_break, text)
 
 

@@ -12,7 +12,7 @@ _MAX_NAME = 80
 
 
 def objectives_text(problem: Problem, templates: Mapping[str, str]) -> str:
-    """One line for each objective: which way is better, its bounds, its weight, its target."""
+    """A line for each objective: its direction, bounds, weight and target."""
     if problem.scalar:
         values = {"name": "combined_score", "direction": "more is better", "bounds": "", "weight": "", "target": ""}
         return fill(templates, "objective", **values).rstrip("\n")
@@ -22,7 +22,7 @@ def objectives_text(problem: Problem, templates: Mapping[str, str]) -> str:
 
 
 def scores_text(problem: Problem, individual: Individual) -> str:
-    """The reward vector of an individual in the objectives' own units, then what else was measured."""
+    """The reward vector of an individual in the objectives' own units, then its other measurements."""
     evaluation = individual.evaluation
     lines = [
         f"- {_name(objective.name)}: {_number(evaluation.scores[objective.name])}{_share(objective, evaluation.scores)}"

@@ -12,7 +12,7 @@ _CUT = "\n[... {count} characters left out ...]\n"
 
 
 def fenced(text: str, info: str = "") -> str:
-    """A text in a fence with more backticks than any run inside it; what is between the fences is the text itself."""
+    """A text in a fence with more backticks than any run inside it. The text between the fences is unchanged."""
     longest = max(map(len, _BACKTICKS.findall(text))) if "`" in text else 0
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info}\n{text}\n{fence}"
@@ -31,7 +31,7 @@ def one_line(text: str, longest: int = 400) -> str:
 
 
 def shown(program: Program, language: str) -> str:
-    """A program's source: in one fence, or each file in its own under a line `FILE: path`."""
+    """A program's source in a fence, or each file in its own fence under a line `FILE: path`."""
     if program.single:
         return fenced_source(program.files[0][1], language)
     return "\n".join(f"FILE: {one_line(path)}\n{fenced_source(text, language)}" for path, text in program.files)
@@ -43,7 +43,7 @@ def fenced_source(text: str, language: str) -> str:
 
 
 def cut_middle(text: str, longest: int) -> str:
-    """A text of at most about `longest` characters: its beginning and its end, which says what came of it."""
+    """A text of at most about `longest` characters: its beginning, and its end, which holds the result."""
     if len(text) <= longest:
         return text
     if longest <= 0:

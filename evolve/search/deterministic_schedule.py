@@ -196,7 +196,7 @@ class DeterministicSchedule:
         return not self._waiting(number)
 
     def _waiting(self, number: int) -> list[Candidate]:
-        return [candidate for candidate in self.state.pending.values() if candidate.number == number]
+        return [candidate for candidate in self.state.pending.values() if candidate.proposal_number == number]
 
     @property
     def _answering(self) -> int | None:
@@ -230,12 +230,12 @@ class DeterministicSchedule:
     def _observe(self, event: Event) -> None:
         """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
         match event.data:
-            case ProposalCreated(number=number):
+            case ProposalCreated(proposal_number=number):
                 self._skip_until(lambda: self._phase is SchedulePhase.ASK)
                 self._push(number)
             case ProposalFailed(reason=reason) if reason == ENDED:
                 return
-            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+            case ProposalAnswered(proposal_number=number) | ProposalFailed(proposal_number=number):
                 self._skip_until(lambda: self._phase is SchedulePhase.ANSWERS and self._answering == number)
                 self._phase = SchedulePhase.EVALUATIONS
             case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
@@ -246,8 +246,8 @@ class DeterministicSchedule:
 
     def _follow_evaluation(self, candidate_id: str) -> None:
         waiting = self.state.pending.get(candidate_id)
-        if waiting and waiting.number:
-            number = waiting.number
+        if waiting and waiting.proposal_number:
+            number = waiting.proposal_number
             self._skip_until(lambda: self._phase is SchedulePhase.EVALUATIONS and self._slots[0] == number)
 
     def _skip_until(self, there: Callable[[], bool]) -> None:

@@ -172,7 +172,7 @@ class EventSummary:
         subject = event.subject
         match event.data:
             case ProposalCreated() as data:
-                self._proposals[data.number] = data
+                self._proposals[data.proposal_number] = data
             case CandidateCreated() as data if isinstance(subject, Candidate):
                 self._add(data, subject.parents, subject.program)
             case CandidateRejected() as data:
@@ -190,7 +190,7 @@ class EventSummary:
         status: str = "pending",
         reason: str = "",
     ) -> None:
-        number, position = data.number, data.position
+        number, position = data.proposal_number, data.position
         proposal = self._proposals.get(number)
         edges = [{"candidate_id": parent, "role": role} for parent, role in parents]
         name = candidate_id(self._run_id, number, position)

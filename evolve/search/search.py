@@ -188,7 +188,7 @@ class Search:
         return self._fail(payloads.describe_failure(number, reason, cut, away=True), cut)
 
     def _fail(self, failed: ProposalFailed, cut: CompletedReply | None) -> SearchStep:
-        if failed.number not in self.state.open:
+        if failed.proposal_number not in self.state.open:
             return SearchStep()
         events = EventRecorder(self.state)
         events.add(failed, cut)
@@ -203,11 +203,11 @@ class Search:
         events = EventRecorder(self.state)
         events.add(payloads.describe_outcome(individual), individual)
         if individual.fitness is not None:
-            homes = range(len(self.state.islands)) if waiting.number == 0 else [waiting.island]
+            homes = range(len(self.state.islands)) if waiting.proposal_number == 0 else [waiting.island]
             for island in homes:
                 self._insert(individual, island, events)
             self._improve(individual, individual.fitness, events)
-        if evaluation.outcome is not Outcome.CANCELLED and waiting.number:
+        if evaluation.outcome is not Outcome.CANCELLED and waiting.proposal_number:
             self._migrate(self.state.islands[waiting.island], events)
             self._reset(self.state.islands[waiting.island], events)
         return SearchStep(events=events.taken())
@@ -287,7 +287,9 @@ class Search:
         for event in events:
             compare_decision(self.state, event)
             self.state.apply(event)
-        pending = sorted(self.state.pending.values(), key=lambda candidate: (candidate.number, candidate.position))
+        pending = sorted(
+            self.state.pending.values(), key=lambda candidate: (candidate.proposal_number, candidate.position)
+        )
         loaded = self.state.fill(
             individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
         )
@@ -313,7 +315,7 @@ class Search:
     def _seeding(self) -> bool:
         # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
         first = next(iter(self.state.pending.values()), None)
-        return not self.state.started or (first is not None and first.number == 0)
+        return not self.state.started or (first is not None and first.proposal_number == 0)
 
     def _limit(self, away: Collection[str], maximum: int) -> int:
         state = self.state
@@ -335,7 +337,7 @@ class Search:
     ) -> Candidate:
         return Candidate(
             id=candidate_id(self.run_id, number, position),
-            number=number,
+            proposal_number=number,
             position=position,
             island=island,
             program=program,

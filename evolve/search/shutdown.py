@@ -24,7 +24,7 @@ def let_go(
         cut: what the policy had written of those proposals by then, and what that took, by number.
     """
     events = [Event(describe_failure(number, ENDED, cut.get(number)), cut.get(number)) for number in sorted(numbers)]
-    for candidate in sorted(candidates, key=lambda candidate: (candidate.number, candidate.position)):
+    for candidate in sorted(candidates, key=lambda candidate: (candidate.proposal_number, candidate.position)):
         individual = Individual(candidate_id=candidate.id, program=candidate.program, evaluation=_UNSCORED, measures={})
         events.append(Event(describe_outcome(individual), individual))
     return events

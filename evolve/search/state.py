@@ -218,7 +218,7 @@ class SearchState:
             self.yields.policies.clear()
 
     def _proposed(self, data: ProposalCreated, subject: Subject | None) -> None:
-        number = data.number
+        number = data.proposal_number
         if number != self.asked + 1:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
@@ -233,12 +233,12 @@ class SearchState:
 
     def _try(self, data: ProposalCreated) -> None:
         kin = [(self.find(candidate), role) for candidate, role in data.parents]
-        self.trials.begin(data.number, data.operator, data.policy, data.weights, kin)
+        self.trials.begin(data.proposal_number, data.operator, data.policy, data.weights, kin)
         if data.operator == REPAIR:
             self.islands[data.island].repaired(data.parents[0][0])
 
     def _created(self, data: CandidateCreated, subject: Subject | None) -> None:
-        number = data.number
+        number = data.proposal_number
         candidate = subject if isinstance(subject, Candidate) else _unloaded(data)
         self.pending[candidate.id] = candidate
         self.seen.setdefault(candidate.fingerprint, candidate.id)
@@ -254,13 +254,13 @@ class SearchState:
             self.account.answers += 1
 
     def _rejected(self, data: CandidateRejected, _: Subject | None) -> None:
-        entry = self.open[data.number]
+        entry = self.open[data.proposal_number]
         entry.taken.add(data.position)
         self.yields.reject(entry.created.policy, data.reason)
         self.account.answers += 1
 
     def _duplicated(self, data: CandidateDuplicate, _: Subject | None) -> None:
-        number = self.pending.pop(data.candidate_id).number
+        number = self.pending.pop(data.candidate_id).proposal_number
         self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
@@ -269,28 +269,28 @@ class SearchState:
             self.forms.evaluate(number, valid=False)
 
     def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
-        entry = self.open.pop(data.number)
+        entry = self.open.pop(data.proposal_number)
         spent = self._spend(data)
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
-        self.trials.close(data.number)
-        self.forms.close(data.number, entry.created.limit, data.tokens)
-        self.lineage.settle(data.number)
+        self.trials.close(data.proposal_number)
+        self.forms.close(data.proposal_number, entry.created.limit, data.tokens)
+        self.lineage.settle(data.proposal_number)
 
     def _failed(self, data: ProposalFailed, _: Subject | None) -> None:
-        entry = self.open.pop(data.number)
+        entry = self.open.pop(data.proposal_number)
         spent = self._spend(data)
         if data.away:
-            self.trials.forget(data.number)
+            self.trials.forget(data.proposal_number)
         else:
             if data.reason != ENDED:
                 written = bool(entry.taken or spent.tokens)
                 self.yields.refuse(entry.created.policy, data.reason, written=written)
             self._close(entry)
-            self.trials.close(data.number)
-        self.forms.close(data.number, entry.created.limit, data.tokens)
-        self.lineage.settle(data.number)
+            self.trials.close(data.proposal_number)
+        self.forms.close(data.proposal_number, entry.created.limit, data.tokens)
+        self.lineage.settle(data.proposal_number)
 
     def _close(self, entry: OpenProposal) -> None:
         """A proposal has brought all that it will bring."""
@@ -309,16 +309,16 @@ class SearchState:
     def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
         candidate = self.pending.pop(data.candidate_id)
         # One that was cancelled says nothing against the form in which it was asked for.
-        self.forms.evaluate(candidate.number, valid=data.outcome in {Outcome.OK, Outcome.CANCELLED})
+        self.forms.evaluate(candidate.proposal_number, valid=data.outcome in {Outcome.OK, Outcome.CANCELLED})
         if data.outcome == Outcome.CANCELLED:
-            self.trials.tell(candidate.number, None)
-            self.lineage.settle(candidate.number)
+            self.trials.tell(candidate.proposal_number, None)
+            self.lineage.settle(candidate.proposal_number)
             return
         individual = subject if isinstance(subject, Individual) else self._scored(candidate, data)
-        self.lineage.evaluate(candidate.id, candidate.number, individual.fitness, individual.rewards)
-        self.lineage.settle(candidate.number)
-        origin = self.trials.tell(candidate.number, individual)
-        if candidate.number:
+        self.lineage.evaluate(candidate.id, candidate.proposal_number, individual.fitness, individual.rewards)
+        self.lineage.settle(candidate.proposal_number)
+        origin = self.trials.tell(candidate.proposal_number, individual)
+        if candidate.proposal_number:
             self.yields.children[data.outcome] += 1
             island = self.islands[candidate.island]
             best = self.best.fitness if self.best else None
@@ -330,7 +330,7 @@ class SearchState:
         if individual.fitness is not None and self._targets:
             scores = individual.evaluation.scores
             self.reached |= all(objective.reached(scores[objective.name]) for objective in self._targets)
-        if candidate.number == 0 and individual.fitness is not None:
+        if candidate.proposal_number == 0 and individual.fitness is not None:
             self.seeds.append(individual)
 
     def _scored(self, candidate: Candidate, data: CandidateEvaluated) -> Individual:
@@ -367,7 +367,7 @@ def _same(known: Mapping[str, Individual], stub: Individual) -> Individual:
 def _unloaded(data: CandidateCreated) -> Candidate:
     return Candidate(
         id=data.candidate_id,
-        number=data.number,
+        proposal_number=data.proposal_number,
         position=data.position,
         island=data.island,
         program=UNLOADED,

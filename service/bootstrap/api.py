@@ -1,8 +1,7 @@
 """The parts of the API over a database, a queue and the rest of the service."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -10,38 +9,23 @@ from starlette.concurrency import run_in_threadpool
 from service.api.app import refuse_unaudited
 from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
-from service.bootstrap.workers import queue_url
-from service.config import Settings, database_url
-from service.db.accounts import SqlAccounts
+from service.bootstrap.evaluators import queue_url
+from service.bootstrap.storage import open_storage
+from service.bootstrap.submissions import make_submissions
+from service.config import Settings
 from service.db.annotations import SqlAnnotations, SqlShares
-from service.db.audit import SqlAuditLog
-from service.db.batches import SqlBatchStore
-from service.db.deletion import SqlDeletions
-from service.db.engine import Database, open_database
+from service.db.engine import Database, refuse_outdated
 from service.db.evaluated import SqlEvaluationRecords
-from service.db.intents import SqlRunIntents
-from service.db.keys import SqlKeyStore
-from service.db.problems import SqlProblemStore
-from service.db.reader import SqlRunReader
-from service.db.readers import SqlReaders
 from service.db.requests import SqlRequests
 from service.db.run_columns import SqlColumnStore
-from service.db.schema import Revision
-from service.db.schema import revision as revision_of
 from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
-from service.errors import StorageError
 from service.net.address import check_address
-from service.ports import EvaluationLeases, RateLimiter, Workers
-from service.queue.connection import connect
-from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
-from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
-from service.queue.redis import RedisEvaluationLeases
-from service.queue.workers import RedisWorkers
+from service.queue.memory import MemoryBroker
+from service.queue.service_queue import ServiceQueue, local_queue, open_redis_queue
 from service.timestamps import SystemClock
-from service.usecases.submit_run import BundledSubmissions
 from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
@@ -50,16 +34,6 @@ if TYPE_CHECKING:
 
 # Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
 BESIDE_REQUESTS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Queue:
-    """What the API has of the queue."""
-
-    workers: Workers
-    leases: Callable[[str, str], EvaluationLeases]
-    limiter: RateLimiter
-    checks: Mapping[str, Check]
 
 
 @asynccontextmanager
@@ -87,91 +61,63 @@ async def open_parts(
     refuse_unaudited(settings.api.unaudited)
     signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
-        database = stack.enter_context(closing(_open_database(settings, override)))
-        found = await stack.enter_async_context(_queue(settings, queue_url(settings, queue), broker))
+        storage = stack.enter_context(open_storage(settings, override, connections=_connections(settings)))
+        found = await stack.enter_async_context(_open_queue(settings, queue, broker))
         yield ApiDependencies(
             settings=settings.api,
-            clock=database.clock,
+            clock=storage.clock,
             signer=signer,
-            unit=database.unit,
-            readers=SqlReaders(database),
-            standings=SqlRunReader(database).sequences,
-            queued=SqlRunReader(database).queued,
-            intents=lambda tenant: SqlRunIntents(database, tenant, database.clock),
-            deletions=SqlDeletions(database),
-            problems=SqlProblemStore(database),
-            submissions=BundledSubmissions(settings, database, database.clock, queue=queue, broker=broker),
-            batches=SqlBatchStore(database),
-            columns=SqlColumnStore(database),
-            annotations=lambda tenant: SqlAnnotations(database, tenant),
-            shares=SqlShares(database),
-            keys=SqlKeyStore(database),
-            sessions=SqlSessions(database),
-            audit=SqlAuditLog(database),
-            requests=SqlRequests(database),
-            accounts=SqlAccounts(database),
-            holdings=SqlHoldings(database, database.clock),
+            unit=storage.unit,
+            readers=storage.readers,
+            standings=storage.reader.sequences,
+            queued=storage.reader.queued,
+            intents=storage.intents,
+            deletions=storage.deletions,
+            problems=storage.problems,
+            submissions=make_submissions(settings, storage, queue=queue, broker=broker),
+            batches=storage.batches,
+            columns=SqlColumnStore(storage.database),
+            annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
+            shares=SqlShares(storage.database),
+            keys=storage.keys,
+            sessions=SqlSessions(storage.database),
+            audit=storage.audit,
+            requests=SqlRequests(storage.database),
+            accounts=storage.accounts,
+            holdings=SqlHoldings(storage.database, storage.database.clock),
             retention=settings.retention,
-            webhooks=SqlWebhooks(database),
+            webhooks=SqlWebhooks(storage.database),
             check_webhook=lambda address: check_address(address, private=settings.webhooks.private),
             new_webhook_secret=new_secret,
             limiter=found.limiter,
             workers=found.workers,
-            evaluated=SqlEvaluationRecords(database),
+            evaluated=SqlEvaluationRecords(storage.database),
             leases=found.leases,
             login=login,
             local_key=local_key,
-            checks=_kept({"database": _database_check(database), **found.checks}, stack),
+            checks=_cached(found.checks, storage.database, stack),
         )
 
 
-def _open_database(settings: Settings, override: str | None) -> Database:
-    connections = settings.api.threads + BESIDE_REQUESTS
-    return open_database(database_url(settings, override), connections=connections)
+def _connections(settings: Settings) -> int:
+    return settings.api.threads + BESIDE_REQUESTS
 
 
-def _kept(checks: Mapping[str, Check], stack: AsyncExitStack) -> dict[str, CachedCheck]:
-    kept = {name: CachedCheck(check) for name, check in checks.items()}
-    for check in kept.values():
-        stack.push_async_callback(check.aclose)
-    return kept
-
-
-def _database_check(database: Database) -> Check:
-    def read() -> Revision:
-        with database.read() as connection:
-            return revision_of(connection)
-
-    async def check() -> None:
-        revision = await run_in_threadpool(read)
-        if revision.foreign or revision.behind:
-            raise StorageError(f"the database is at revision {revision.current}, and {revision.head} is needed")
-
-    return check
-
-
-@asynccontextmanager
-async def _queue(settings: Settings, url: str | None, broker: MemoryBroker | None) -> AsyncIterator[_Queue]:
+def _open_queue(
+    settings: Settings, override: str | None, broker: MemoryBroker | None
+) -> AbstractAsyncContextManager[ServiceQueue]:
     """The queue of a service: Redis where one is named, else that of this process."""
     rate = settings.api.requests_per_minute
-    if url is None:
-        here = broker or MemoryBroker(clock=SystemClock())
-        yield _Queue(
-            workers=MemoryWorkers(here),
-            leases=lambda pool, worker_id: MemoryEvaluationLeases(here, pool, worker_id),
-            limiter=MemoryRateLimiter(rate, SystemClock()),
-            checks={},
-        )
-        return
-    async with connect(url) as client:
-        workers = RedisWorkers(client)
+    if (url := queue_url(settings, override)) is not None:
+        return open_redis_queue(url, rate)
+    return nullcontext(local_queue(broker or MemoryBroker(clock=SystemClock()), rate))
 
-        async def check() -> None:
-            await workers.depths()
 
-        yield _Queue(
-            workers=workers,
-            leases=lambda pool, worker_id: RedisEvaluationLeases(client, pool, worker_id),
-            limiter=RedisRateLimiter(client, rate),
-            checks={"queue": check},
-        )
+def _cached(checks: Mapping[str, Check], database: Database, stack: AsyncExitStack) -> dict[str, CachedCheck]:
+    async def check() -> None:
+        await run_in_threadpool(refuse_outdated, database)
+
+    cached = {name: CachedCheck(one) for name, one in {"database": check, **checks}.items()}
+    for one in cached.values():
+        stack.push_async_callback(one.aclose)
+    return cached

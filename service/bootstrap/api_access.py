@@ -1,7 +1,7 @@
 """The API for a command: that of a service, or one in this process over a database, for reading."""
 
 import secrets
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -13,10 +13,11 @@ from service.api.one_time_login import OneTimeLogin
 from service.bootstrap.api import open_parts
 from service.bootstrap.storage import open_reader, refuse_missing
 from service.client import AsyncClient
+from service.client.login_session import log_in
 from service.client.service_choice import SourceOptions, choose_service
 from service.config import Settings, database_url
+from service.db.readers import SharedReader
 from service.net.retry import Backoff
-from service.ports import RunReader
 from service.queue.memory import MemoryBroker
 from service.timestamps import SystemClock
 
@@ -43,45 +44,12 @@ async def open_reading(settings: Settings, where: SourceOptions) -> AsyncIterato
             _own(settings), where.db, broker=MemoryBroker(clock=SystemClock()), queue="", login=login
         ) as parts:
             # Whoever can open the database reads the runs of all tenants, as the other commands do.
-            app = create_api(replace(parts, readers=_Everybody(reader)))
+            app = create_api(replace(parts, readers=SharedReader(reader)))
             async with app.router.lifespan_context(app):
                 transport = httpx.ASGITransport(app=app)
-                session = await _session(transport, login)
+                session = await log_in(transport, _INSIDE, login.token)
                 async with AsyncClient(_INSIDE, session, transport=transport, backoff=Backoff(attempts=1)) as client:
                     yield client
-
-
-class _Everybody:
-    """The port Readers, where there is nobody to keep apart."""
-
-    def __init__(self, reader: RunReader) -> None:
-        self._reader = reader
-
-    def of(self, tenant: str, run_id: str = "") -> RunReader:
-        """The one reader."""
-        del tenant, run_id
-        return self._reader
-
-
-class _Session(httpx.Auth):
-    """Shows the cookies of a session."""
-
-    def __init__(self, cookies: str) -> None:
-        self._cookies = cookies
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Dress one request."""
-        request.headers["Cookie"] = self._cookies
-        yield request
-
-    def __repr__(self) -> str:
-        return "_Session(...)"
-
-
-async def _session(transport: httpx.ASGITransport, login: OneTimeLogin) -> _Session:
-    async with httpx.AsyncClient(transport=transport, base_url=_INSIDE) as browser:
-        await browser.get("/login", params={"token": login.token})
-        return _Session("; ".join(f"{name}={value}" for name, value in browser.cookies.items()))
 
 
 def _own(settings: Settings) -> Settings:

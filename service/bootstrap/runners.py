@@ -2,31 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evolve.ports import Evaluator
-from service.bootstrap.evaluator_factory import refuse_unpermitted
-from service.bootstrap.policy_factory import answering
-from service.bootstrap.storage import Storage
-from service.bootstrap.workers import open_local_worker, queue_url, queued, queued_here
+from service.bootstrap.evaluators import choose_evaluators, queue_url
+from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.workers import open_local_worker
 from service.config import Settings
-from service.policy_settings.choice import submitted
-from service.ports import RunRecord
+from service.ports import Storage
 from service.process.identity import this_process
 from service.process.supervise import together
 from service.runner.metrics import RunMetrics
-from service.runner.reevaluate import Reevaluation
-from service.runner.run_loop import RunJob
 from service.runner.runner import Runner
-from service.sandbox.read_paths import private_places
 from service.timestamps import SystemClock
-from service.usecases.drive_run import open_scorer
-from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
-from service.usecases.plan import RunOrder, RunPlan, plan_stored
+from service.usecases.run_jobs import StoredJobs, Warn
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
@@ -34,8 +26,6 @@ if TYPE_CHECKING:
 
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
-
-Evaluating = Callable[[RunPlan], AbstractAsyncContextManager[Evaluator]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,24 +75,23 @@ async def open_runner(
         UsageError: the queue's address is none.
     """
     _limit_threads()
-    url, maximum = queue_url(settings, queue), runs or settings.runner.runs
-    if url is not None:
-        from service.queue.connection import connect
+    worker, evaluates = None, "this process"
+    async with AsyncExitStack() as stack:
+        if (url := queue_url(settings, queue)) is not None:
+            from service.queue.connection import connect
 
-        async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
-            evaluates = "the workers of the queue"
-        yield _opened(storage, settings, _through(url), maximum, evaluates)
-        return
-    if broker is not None:
-        yield _opened(storage, settings, beside(broker, settings), maximum, "this process")
-        return
-    from service.queue.memory import MemoryBroker
+            async with connect(url):  # that it is not an address is the operator's mistake, not that of the runs
+                evaluates = "the workers of the queue"
+        elif broker is None:
+            from service.queue.memory import MemoryBroker
 
-    broker = MemoryBroker(SystemClock())
-    async with open_local_worker(settings, broker) as opening:
-        evaluates = f"{opening.heartbeat.slots} slots here, isolation {opening.heartbeat.isolation}"
-        opened = _opened(storage, settings, beside(broker, settings), maximum, evaluates)
-        yield replace(opened, worker=opening.worker)
+            broker = MemoryBroker(SystemClock())
+            worker = await stack.enter_async_context(open_local_worker(settings, broker))
+            heartbeat = worker.heartbeat
+            evaluates = f"{heartbeat.slots} slots here, isolation {heartbeat.isolation}"
+        evaluators = choose_evaluators(settings, queue=queue, broker=broker)
+        jobs = StoredJobs(storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions)
+        yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
 
 
 @asynccontextmanager
@@ -113,7 +102,7 @@ async def open_batch_runner(
     *,
     runs: int,
     require_isolation: str | None = None,
-    warn: Callable[[Sequence[str]], None] = lambda _: None,
+    warn: Warn = lambda _: None,
 ) -> AsyncIterator[OpenedRunner]:
     """A runner for the runs of one batch, each evaluated as `evolve run` evaluates: by this process, or a queue.
 
@@ -127,116 +116,21 @@ async def open_batch_runner(
     """
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
-    order, private = RunOrder(require_isolation=require_isolation), private_places(settings, storage.url)
-
-    @asynccontextmanager
-    async def evaluating(plan: RunPlan) -> AsyncIterator[Evaluator]:
-        async with open_scorer(_with_slots(plan, slots), settings, order, private) as scorer:
-            warn(scorer.warnings)
-            yield scorer.evaluator
-
-    yield _opened(storage, settings, evaluating, runs, "this process", batch_id)
+    evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
+    jobs = StoredJobs(
+        storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions, slots=slots, warn=warn
+    )
+    yield _opened(jobs, runs, "this process", batch_id=batch_id)
 
 
 def _limit_threads() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="runner"))
 
 
-def _with_slots(plan: RunPlan, slots: int) -> RunPlan:
-    """A plan whose run has so many slots, where its configuration does not say how many."""
-    concurrency = plan.config.concurrency
-    if concurrency.evaluations:
-        return plan
-    return replace(plan, config=replace(plan.config, concurrency=replace(concurrency, evaluations=slots)))
-
-
-class StoredJobs:
-    """Makes what runs are driven with, from what is stored of them.
-
-    Each run has a submitter of its own at the queue, and a connection of its own: its fair share of the workers and its
-    results are its own, and what holds up one run's conversation with Redis holds up no other's.
-    """
-
-    def __init__(self, storage: Storage, settings: Settings, evaluating: Evaluating) -> None:
-        self._storage, self._settings, self._evaluating = storage, settings, evaluating
-        self._clock = storage.database.clock
-
-    @asynccontextmanager
-    async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
-        """Everything that a run is driven with."""
-        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
-        if submitted(plan.source):
-            refuse_run(plan.config, self._settings.extensions)
-            refuse_kinds(plan.policies, self._settings.extensions)
-            refuse_runtime(plan.problem, self._settings.extensions.allow)
-        named = named_beside(plan.policies, plan.problem)
-        load_all(plan.config, beside=named)
-        async with (
-            answering(plan, self._settings.policies) as asked,
-            self._evaluating(plan) as evaluator,
-        ):
-            yield RunJob(
-                run_id=record.id,
-                problem=plan.problem,
-                config=plan.config,
-                policies=asked.members,
-                embedder=asked.embedder,
-                health=asked.health,
-                evaluator=evaluator,
-                log=self._storage.log,
-                clock=self._clock,
-                owner=this_process(),
-                extensions=named,
-                elapsed_seconds=record.active_seconds,
-            )
-
-    @asynccontextmanager
-    async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:
-        """Everything that candidates of a run are evaluated again with; no policy is needed for that."""
-        plan = await asyncio.to_thread(plan_stored, record, self._storage.log)
-        async with self._evaluating(plan) as evaluator:
-            yield Reevaluation(
-                run_id=record.id,
-                problem=plan.problem,
-                config=plan.config,
-                evaluator=evaluator,
-                log=self._storage.log,
-                reader=self._storage.reader,
-                clock=self._clock,
-                owner=this_process(),
-            )
-
-
 def _opened(
-    storage: Storage, settings: Settings, evaluating: Evaluating, maximum: int, evaluates: str, batch_id: str = ""
+    jobs: StoredJobs, maximum: int, evaluates: str, *, worker: "Worker | None" = None, batch_id: str = ""
 ) -> OpenedRunner:
-    from service.db.intents import SqlRunClaims
-
-    clock = storage.database.clock
-    runner = Runner(
-        SqlRunClaims(storage.database, clock, batch_id=batch_id),
-        storage.log,
-        StoredJobs(storage, settings, evaluating),
-        clock,
-        this_process(),
-        maximum=maximum,
-        watch=RunMetrics(),
-    )
-    return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates)
-
-
-def _through(url: str) -> Evaluating:
-    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
-        return queued(url, plan.problem, plan.bundle)
-
-    return evaluating
-
-
-def beside(broker: "MemoryBroker", settings: Settings) -> Evaluating:
-    """Evaluation by the workers of this process; what the operator does not allow its programs is refused."""
-
-    def evaluating(plan: RunPlan) -> AbstractAsyncContextManager[Evaluator]:
-        refuse_unpermitted(plan.problem, settings.sandbox)
-        return queued_here(broker, plan.problem, plan.bundle)
-
-    return evaluating
+    storage, owner = jobs.storage, this_process()
+    claims, watch = storage.claims(batch_id), RunMetrics()
+    runner = Runner(claims, storage.log, jobs, storage.clock, owner, maximum=maximum, watch=watch)
+    return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates, worker=worker)

@@ -1,96 +1,48 @@
 """The service as processes: the API alone, or all of it in one process for a laptop."""
 
 import asyncio
-import errno
-import os
 import random
 import socket
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
-from prometheus_client import Gauge
 
+from service.api.http_server import http_server
 from service.api.local_key import LocalKey
-from service.api.migration_wait import create_waiting_api
 from service.api.one_time_login import OneTimeLogin
-from service.api.request_deadlines import deadline_protocol
 from service.bootstrap.api import open_parts
+from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import open_storage
-from service.bootstrap.workers import open_local_worker, queue_url
+from service.bootstrap.workers import open_local_worker
 from service.client.local_service import announced
-from service.config import ApiSettings, Settings
+from service.config import Settings
 from service.db.secret import open_seal
-from service.errors import StorageError, UnreachableError, UsageError
 from service.keys import mint
-from service.process.supervise import Part, together
+from service.net.listening import Address, listening
+from service.process.supervise import Part, keep_up, together
 from service.queue.memory import MemoryBroker
-from service.queue.metrics import read_queue_gauges
+from service.queue.metrics import keep_gauges
 from service.timestamps import SystemClock
+from service.usecases.maintenance import remove_deleted
 from service.webhooks.deliver import WebhookDispatcher
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.applications import Starlette
 
     from service.api.dependencies import ApiDependencies
-    from service.ports import Deletions
     from service.runner.runner import Runner
     from service.worker.worker import Worker
 
 GAUGE_SECONDS = 5.0
-DELETION_SECONDS = 2.0
-QUEUED = Gauge("evolve_runs_queued", "Runs that no runner has taken up yet")
-DRAIN_SECONDS = 5
-# Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
-KEEP_ALIVE_SECONDS = 75
-
-# The addresses that mean all of them, and how a browser of this machine names them.
-_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound to
-
 Create = Callable[["ApiDependencies"], "FastAPI"]
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where the service listens.
-
-    Attributes:
-        elsewhere: whether another port will do where this one is taken.
-    """
-
-    host: str
-    port: int
-    elsewhere: bool = False
-
-    @property
-    def url(self) -> str:
-        """Where a browser of this machine finds it."""
-        host = _ON_THIS_MACHINE.get(self.host, self.host)
-        return f"http://{host}:{self.port}"
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it listens on all addresses of this machine."""
-        return self.host in _ON_THIS_MACHINE
-
-    @property
-    def url_is_local(self) -> bool:
-        """Whether `url` leads to this machine, wherever it is asked from."""
-        return self.loopback or self.everywhere
-
-    @property
-    def loopback(self) -> bool:
-        """Whether nobody but this machine reaches it."""
-        return self.host in {"127.0.0.1", "::1", "localhost"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +95,7 @@ async def open_api(
         UsageError: there is no secret, or the address cannot be had.
         StorageError: the database cannot be opened.
     """
-    with _listening(address) as (listener, heard):
+    with listening(address) as (listener, heard):
         async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
             yield Service(address=heard, server=http_server(create(parts), settings.api), listener=listener)
 
@@ -168,7 +120,7 @@ async def open_all(
     """
     login = OneTimeLogin() if address.loopback else None
     broker = MemoryBroker(clock=SystemClock()) if queue_url(settings, queue) is None else None
-    with _listening(address) as (listener, heard), open_storage(settings, db) as storage:
+    with listening(address) as (listener, heard), open_storage(settings, db) as storage:
         local_key = _local_key(settings, db, heard)
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(
@@ -189,7 +141,7 @@ async def open_all(
                 login=login,
                 commands=commands,
                 runner=opened.runner,
-                worker=worker.worker if worker else None,
+                worker=worker,
                 about=opened.evaluates,
             )
 
@@ -207,10 +159,10 @@ async def _beside(parts: "ApiDependencies", settings: Settings) -> AsyncIterator
     dispatcher = WebhookDispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
     works: dict[str, Part] = {
         "webhooks": dispatcher.run,
-        "gauges": partial(_read_gauges, parts),
+        "gauges": partial(keep_gauges, parts.workers, parts.queued, GAUGE_SECONDS),
         "deletions": partial(remove_deleted, parts.deletions),
     }
-    tasks = [asyncio.create_task(keep_up(name, work)) for name, work in works.items()]
+    tasks = [asyncio.create_task(keep_up(name, work, GAUGE_SECONDS)) for name, work in works.items()]
     try:
         yield
     finally:
@@ -218,105 +170,3 @@ async def _beside(parts: "ApiDependencies", settings: Settings) -> AsyncIterator
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await dispatcher.close()
-
-
-async def keep_up(name: str, work: Part, pause_seconds: float = GAUGE_SECONDS) -> None:
-    """Do work that has no end, and that nobody awaits: what breaks it is told, and it is begun again after a while."""
-    while True:
-        try:
-            await work()
-        except Exception as error:  # whatever it is, webhooks shall go on without a restart
-            log.error("service.broke", part=name, exc_info=error)
-        await asyncio.sleep(pause_seconds)
-
-
-async def _read_gauges(parts: "ApiDependencies") -> None:
-    while True:
-        with suppress(UnreachableError):
-            await read_queue_gauges(parts.workers)
-        with suppress(StorageError):
-            QUEUED.set(await asyncio.to_thread(parts.queued))
-        await asyncio.sleep(GAUGE_SECONDS)
-
-
-async def remove_deleted(deletions: "Deletions", pause_seconds: float = DELETION_SECONDS) -> None:
-    """Remove what is left of deleted runs, a short transaction at a time, as long as the process is there."""
-    while True:
-        try:
-            while await asyncio.to_thread(deletions.advance):
-                pass
-        except StorageError as error:  # it is begun anew where it was broken off
-            log.warning("deletion.broke_off", error=str(error))
-        await asyncio.sleep(pause_seconds)
-
-
-class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def http_server(app: "Starlette", settings: ApiSettings) -> uvicorn.Server:
-    """What serves the API over HTTP, with the deadlines and limits of an installation."""
-    config = uvicorn.Config(
-        app,
-        http=deadline_protocol(settings.head_seconds, settings.body_seconds),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    return _Server(config)
-
-
-@contextmanager
-def answering_probes(settings: Settings, address: Address) -> Iterator[None]:
-    """Answer `/healthz` and `/readyz` from a thread, for a process that waits for its schema.
-
-    Raises:
-        UsageError: the address cannot be had.
-    """
-    with _listening(address) as (listener, _):
-        server = http_server(create_waiting_api(), settings.api)
-        thread = threading.Thread(target=server.run, args=([listener],), name="probes")
-        thread.start()
-        try:
-            yield
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-@contextmanager
-def _listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
-    """A socket at an address, so that a taken port is told before anything else is begun."""
-    try:
-        listener = _bound(address)
-    except (OSError, OverflowError) as error:
-        # Python adds the address to the words of the system.
-        number = getattr(error, "errno", None)
-        reason = os.strerror(number) if number and number > 0 else "unknown address"
-        other = "--port" if number in (errno.EADDRINUSE, errno.EACCES) else "--host"
-        raise UsageError(
-            f"cannot listen on {address.host}:{address.port} ({reason}): choose another {other}"
-        ) from error
-    # Connections take it over. Else the second piece of an answer waits for the reader to confirm the first, which on a
-    # connection that is kept takes it 40 ms; asyncio sees to that only for sockets that name their protocol.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    with listener:
-        yield listener, Address(host=address.host, port=listener.getsockname()[1])
-
-
-def _bound(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    try:
-        return socket.create_server((address.host, address.port), family=family, backlog=2048)
-    except OSError as error:
-        if not address.elsewhere or error.errno != errno.EADDRINUSE:
-            raise
-        return socket.create_server((address.host, 0), family=family, backlog=2048)

@@ -1,16 +1,35 @@
-"""Where runs are: in a database, or with a service; the same doors to both."""
+"""Where runs and batches are: in a database, or with a service. Both are opened behind the same protocols."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from service.bootstrap.storage import open_reader
-from service.client.service_choice import SourceOptions, choose_service
+from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
+from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
+from service.ports import Storage, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
     from service.config import Settings
+    from service.usecases.batches import Batches
+    from service.usecases.control_runs import RunController
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSite:
+    """A place where batches are.
+
+    Attributes:
+        storage: its database, whose batches this process runs; None: a service runs them.
+        service: that service.
+    """
+
+    batches: "Batches"
+    storage: Storage | None = None
+    service: ServiceChoice | None = None
 
 
 @contextmanager
@@ -29,3 +48,59 @@ def open_site(settings: "Settings", where: SourceOptions) -> Iterator[RunSite]:
         return
     with open_reader(settings, where.db) as reader:
         yield stored_site(reader, database_url(settings, where.db))
+
+
+@contextmanager
+def open_controller(settings: "Settings", where: SourceOptions) -> Iterator["RunController"]:
+    """The place where runs are, for steering.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    from service.usecases.control_runs import RunController, StoredControl
+
+    if service := choose_service(settings, where):
+        from service.client.control import RemoteControl
+        from service.client.run_site import remote_site
+
+        with service.client() as client:
+            yield RunController(site=remote_site(client), control=RemoteControl(client), alone=False)
+        return
+    with open_existing_storage(settings, where.db) as storage:
+        control = StoredControl(storage, partial(_submissions, settings, storage))
+        yield RunController(site=stored_site(storage.reader, storage.url), control=control, alone=True)
+
+
+@contextmanager
+def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = False) -> Iterator[BatchSite]:
+    """The place where batches are.
+
+    Args:
+        settings: of this installation.
+        where: the place that the command names.
+        make: whether a SQLite file that is not there is made.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    from service.usecases.batches import StoredBatches
+
+    if service := choose_service(settings, where):
+        from service.client.batches import RemoteBatches
+        from service.problems.upload_request import upload_of
+
+        with service.client() as client:
+            yield BatchSite(batches=RemoteBatches(client, upload_of), service=service)
+        return
+    with (open_storage if make else open_existing_storage)(settings, where.db) as storage:
+        batches = StoredBatches(storage, settings.policies, partial(_submissions, settings, storage))
+        yield BatchSite(batches=batches, storage=storage)
+
+
+def _submissions(settings: "Settings", storage: Storage) -> Submissions:
+    """Made when something is submitted: a command that pauses a run reads no policies."""
+    from service.bootstrap.submissions import make_submissions
+
+    return make_submissions(settings, storage)

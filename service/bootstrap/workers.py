@@ -1,46 +1,30 @@
-"""Evaluation through a queue: the evaluator of a run, and the worker on the other side."""
+"""Workers, opened: where they take tasks, and what they evaluate with."""
 
-import os
 import re
-import secrets
-import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve.ports import Evaluator
-from evolve.problem import Problem
-from evolve.version import __version__
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import SandboxEvaluators, queue_url
 from service.client.key_file import key_in
 from service.config import Settings
 from service.errors import UsageError
-from service.ports import Bundle, EvaluationLeases, WorkerHeartbeat
+from service.ports import Bundle, EvaluationLeases, EvaluatorRequest, WorkerHeartbeat
 from service.problems.load import load_bundle
+from service.queue.evaluator import CPU
 from service.sandbox.examination import require_sandbox
-from service.sandbox.read_paths import private_places
-from service.timestamps import SystemClock
 
 if TYPE_CHECKING:
-    from service.queue.evaluator import QueuedEvaluator
     from service.queue.memory import MemoryBroker
     from service.worker.worker import Worker, WorkerIntervals
 
-CPU, GPU = "cpu", "gpu"
 # A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
 REMOTE_ASK_SECONDS = 2.0
 _POOL = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedWorker:
-    """A worker, ready to run, and what it has published of itself."""
-
-    worker: "Worker"
-    heartbeat: WorkerHeartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,50 +36,8 @@ class TaskSource:
     api_key_file: Path | None = None
 
 
-def queue_url(settings: Settings, override: str | None) -> str | None:
-    """The queue to use, or None; an empty address is none."""
-    if override is None and settings.queue.url is not None:
-        return settings.queue.url.get_secret_value() or None
-    return override or None
-
-
 @asynccontextmanager
-async def queued(url: str, problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
-
-    Raises:
-        UnreachableError: the queue does not answer.
-        UsageError: that is no queue's address.
-    """
-    from service.queue.connection import connect
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.redis import RedisEvaluationQueue
-
-    async with (
-        connect(url) as client,
-        aclosing(RedisEvaluationQueue(client)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
-
-
-@asynccontextmanager
-async def queued_here(broker: "MemoryBroker", problem: Problem, bundle: Bundle) -> AsyncIterator["QueuedEvaluator"]:
-    """The same, where the workers are in this process and event loop, or come to it over HTTP."""
-    from service.queue.evaluator import open_queued_evaluator
-    from service.queue.memory import MemoryEvaluationQueue
-
-    async with (
-        aclosing(MemoryEvaluationQueue(broker)) as queue,
-        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
-    ):
-        yield evaluator
-
-
-@asynccontextmanager
-async def open_worker(
-    settings: Settings, place: TaskSource, pool: str, slots: int | None
-) -> AsyncIterator[OpenedWorker]:
+async def open_worker(settings: Settings, place: TaskSource, pool: str, slots: int | None) -> AsyncIterator["Worker"]:
     """A worker of a pool, whose sandbox has tested itself and whose queue or service has answered.
 
     Args:
@@ -160,7 +102,7 @@ async def _leased_remotely(
 @asynccontextmanager
 async def open_local_worker(
     settings: Settings, broker: "MemoryBroker", slots: int | None = None, pool: str = CPU
-) -> AsyncIterator[OpenedWorker]:
+) -> AsyncIterator["Worker"]:
     """A worker beside the runs that it works for, in the same process and event loop.
 
     Args:
@@ -179,48 +121,28 @@ async def open_local_worker(
 
 
 async def _first_heartbeat(settings: Settings, pool: str, slots: int | None) -> WorkerHeartbeat:
-    report = await require_sandbox(settings.sandbox.for_others())
-    return WorkerHeartbeat(
-        worker_id=_name(),
-        pool=pool,
-        slots=slots or len(os.sched_getaffinity(0)),
-        busy=0,
-        isolation=report.level,
-        version=__version__,
-        started_at=SystemClock().now(),
-    )
+    from service.worker.worker import first_heartbeat  # and with it metrics that only workers have
+
+    return first_heartbeat(pool, slots, (await require_sandbox(settings.sandbox.for_others())).level)
 
 
 async def _opening(
     settings: Settings, leases: EvaluationLeases, heartbeat: WorkerHeartbeat, pace: "WorkerIntervals | None"
-) -> OpenedWorker:
+) -> "Worker":
     from service.sandbox import scratch
     from service.worker.worker import Worker
 
     await leases.heartbeat(heartbeat)
-    return OpenedWorker(
-        worker=Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room),
-        heartbeat=heartbeat,
-    )
+    return Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room)
 
 
 def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
+    evaluators = SandboxEvaluators(settings, serving=True)
+
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:
         problem = load_bundle(bundle, "problem").problem
-        sandbox, private = settings.sandbox.for_others(), private_places(settings)
-        allow = settings.extensions.allow
-        opening = scoring(problem, bundle, sandbox, slots=slots, others=True, private=private, allow=allow)
-        async with opening as evaluator:
-            yield evaluator
+        async with evaluators.open(EvaluatorRequest(problem=problem, bundle=bundle, slots=slots, others=True)) as found:
+            yield found.evaluator
 
     return opened
-
-
-def _pool(problem: Problem) -> str:
-    return GPU if problem.limits.gpu else CPU
-
-
-def _name() -> str:
-    """A name that no other worker has, on whatever machine."""
-    return f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -14,7 +14,7 @@ from evolve.event_types import (
 )
 from evolve.events import Event
 from service.cli.terminal import plain
-from service.policy.activity import Activity
+from service.ports import Activity
 
 RATE_SECONDS = 5.0
 MAX_REASON_CHARACTERS = 32
@@ -47,12 +47,12 @@ class AnswerTally:
     def take(self, event: Event) -> None:
         """Count one event."""
         match event.data:
-            case ProposalCreated(number=number):
+            case ProposalCreated(proposal_number=number):
                 self.in_flight.add(number)
-            case ProposalAnswered(number=number, dropped=dropped):
+            case ProposalAnswered(proposal_number=number, dropped=dropped):
                 self.in_flight.discard(number)
                 self.dropped += dropped
-            case ProposalFailed(number=number):
+            case ProposalFailed(proposal_number=number):
                 self.in_flight.discard(number)
             case CandidateEvaluated(outcome=outcome) if outcome not in (Outcome.OK, Outcome.CANCELLED):
                 self.failed[outcome] += 1

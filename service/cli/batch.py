@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service.bootstrap.sites import BatchSite, open_batches
 from service.cli import formatting
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
@@ -19,7 +20,7 @@ from service.config import load_settings
 from service.errors import NotFoundError, UsageError
 from service.policy_settings.choice import submitted
 from service.ports import PAUSED
-from service.usecases.batches import Batches, BatchSite, open_batches
+from service.usecases.batches import Batches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch, BatchSummary

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from service.bootstrap.evaluator_factory import level_of
+from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_batch_runner
-from service.bootstrap.storage import Storage
-from service.bootstrap.workers import queue_url
+from service.bootstrap.sites import BatchSite
 from service.cli import formatting
 from service.cli.batch_progress import BatchProgress, opening, rests
 from service.cli.exit_codes import INTERRUPTED
@@ -18,10 +17,11 @@ from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import RefusedError, StorageError, UsageError
-from service.ports import ENDED, PAUSED, RUNNING
+from service.ports import ENDED, PAUSED, RUNNING, Storage
 from service.process.liveness import watched
 from service.sandbox.examination import require_sandbox
-from service.usecases.batches import BatchSite, StoredBatches
+from service.sandbox.permissions import read_level
+from service.usecases.batches import StoredBatches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch
@@ -42,7 +42,7 @@ def refuse_weak_isolation(require_isolation: str | None) -> None:
         if require_isolation is not None:
             raise UsageError("workers set their own isolation: set sandbox.require where you start them")
         return
-    required = {"require": level_of(require_isolation or settings.sandbox.own)}
+    required = {"require": read_level(require_isolation or settings.sandbox.own)}
     try:
         asyncio.run(require_sandbox(settings.sandbox.model_copy(update=required)))
     except RefusedError as error:

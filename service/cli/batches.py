@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from service.bootstrap.sites import open_batches
 from service.cli import formatting
 from service.cli.control import standing
 from service.cli.listing import plain_table
@@ -11,7 +12,7 @@ from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import ConflictError, NotFoundError
 from service.ports import CANCELLED, ENDED
-from service.usecases.batches import Batches, open_batches
+from service.usecases.batches import Batches
 
 if TYPE_CHECKING:
     from service.schemas.batches import Batch

@@ -83,8 +83,8 @@ def check_anywhere(terminal: Terminal, project: Project, where: SourceOptions, *
 
 
 def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
+    from service.bootstrap.runs import check_folder
     from service.telemetry import configure_logging
-    from service.usecases.drive_run import check_folder
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()

@@ -45,10 +45,10 @@ Sets = Annotated[
 
 
 def _helm_of(where: "SourceOptions") -> "AbstractContextManager[RunController]":
+    from service.bootstrap.sites import open_controller
     from service.config import load_settings
-    from service.usecases.control_runs import open_helm
 
-    return open_helm(load_settings(), where)
+    return open_controller(load_settings(), where)
 
 
 def _want(ctx: typer.Context, named: str, state: str, where: "SourceOptions", *, json: bool) -> None:

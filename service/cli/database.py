@@ -4,27 +4,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.storage import check_database, upgrade_database
+from service.bootstrap.storage import open_maintenance
 from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
 from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings, redacted
+from service.db import engine
 from service.errors import RefusedError
-from service.usecases.maintenance import (
-    back_up_database,
-    prune_database,
-    read_backup,
-    restore_database,
-    retention,
-)
+from service.usecases.maintenance import read_retention
 
 
 def upgrade(terminal: Terminal, db: str | None) -> None:
     """Bring the database to this version's schema and say so."""
     url = database_url(load_settings(), db)
-    before = check_database(url)
-    upgrade_database(url)
-    after = check_database(url)
+    before = engine.check(url)
+    engine.upgrade(url)
+    after = engine.check(url)
     shown = redacted(url)
     if terminal.as_json:
         terminal.emit({"database": shown, "from": before.current, "to": after.current})
@@ -51,7 +46,7 @@ def standing(url: str) -> dict[str, Any]:
         UsageError: the URL is none.
         StorageError: the database is away, locked or none.
     """
-    found = check_database(url)
+    found = engine.check(url)
     made = "your first run makes it" if url.startswith("sqlite:") else "make its tables with evolve db upgrade"
     if found.foreign:
         state, advice = "newer" if found.newer else "unreleased", found.refusal("it")
@@ -70,13 +65,14 @@ def prune(
 ) -> None:
     """Remove what has had its time, and say how much of each kind that was."""
     settings = load_settings()
-    kept = retention(settings, older_than, keep_labels)
+    kept = read_retention(settings.retention, older_than, keep_labels)
     shown = redacted(database_url(settings, db))
-    if not (dry_run or yes):
-        counts = prune_database(settings, db, kept, dry_run=True)
-        _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
-    with terminal.doing("looking" if dry_run else "removing"):
-        counts = prune_database(settings, db, kept, dry_run=dry_run)
+    with open_maintenance(settings, db) as maintenance:
+        if not (dry_run or yes):
+            counts = maintenance.prune(kept, dry_run=True)
+            _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
+        with terminal.doing("looking" if dry_run else "removing"):
+            counts = maintenance.prune(kept, dry_run=dry_run)
     if terminal.as_json:
         terminal.emit({"database": shown, "dry_run": dry_run, "removed": counts})
     else:
@@ -87,8 +83,8 @@ def backup(terminal: Terminal, db: str | None, target: Path) -> None:
     """Write a backup and say where it is."""
     settings = load_settings()
     shown = redacted(database_url(settings, db))
-    with terminal.doing("writing"):
-        revision = back_up_database(settings, db, target)
+    with terminal.doing("writing"), open_maintenance(settings, db, upgrade=False) as maintenance:
+        revision = maintenance.back_up(target)
     size = target.stat().st_size
     if terminal.as_json:
         terminal.emit({"database": shown, "file": str(target), "revision": revision, "bytes": size})
@@ -104,9 +100,11 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     settings = load_settings()
     shown = redacted(database_url(settings, db))
     if not yes:
-        _confirm(terminal, f"restore {plain(str(path))} (revision {read_backup(path)}) into {shown}")
-    with terminal.doing("restoring"):
-        counts = restore_database(settings, db, path)
+        from service.db.backup import contents
+
+        _confirm(terminal, f"restore {plain(str(path))} (revision {contents(path)}) into {shown}")
+    with terminal.doing("restoring"), open_maintenance(settings, db, make=True) as maintenance:
+        counts = maintenance.restore(path)
     if terminal.as_json:
         terminal.emit({"database": shown, "file": str(path), "restored": counts})
     else:

@@ -49,8 +49,8 @@ def serve(
     """Start the service: API, dashboard, runner and worker in this process."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
-        from service.bootstrap.serving import Address
         from service.cli.serve import serve_all
+        from service.net.listening import Address
 
     address = Address(host=host, port=8000 if port is None else port, elsewhere=port is None)
     raise typer.Exit(
@@ -71,8 +71,8 @@ def api(
     """Start the API and the dashboard. Start evolve runner and evolve worker beside it."""
     terminal = terminal_of(ctx, json, db)
     with terminal.doing("starting"):
-        from service.bootstrap.serving import Address
         from service.cli.serve import serve_api
+        from service.net.listening import Address
 
     raise typer.Exit(serve_api(terminal, Address(host=host, port=port), db=db, queue=queue, metrics_port=metrics_port))
 

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from service.bootstrap.storage import open_keys
 from service.cli.listing import plain_table
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, RefusedError
 from service.ports import KeyRecord
 from service.timestamps import rfc3339
-from service.usecases.keys import open_keyring, read_scopes
+from service.usecases.keys import read_scopes
 
 PAGE = 200
 
@@ -29,7 +30,7 @@ def create(
 ) -> None:
     """Make a key and show it, once, or write it to a file of its owner alone."""
     wanted = read_scopes(scopes)
-    with open_keyring(load_settings(), db) as key_service:
+    with open_keys(load_settings(), db) as key_service:
         if if_none and key_service.store.keys(tenant, limit=1):
             terminal.note(f"the tenant {plain(tenant)} has a key already, so no key was made")
             return
@@ -48,7 +49,7 @@ def create(
 
 def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
     """Print the keys of a tenant, the oldest first."""
-    with open_keyring(load_settings(), db) as key_service:
+    with open_keys(load_settings(), db) as key_service:
         rows: list[KeyRecord] = []
         while page := key_service.store.keys(tenant, rows[-1].id if rows else "", PAGE):
             rows += page
@@ -70,7 +71,7 @@ def list_keys(terminal: Terminal, db: str | None, tenant: str) -> None:
 
 def revoke(terminal: Terminal, db: str | None, tenant: str, key_id: str) -> None:
     """Close a key for good."""
-    with open_keyring(load_settings(), db) as key_service:
+    with open_keys(load_settings(), db) as key_service:
         record = key_service.revoke(tenant, key_id)
     if terminal.as_json:
         terminal.emit(key_json(record))

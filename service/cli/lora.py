@@ -41,14 +41,15 @@ def train_on_records(terminal: Terminal, options: LoraOptions) -> None:
         InvalidProblemError, RefusedError: the problem's programs cannot be scored here.
         RewardError: alpha is out of its range.
     """
-    from service.usecases.sync_scoring import judging
+    from service.bootstrap.evaluators import choose_evaluators
+    from service.usecases.sync_scoring import open_sync_scoring
     from training.base_model import require_frameworks
     from training.lora import train_lora
 
     require_frameworks()
     settings = _settings(options)
-    sandbox = load_settings().sandbox
-    with judging(options.problem, sandbox, slots=options.slots, require=options.require_isolation) as (
+    evaluators = choose_evaluators(load_settings(), queue="", require=options.require_isolation)
+    with open_sync_scoring(options.problem, evaluators, slots=options.slots) as (
         problem,
         evaluate,
     ):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service.bootstrap.runs import check_policies
 from service.cli import formatting
 from service.cli.exit_codes import FAILED, OK
 from service.cli.listing import plain_table
@@ -12,8 +13,8 @@ from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, UsageError
-from service.policy.recommendation import advice, as_policy_file, recommended_settings
-from service.usecases.check_policies import PolicyReport, all_usable, check_policies
+from service.policy_settings.recommendation import advice, as_policy_file, recommended_settings
+from service.usecases.check_policies import PolicyReport, all_usable
 from service.usecases.plan import RunOrder
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from shlex import quote
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.runs import open_run
+from service.bootstrap.storage import open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
@@ -24,13 +25,13 @@ from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
-from service.ports import PAUSED
+from service.ports import PAUSED, Storage
 from service.problems.configuration import config_as_json
 from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
-from service.usecases.drive_run import OpenedRun, open_run
+from service.usecases.drive_run import OpenedRun
 from service.usecases.plan import RunOrder
 
 if TYPE_CHECKING:

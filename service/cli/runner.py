@@ -5,11 +5,13 @@ import os
 import signal
 
 from service.bootstrap.runners import open_runner
-from service.bootstrap.storage import Storage, open_storage, wait_for_schema
+from service.bootstrap.storage import open_storage
 from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
-from service.config import Settings, load_settings
+from service.config import Settings, database_url, load_settings
+from service.db.schema_wait import wait_for_schema
+from service.ports import Storage
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
 
@@ -23,7 +25,7 @@ def serve_runs(
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
     with metrics_shown(*metrics):
-        wait_for_schema(settings, db)
+        wait_for_schema(database_url(settings, db))
         with open_storage(settings, db) as storage:
             return asyncio.run(_serve(terminal, settings, storage, runs, queue))
 

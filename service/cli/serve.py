@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
+from service.api.http_server import answering_probes
 from service.app import create_app
-from service.bootstrap.serving import Address, Service, answering_probes, open_all, open_api
-from service.bootstrap.storage import wait_for_schema
+from service.bootstrap.serving import Service, open_all, open_api
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
-from service.config import load_settings
+from service.config import database_url, load_settings
+from service.db.schema_wait import wait_for_schema
+from service.net.listening import Address
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
 
@@ -35,7 +37,7 @@ def serve_all(
         service,
         address,
         metrics_port,
-        partial(wait_for_schema, settings, db, partial(answering_probes, settings, address)),
+        partial(wait_for_schema, database_url(settings, db), partial(answering_probes, settings.api, address)),
     )
 
 
@@ -50,7 +52,7 @@ def serve_api(
         service,
         address,
         metrics_port,
-        partial(wait_for_schema, settings, db, partial(answering_probes, settings, address)),
+        partial(wait_for_schema, database_url(settings, db), partial(answering_probes, settings.api, address)),
     )
 
 

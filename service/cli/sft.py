@@ -85,14 +85,15 @@ def train_on_runs(terminal: Terminal, options: SftOptions) -> None:
 
 
 def _sources(options: SftOptions) -> "Iterator[RunSource]":
-    from service.usecases.training_sources import existing_storage, export_source, stored_source
+    from service.bootstrap.storage import open_existing_storage
+    from service.usecases.training_sources import export_source, stored_source
 
     exports = [name for name in options.runs if _is_file(name)]
     stored = [name for name in options.runs if not _is_file(name)]
     for name in exports:
         yield export_source(Path(name), options.problem)
     if stored:
-        with existing_storage(load_settings(), options.db) as storage:
+        with open_existing_storage(load_settings(), options.db) as storage:
             for name in stored:
                 yield stored_source(find_run(storage.reader, name), storage)
 

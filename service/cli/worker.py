@@ -25,8 +25,8 @@ def work(
 
 
 async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | None) -> int:
-    async with open_worker(load_settings(), place, pool, slots) as opening, watched():
-        heartbeat, drain = opening.heartbeat, opening.worker.drain
+    async with open_worker(load_settings(), place, pool, slots) as worker, watched():
+        heartbeat, drain = worker.heartbeat, worker.drain
         loop = asyncio.get_running_loop()
 
         def hear() -> None:
@@ -45,5 +45,5 @@ async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | N
             f" isolation {heartbeat.isolation}; worker {heartbeat.worker_id}. Press Ctrl-C to drain",
             style="dim",
         )
-        await opening.worker.run()
+        await worker.run()
     return OK

@@ -82,6 +82,11 @@ class SqlDeletions:
         self._steps = self._all()
         return next(self._steps, self) is None
 
+    def remove(self, run_id: str) -> None:
+        """Remove everything that is left of one deleted run. Nothing where another process is at it."""
+        for _ in remove(self._database, run_id):
+            pass
+
     def _all(self) -> Iterator[None]:
         for run_id in marked(self._database):
             yield from remove(self._database, run_id)

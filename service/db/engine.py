@@ -186,6 +186,18 @@ def upgrade(url: str) -> None:
         database.close()
 
 
+def refuse_outdated(database: Database) -> None:
+    """Refuse an open database whose schema is not this version's any more.
+
+    Raises:
+        StorageError: it is not, or the database does not answer.
+    """
+    with database.read() as connection:
+        found = schema.revision(connection)
+    if found.foreign or found.behind:
+        raise StorageError(f"the database is at revision {found.current}, and {found.head} is needed")
+
+
 def check(url: str) -> schema.Revision:
     """How a database's schema stands to this version's; a SQLite file is not made by asking.
 

@@ -1,8 +1,8 @@
 """Pruning: what has had its time leaves the database, in transactions short enough for runs to go on beside them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, inspect, or_, select, tuple_
 
@@ -15,27 +15,12 @@ from service.db.intents import SqlRunIntents
 from service.db.leases import database_time
 from service.db.models import RunRow
 from service.errors import ConflictError, NotFoundError
-from service.ports import ENDED, Clock
+from service.ports import ENDED, Clock, RetentionPolicy
 
 REQUESTS_KEPT = timedelta(hours=24)
 DELIVERIES_KEPT = timedelta(days=30)
 USAGE_KEPT = timedelta(days=396)  # a year is the longest that may be asked for
 CHUNK = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionPolicy:
-    """What is kept.
-
-    Attributes:
-        runs: how long a run is kept after its end.
-        audit: how long the record of who did what is kept; None: for ever.
-        keep_labels: `KEY` or `KEY=VALUE`; a run that bears one of them is kept.
-    """
-
-    runs: timedelta
-    audit: timedelta | None = None
-    keep_labels: Sequence[str] = ()
 
 
 def prune(database: Database, clock: Clock, retention: RetentionPolicy, *, dry_run: bool = False) -> dict[str, int]:
@@ -68,6 +53,29 @@ def prune(database: Database, clock: Clock, retention: RetentionPolicy, *, dry_r
     removed = {"runs": sum(_remove_run(database, clock, *run) for run in ended)}
     removed |= garbage_collection.remove(database, before)
     return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
+
+
+class SqlMaintenance:
+    """The port Maintenance on SQLite or PostgreSQL."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def prune(self, retention: RetentionPolicy, *, dry_run: bool) -> dict[str, int]:
+        """Remove data that is past its time, and return how many of each kind."""
+        return prune(self._database, self._database.clock, retention, dry_run=dry_run)
+
+    def back_up(self, target: Path) -> str:
+        """Write a backup to a new file, and return the revision. An older SQLite database is not upgraded by it."""
+        from service.db.backup import backup
+
+        return backup(self._database, target, self._database.clock)
+
+    def restore(self, path: Path) -> dict[str, int]:
+        """Fill the database, which is empty, from a backup. Return how many rows each table has now."""
+        from service.db.backup import restore
+
+        return restore(self._database, path)
 
 
 def past(before: datetime, now: datetime) -> ColumnElement[bool]:

@@ -166,7 +166,7 @@ def _unanswered() -> Row:
 def _answer(projection: Projection, logged: LoggedEvent) -> None:
     end = {"state": "answered", "reason": "", "answered_at": logged.at}
     answered = _data(logged, ProposalAnswered)
-    _settle(projection, answered.number, _written(projection, _subject(logged, CompletedReply)) | end)
+    _settle(projection, answered.proposal_number, _written(projection, _subject(logged, CompletedReply)) | end)
 
 
 def _written(projection: Projection, completed: CompletedReply) -> Row:
@@ -206,7 +206,7 @@ def _give_up(projection: Projection, logged: LoggedEvent) -> None:
     failed, cut = _data(logged, ProposalFailed), logged.event.subject
     outcome = {"state": "failed", "reason": failed.reason, "answered_at": logged.at}
     written = _written(projection, cut) if isinstance(cut, CompletedReply) else {}
-    _settle(projection, failed.number, _unanswered() | written | outcome)
+    _settle(projection, failed.proposal_number, _unanswered() | written | outcome)
 
 
 def _settle(projection: Projection, number: int, change: Row) -> None:
@@ -240,7 +240,7 @@ def _candidate(
 ) -> Row:
     return {
         "run_id": projection.run_id,
-        "proposal_number": made.number,
+        "proposal_number": made.proposal_number,
         "position": made.position,
         "id": made.candidate_id,
         "island": made.island,

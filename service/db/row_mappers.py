@@ -123,7 +123,7 @@ def _edges(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[s
 def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) -> Candidate:
     return Candidate(
         id=row["id"],
-        number=row["proposal_number"],
+        proposal_number=row["proposal_number"],
         position=row["position"],
         island=row["island"],
         program=program(row["files"]),

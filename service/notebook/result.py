@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from evolve.search.result import Result
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.storage import open_storage
 from service.config import load_settings
 from service.errors import ServiceError
-from service.ports import LoggedEvent, RunRecord
+from service.ports import LoggedEvent, RunRecord, Storage
 from service.projections.run_site import stored_site
 from service.timestamps import SystemClock
 from service.usecases.plan import RunPlan, record_of

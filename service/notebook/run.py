@@ -24,8 +24,8 @@ from evolve.prompt import build_prompt, build_review_prompt
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
-from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.policy_factory import BuildFor, PolicyFactory, answering, prompt_builder, read_templates
+from service.bootstrap.evaluators import choose_evaluators
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import load_settings
 from service.errors import InvalidProblemError, UsageError
 from service.notebook.extensions import take_objects
@@ -35,16 +35,16 @@ from service.notebook.progress_line import ProgressLine
 from service.notebook.result import RunFailedError, RunResult, told
 from service.policy.critic import Critic, reviewed
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
+from service.policy.opening import OpenedPolicies
+from service.policy.prompt_builder import BuildFor, prompt_builder
 from service.policy_settings.roles import PolicyRoles, refuse_unread
 from service.problems.configuration import SHORT, known_keys
 from service.problems.load import LoadedProblem
 from service.problems.suggestion import hint
-from service.sandbox.function import FunctionEvaluator
-from service.sandbox.read_paths import private_places
-from service.usecases.drive_run import isolation_warnings
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.labels import named
-from service.usecases.plan import RunOrder, RunPlan, plan_loaded
+from service.usecases.plan import RunOrder, RunPlan, evaluator_request, plan_loaded
+from service.usecases.prompt_templates import read_templates
 
 Asked = str | Policy | Function
 Watcher = Callable[[Event], object]
@@ -158,12 +158,13 @@ class _NotebookSession:
     async def work(self) -> Result:
         """The run, from opening its parts to its result."""
         plan = self._plan
-        async with self._answering() as policy_request, self._scoring() as evaluator:
-            members, critic, embedder = policy_request.members, policy_request.critic, policy_request.embedder
+        async with self._answering() as opened, self._scoring() as evaluator:
+            members, critic, embedder = opened.members, opened.critic, opened.embedder
             config = self._earlier.config if self._earlier else self._ordered(members)
             asked = [member.policy.name for member in members]
             asked += [repr(member.weight) for member in members] if len(members) > 1 else []
-            asked += [one.name for one in (critic, embedder) if one]
+            asked += [critic] if critic else []
+            asked += [embedder.name] if embedder else []
             equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
             self._driver = Driver(
                 self._earlier.run_id if self._earlier else f"run_{digest(repr(equal))}",
@@ -194,20 +195,20 @@ class _NotebookSession:
         return replace(config, deterministic=DeterministicConfig(window=WINDOW))
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncIterator[PolicyFactory]:
+    async def _answering(self) -> AsyncIterator[OpenedPolicies]:
         config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
             members: list[EnsembleMember] = []
             critic: Critic | None = None
-            asked = PolicyFactory(members=())
+            asked = OpenedPolicies(members=())
             if called.critic is not None:
                 critic = Critic(
                     await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
                 )
             if self._order.policies or not called.policies:
-                opening = answering(self._plan, self._settings.policies, critic)
+                opening = ConfiguredPolicies(self._settings.policies).open(self._plan, critic)
                 asked = await stack.enter_async_context(opening)
-                members, critic = [*asked.members], asked.critic
+                members, critic = [*asked.members], asked.reviewer
             for own in called.policies:
                 policy = cast("Policy", own)
                 if inspect.isclass(own) and hasattr(own, "propose"):
@@ -216,7 +217,7 @@ class _NotebookSession:
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
                 members.append(reviewed(EnsembleMember(policy=policy), critic))
-            yield replace(asked, members=tuple(members), critic=critic)
+            yield replace(asked, members=tuple(members), critic="" if critic is None else critic.name)
 
     @asynccontextmanager
     async def _of_kind(self, kind: type) -> AsyncIterator[Policy]:
@@ -259,29 +260,19 @@ class _NotebookSession:
 
     @asynccontextmanager
     async def _scoring(self) -> AsyncIterator[Evaluator]:
-        plan, slots = self._plan, self._plan.config.concurrency.evaluations
+        evaluate, slots, attempt = self._called.evaluate, 0, None
         async with AsyncExitStack() as stack:
-            evaluate = self._called.evaluate
-            if evaluate is None:
-                opening = scoring(
-                    plan.problem,
-                    plan.bundle,
-                    self._settings.sandbox,
-                    slots=slots,
-                    require=self._order.require_isolation,
-                    private=private_places(self._settings),
-                    source=plan.source,
-                )
-                sandbox = await stack.enter_async_context(opening)
-                for warning in isolation_warnings(sandbox):
-                    self.calls.tell(partial(warnings.warn, warning, stacklevel=4))
-                yield sandbox
-                return
-            cores = len(os.sched_getaffinity(0))
-            slots = slots or (cores if is_asynchronous(evaluate) else 1)
-            executor = await stack.enter_async_context(self._threads(slots))
-            attempt = attempts(evaluate, executor)
-            yield FunctionEvaluator(plan.problem, attempt, slots=slots, monotonic=time.monotonic)
+            if evaluate is not None:
+                slots = len(os.sched_getaffinity(0)) if is_asynchronous(evaluate) else 1
+                calls = self._plan.config.concurrency.evaluations or slots
+                attempt = attempts(evaluate, await stack.enter_async_context(self._threads(calls)))
+            evaluators = choose_evaluators(
+                self._settings, queue="", function=attempt, require=self._order.require_isolation
+            )
+            opened = await stack.enter_async_context(evaluators.open(evaluator_request(self._plan, slots)))
+            for warning in opened.warnings:
+                self.calls.tell(partial(warnings.warn, warning, stacklevel=4))
+            yield opened.evaluator
 
     @asynccontextmanager
     async def _threads(self, calls: int) -> AsyncIterator[Executor]:

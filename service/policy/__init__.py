@@ -1,1 +1,1 @@
-"""Policies: what turns proposals into answers."""
+"""Policies: they answer proposals."""

@@ -24,16 +24,16 @@ class PolicyAccess:
 
 
 def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> PolicyAccess:
-    """How the policy of a run is reached; waits for the resolver of names.
+    """Access to the policy of a run. It waits for the resolver of names.
 
     Args:
-        policy: as the run's record describes it.
+        policy: as in the run's record.
         source: of the run.
-        settings: the operator's policies, and which addresses others may have.
+        settings: the operator's policies, and the addresses allowed for others.
 
     Raises:
-        UsageError: the key that is named is not there.
-        RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
+        UsageError: the named key does not exist.
+        RefusedError, UnreachableError: the address is not allowed, or its name does not resolve.
     """
     if not submitted(source):
         return PolicyAccess(policy=policy, key=policy.read_key())

@@ -1,33 +1,18 @@
-"""Activity: what is received from a policy's server between two commits, for whoever watches a run."""
+"""Activity: text received from a policy's server between two commits, for displays of a run."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from evolve.proposal import RejectedText
 from service.policy.openai_protocol import StreamChunk
 from service.policy.tokens import CHARACTERS_PER_TOKEN
+from service.ports import Activity
 
 MAX_REASONS, OTHER = 20, "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """A reading of what policies do.
-
-    Attributes:
-        calls: in flight.
-        tokens: received since the process started, by estimate.
-        dropped: parts of completions that made no answer, by reason.
-    """
-
-    calls: int = 0
-    tokens: float = 0.0
-    dropped: Mapping[str, int] = field(default_factory=dict)
-
-
 def total(readings: Iterable[Activity]) -> Activity:
-    """The sum of what several policies do."""
+    """The sum over several policies."""
     known = list(readings)
     dropped: Counter[str] = Counter()
     for reading in known:
@@ -38,18 +23,18 @@ def total(readings: Iterable[Activity]) -> Activity:
 
 
 class ActivityMeter:
-    """Counts what one server sends."""
+    """Counts the data of a server."""
 
     def __init__(self) -> None:
         self._characters = 0
         self._dropped: Counter[str] = Counter()
 
     def receive(self, chunk: StreamChunk) -> None:
-        """Count the text of one event of a stream."""
+        """Count the text of a stream's event."""
         self._characters += sum(len(delta.text) for delta in chunk.deltas)
 
     def drop(self, dropped: Iterable[RejectedText]) -> None:
-        """Count what made no answer; there is an end to the reasons."""
+        """Count a part that made no answer. The number of reasons is limited."""
         for entry in dropped:
             reason = entry.reason.partition(":")[0]
             known = reason in self._dropped or len(self._dropped) < MAX_REASONS

@@ -1,4 +1,4 @@
-"""The adapter of a connection: how requests to its server are written, kept for all calls, and what changed in that."""
+"""The adapter of a connection: the form of requests to its server, for all calls, and its changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,14 +15,14 @@ from service.policy.capabilities import (
 
 
 class RequestAdapter:
-    """Learns from refusals, and hands over each thing that it learnt once.
+    """Learns from refusals, and reports each change once.
 
     Args:
-        policy: the policy's name in what it hands over.
+        policy: the policy's name in its reports.
 
     Attributes:
-        shape: how requests are written at present.
-        accepted: whether a request of this shape was answered.
+        shape: the present form of requests.
+        accepted: whether a request of this form was answered.
     """
 
     def __init__(self, policy: str) -> None:
@@ -34,19 +34,19 @@ class RequestAdapter:
         self._notices: list[AdaptedPolicy] = []
 
     def serve(self, model: str) -> None:
-        """Start anew for another model than the one that was learnt about."""
+        """Start again for another model."""
         if self._model not in ("", model):
             self.shape, self.accepted = RequestShape(), False
             self._told.clear()
         self._model = model
 
     def learn(self, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int) -> Adaptation | None:
-        """Take in a refusal; None where it teaches nothing.
+        """Learn from a refusal. None if it teaches nothing.
 
         Args:
-            body: the refused request as it was sent.
+            body: the refused request as sent.
             refusal: of the server.
-            context_tokens: the context that the request was written for.
+            context_tokens: context length assumed for the request.
         """
         found = adapted(self.shape, body, refusal, context_tokens)
         if found is not None:
@@ -54,13 +54,13 @@ class RequestAdapter:
         return found
 
     def miss_choices(self, asked: int, given: int) -> None:
-        """Take in that fewer choices came than were asked for: from now on each takes a request of its own."""
-        reason = f"{given} of {asked} choices came: each chain is asked for by a request of its own"
+        """Learn that fewer choices came than requested. From now on each has a request of its own."""
+        reason = f"{given} of {asked} choices came: from now on each chain has a request of its own"
         changes = (ParameterChange(parameter="n", action="dropped"),)
         self._take(Adaptation(shape=without_choices(self.shape), changes=changes, reason=reason))
 
     def notices(self) -> tuple[AdaptedPolicy, ...]:
-        """What was learnt since this was asked last."""
+        """The changes since the last call."""
         notices, self._notices = tuple(self._notices), []
         return notices
 

@@ -1,4 +1,4 @@
-"""The circuit breaker: a policy that keeps failing is left alone for a growing time, then tried with one call."""
+"""The circuit breaker: it pauses calls to a failing policy for a growing time, then tries a single call."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -9,7 +9,7 @@ TRIAL_SECONDS = 1.0  # until whoever comes during a trial may ask again
 
 
 class BreakerState(StrEnum):
-    """Whether calls go through: all, none, or one to try."""
+    """Whether calls are allowed: all, none, or a single trial."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -17,15 +17,15 @@ class BreakerState(StrEnum):
 
 
 class Breaker:
-    """Counts failures in a row and says whether a call may go out; a pure state machine over a passed clock.
+    """Counts consecutive failures and decides whether a call is allowed. A pure state machine over a passed clock.
 
     Every admitted call ends with exactly one of `succeeded`, `failed` and `abandoned`.
 
     Args:
         monotonic: seconds that never go back.
-        failures: failures in a row that open it.
-        first_seconds: how long it stays open the first time; twice that the next, and so on.
-        max_seconds: the longest it stays open.
+        failures: consecutive failures that open it.
+        first_seconds: time that it stays open at first. It doubles each time.
+        max_seconds: maximum time that it stays open.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Breaker:
 
     @property
     def state(self) -> BreakerState:
-        """Where it stands now."""
+        """Its present state."""
         if self._closed:
             return BreakerState.CLOSED
         return BreakerState.OPEN if self._monotonic() < self._open_until else BreakerState.HALF_OPEN
 
     @property
     def wait_seconds(self) -> float:
-        """How long it stays open from now; 0.0 when it is not."""
+        """Remaining time that it stays open. 0.0 if it is not open."""
         return self._open_until - self._monotonic() if self.state is BreakerState.OPEN else 0.0
 
     def admit(self) -> float:
@@ -70,13 +70,13 @@ class Breaker:
         return 0.0
 
     def succeeded(self) -> None:
-        """The call was answered: whatever was wrong is over."""
+        """The call was answered, so any fault is over."""
         self._closed = True
         self._trying = False
         self._failures = self._openings = 0
 
     def failed(self, retry_after_seconds: float = 0.0) -> None:
-        """The call failed; the server may have said when to come back."""
+        """The call failed. The server may have named a time to retry."""
         state = self.state
         self._failures += 1
         if state is BreakerState.HALF_OPEN or (state is BreakerState.CLOSED and self._failures >= self._threshold):

@@ -20,11 +20,11 @@ _models: set[str] = set()
 
 
 class Calls:
-    """Lets calls out, and notes what became of them.
+    """Admits calls, and records their results.
 
     Args:
-        breaker: leaves a failing server alone.
-        server_load: counts the calls under way.
+        breaker: pauses calls to a failing server.
+        server_load: counts the calls in flight.
         monotonic: seconds that never go back.
     """
 
@@ -35,10 +35,10 @@ class Calls:
         self._failure = "the policy server kept failing"
 
     def admit(self) -> None:
-        """Ask to make a call. Whoever may make it must do so within `heard` or `call`.
+        """Ask to make a call. An admitted caller must make it within `heard` or `call`.
 
         Raises:
-            PolicyUnavailable: the server is left alone for a while; the text is that of its last failure.
+            PolicyUnavailable: calls to the server are paused. The text is that of its last failure.
         """
         wait = self._breaker.admit()
         if wait > 0.0:
@@ -46,7 +46,7 @@ class Calls:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Tell the breaker how a call ends. A refusal comes from a server that is well."""
+        """Tell the breaker the end of a call. A server that refuses is healthy."""
         try:
             yield
         except PolicyUnavailable as error:
@@ -79,7 +79,7 @@ class Calls:
 
 
 def _shown(model: str) -> str:
-    """The name of a model as a label. Whoever submits runs names models as they like: there is an end to them."""
+    """The name of a model as a label. Users choose these names freely, so their number is limited."""
     if model not in _models and len(_models) >= MAX_MODELS:
         return OTHERS
     _models.add(model)

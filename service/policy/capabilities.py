@@ -1,7 +1,7 @@
-"""What a server accepts in a request, learnt from its refusals: pure, from one frozen shape to the next.
+"""The capabilities of a server, learnt from its refusals. The code is pure, from a frozen shape to the next.
 
-Servers that speak the OpenAI protocol differ in the parameters that they take. Nothing is assumed of them by name: the
-full request is sent, and what a refusal names is dropped, renamed, merged or lowered in all later requests.
+Servers with the OpenAI protocol differ in their parameters. Evolve assumes nothing about them by name. It sends the
+full request, and drops, renames, merges or lowers a refused parameter in all later requests.
 """
 
 import re
@@ -72,8 +72,8 @@ class RefusedRequest:
     """A refused request, as the server explains it.
 
     Attributes:
-        message: its words on one line, bounded.
-        parameters: names that it gives as data beside them, such as OpenAI's `param`; may be empty.
+        message: its words on a single line, cut to a limit.
+        parameters: names that it returns as data beside them, such as OpenAI's `param`. May be empty.
     """
 
     message: str
@@ -82,7 +82,7 @@ class RefusedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterChange:
-    """One parameter that is treated differently from now on."""
+    """A parameter that is treated differently from now on."""
 
     parameter: str
     action: Action
@@ -90,15 +90,15 @@ class ParameterChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestShape:
-    """How requests to a server are written.
+    """The form of requests to a server.
 
     Attributes:
-        length_key: the name of the limit of tokens.
+        length_key: name of the token limit.
         omitted: parameters that are left out.
-        single_choice: whether each request asks for one choice, so that n choices take n requests.
-        merges_system: whether the system message becomes the beginning of the first user message.
-        max_tokens: the most that the server writes in a reply; None: nothing is known.
-        context_tokens: the context that the server told in a refusal; None: nothing is known.
+        single_choice: whether each request asks for a single choice, so that n choices need n requests.
+        merges_system: whether the system message goes to the start of the first user message.
+        max_tokens: maximum tokens of a reply. None: unknown.
+        context_tokens: context length from a refusal. None: unknown.
     """
 
     length_key: str = "max_tokens"
@@ -124,13 +124,13 @@ class RequestShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptation:
-    """What a refusal taught.
+    """The lesson of a refusal.
 
     Attributes:
-        shape: how requests are written from now on.
-        changes: in what it differs.
-        reason: the server's words, bounded.
-        reply_tokens: the room that the refused prompt leaves for a reply; None: it was not about the length.
+        shape: the form of requests from now on.
+        changes: its differences.
+        reason: the server's words, cut to a limit.
+        reply_tokens: the room that the refused prompt leaves for a reply. None: the refusal was not about the length.
     """
 
     shape: RequestShape
@@ -142,13 +142,13 @@ class Adaptation:
 def adapted(
     shape: RequestShape, body: Mapping[str, Any], refusal: RefusedRequest, context_tokens: int | None = None
 ) -> Adaptation | None:
-    """What a refused request teaches; None: nothing that would make the same request acceptable.
+    """The lesson of a refused request. None: nothing would make the same request acceptable.
 
     Args:
-        shape: how the request was written.
-        body: the request as it was sent.
+        shape: the form of the request.
+        body: the request as sent.
         refusal: of the server.
-        context_tokens: the context that the request was written for, where one is known.
+        context_tokens: context length assumed for the request, if known.
     """
     found = _of_system(shape, body, refusal) or _of_length(shape, body, refusal, context_tokens)
     if found is not None:
@@ -161,7 +161,7 @@ def adapted(
 
 
 def without_choices(shape: RequestShape) -> RequestShape:
-    """The shape for a server that gives one choice, whatever n says."""
+    """The shape for a server that returns a single choice for any n."""
     return replace(shape, single_choice=True)
 
 
@@ -226,7 +226,7 @@ def _refused(body: Mapping[str, Any], refusal: RefusedRequest) -> list[str]:
 
 
 def _first_word(message: str, held: Sequence[str]) -> list[str]:
-    """The first parameter that the words mention; a single letter is none."""
+    """The first parameter that the words mention. A single letter is not a parameter."""
     places = {key: re.search(rf"\b{re.escape(key)}\b", message) for key in held if len(key) > 2}
     found = {key: place.start() for key, place in places.items() if place}
     return [min(found, key=lambda key: found[key])] if found else []
@@ -246,7 +246,7 @@ def _without(shape: RequestShape, name: str) -> tuple[RequestShape, ParameterCha
 
 
 def _merged(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The messages without the system role: its text comes first in the first message of the user."""
+    """The messages without the system role. Its text is at the start of the first user message."""
     system = [message["content"] for message in messages if message["role"] == "system"]
     others = [dict(message) for message in messages if message["role"] != "system"]
     if not others or others[0]["role"] != "user":
@@ -270,10 +270,10 @@ def _reason(refusal: RefusedRequest) -> str:
 
 
 def read_parameters(value: object) -> Iterator[str]:
-    """The names that an error body gives as data: OpenAI's `param`, the `loc` of a validation error.
+    """The names that an error body returns as data: OpenAI's `param`, the `loc` of a validation error.
 
     Args:
-        value: the body as JSON; anything.
+        value: the body as JSON, of any form.
     """
     todo: list[object] = [value]
     for _ in range(64):

@@ -1,4 +1,4 @@
-"""The chains of one completion: each choice of the stream taken apart into answers as it is written."""
+"""The chains of a completion: each choice of the stream is parsed into answers as it is written."""
 
 from collections import Counter
 
@@ -26,17 +26,17 @@ _BROKEN_OFF = frozenset({CUT, REPETITION, BROKEN, "length", "abort", "error", "c
 
 
 class ChainCollector:
-    """Collects n chains and gives their answers, at most `limit` of them in all.
+    """Collects n chains and returns their answers, at most `limit` of them in all.
 
     Args:
-        chain_format: how answers are set apart.
-        edits: how the text of an answer is to be read.
-        samples: n, chains asked for.
-        answers: m, most answers of one chain.
-        limit: most answers of all chains; the first chains come first.
-        shown: candidates that the prompt holds.
-        python: whether each chain is to hold one Python program, and is ended where that can no longer become valid.
-        beginning: of each chain, which is given and not written.
+        chain_format: separation of the answers.
+        edits: form of an answer's text.
+        samples: n, requested chains.
+        answers: m, maximum number of answers of a chain.
+        limit: maximum number of answers of all chains. The first chains come first.
+        shown: candidates in the prompt.
+        python: whether each chain holds a single Python program, and ends when that can no longer become valid.
+        beginning: of each chain, which is prefilled and not written.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ChainCollector:
 
     @property
     def finished(self) -> bool:
-        """Whether every chain came to its end."""
+        """Whether every chain has ended."""
         return all(self._finish_reasons)
 
     @property
@@ -85,12 +85,12 @@ class ChainCollector:
 
     @property
     def silent(self) -> list[int]:
-        """The chains of which nothing came."""
+        """The empty chains."""
         return [chain for chain in range(len(self._parsers)) if chain not in self._seen]
 
     @property
     def reasoning(self) -> tuple[str, ...]:
-        """The beginning of what each chain thought, apart from its text or in front of it; empty: none did."""
+        """The start of each chain's thoughts, separate from its text or before it. Empty: none."""
         thoughts = tuple(
             (told + split_reasoning("".join(parts))[0])[:MAX_REASONING_CHARACTERS]
             for told, parts in zip(self._reasoning, self._texts, strict=True)
@@ -104,12 +104,12 @@ class ChainCollector:
 
     @property
     def finish_reasons(self) -> tuple[str, ...]:
-        """Why each chain ended, as the server says; `cut` when the stream broke off."""
+        """The finish reason of each chain by the server. `cut` if the stream broke off."""
         return tuple(self._finish_reasons)
 
     @property
     def dropped(self) -> tuple[RejectedText, ...]:
-        """What made no answer."""
+        """The dropped parts."""
         return tuple(
             RejectedText(chain=chain, reason=self._broken.get(chain) or self._reason(chain, reason))
             for chain, parser in enumerate(self._parsers)
@@ -125,11 +125,11 @@ class ChainCollector:
         return dict(counts)
 
     def feed(self, chunk: StreamChunk) -> list[Answer]:
-        """Take one event; gives the answers that it completes. Choices nobody asked for are ignored."""
+        """Take an event. Returns the answers that it completes. Unrequested choices are ignored."""
         return [answer for delta in chunk.deltas for answer in self._take(delta)]
 
     def close(self, finish_reason: str) -> list[Answer]:
-        """End the chains that have no end yet; gives the answers that the end completes."""
+        """End the unfinished chains. Returns the answers that the end completes."""
         return [
             answer
             for chain, reason in enumerate(self._finish_reasons)
@@ -151,11 +151,11 @@ class ChainCollector:
         return answers + (self._finish(chain, reason) if reason else [])
 
     def _needless(self, chain: int, delta: Delta, full: bool) -> str:
-        """Why a chain is ended before its server ends it; empty: it is not.
+        """Why a chain ends before its server ends it. Empty: it does not.
 
         Args:
             chain: of the delta.
-            delta: what came last.
+            delta: the last part.
             full: whether the chain held all answers before that.
         """
         self._surplus[chain] += len(delta.text) if full else 0

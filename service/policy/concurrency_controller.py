@@ -12,22 +12,22 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyLoad:
-    """Requests of a server, everybody's: what it computes, and what waits for room in its batch."""
+    """Requests of a server, of all clients: those in progress, and those waiting for its batch."""
 
     running: float
     waiting: float
 
 
 class ConcurrencyController:
-    """Grows by additions and shrinks by a share, as flows do that share a line (Chiu and Jain, 1989); a pure machine.
+    """Additive increase and multiplicative decrease (Chiu and Jain, 1989), as a pure machine.
 
-    Whoever shares a server sees the same queue: all give up the same share of what they have and win the same number
-    back, which brings them together. The share is the part of the requests that is too much (as in DCTCP, RFC 8257), up
-    to a half, so that little is given up for a little. A few requests may wait: a batch that always finds the next one
-    runs without gaps. Until the first wait it grows by half at a time.
+    All clients of a server see the same queue. Each gives up the same share of its calls and regains the same number,
+    which makes them equal. The share is the excess part of the requests (as in DCTCP, RFC 8257), at most a half, so
+    small excess costs little. A few requests may wait, because a batch that always finds the next request runs without
+    gaps. Until the first wait, the limit grows by half at a time.
 
     Args:
-        ceiling: the most calls; until a server has said anything, the limit is at most `FIRST_CALLS`.
+        ceiling: maximum number of calls. Until the server has reported, the limit is at most `FIRST_CALLS`.
     """
 
     def __init__(self, ceiling: int) -> None:
@@ -42,21 +42,21 @@ class ConcurrencyController:
         return int(self._calls + _ROUNDING)
 
     def free(self) -> None:
-        """The server does not say what waits: the ceiling alone holds."""
+        """The server does not report waiting requests. Only the ceiling applies."""
         self._calls, self._found, self._told = float(self._ceiling), True, False
 
     def miss(self) -> None:
-        """The server could not be asked: what it said last holds on, and the ceiling where it never said anything."""
+        """The server could not be asked. Its last report stays valid, or the ceiling if there was none."""
         if not self._told:
             self.free()
 
     def take(self, load: ConcurrencyLoad, *, now: int, maximum: int) -> None:
-        """Learn how the server fares.
+        """Take a report of the server.
 
         Args:
-            load: what it says.
-            now: our calls under way.
-            maximum: the most of them since the last time.
+            load: the report.
+            now: our calls in flight.
+            maximum: maximum number of them since the last report.
         """
         self._told = True
         spare = max(MIN_SPARE, load.running / SPARE)

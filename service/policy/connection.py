@@ -1,7 +1,7 @@
-"""A connection: a server with what watches over it, and what was found out about it, for whoever asks it for something.
+"""A connection: a server with its circuit breaker and concurrency controller, and the results of its check.
 
-Chats and embeddings are asked for in the same manner: a failing server is left alone, a request that may succeed later
-is sent again, and a server that was away is looked at anew.
+Chats and embeddings share the rules. Calls to a failing server pause, a request that may succeed later is repeated, and
+a server that was away is checked again.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ _Found = TypeVar("_Found")
 
 
 class ServerConnection(Generic[_Found]):
-    """The way to one server.
+    """The connection to a server.
 
     Args:
         settings: of a policy of kind `openai` or `litellm`.
-        key: the key of the server, if it wants one.
-        rng: spreads the waits between attempts; answers do not depend on it.
-        backoff: how often and how soon a request is repeated.
-        breaker: leaves a failing server alone; one of its own when None.
+        key: the key of the server, if it needs one.
+        rng: spreads the waits between attempts. Answers do not depend on it.
+        backoff: number and waits of repeated requests.
+        breaker: pauses calls to a failing server. None: a new breaker.
         monotonic: seconds that never go back.
         sleep: waits for seconds.
-        look_seconds: between two looks at what waits at the server.
-        transport: another way to the server than a network connection.
+        look_seconds: time between two checks of the server's queue.
+        transport: replaces the network connection.
 
     Attributes:
         server: speaks to it.
-        pressure: how many calls at once suit it.
-        calls: lets calls out.
-        activity: counts what the server sends.
-        adapter: how requests are written, for all calls alike.
-        heard: events of streams that came so far.
-        found: what the last look at the server found; None: nobody looked, or it may be another one by now.
+        pressure: chooses the number of concurrent calls.
+        calls: admits calls.
+        activity: counts the server's data.
+        adapter: the form of requests, for all calls.
+        heard: number of stream events so far.
+        found: result of the last check of the server. None: not checked, or it may be another server now.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ServerConnection(Generic[_Found]):
         self._sleep = sleep
 
     def health(self) -> dict[str, Any]:
-        """How the server fares: what the breaker holds of it, and what was seen of its queue."""
+        """The health of the server: the state of the breaker, and the last view of its queue."""
         breaker = {"breaker": str(self._breaker.state), "retry_seconds": max(0.0, self._breaker.wait_seconds)}
         return breaker | self.server_load.health()
 
@@ -94,13 +94,13 @@ class ServerConnection(Generic[_Found]):
         await self.server.close()
 
     async def known(self, look: Callable[[], Awaitable[_Found]]) -> _Found:
-        """What was found out about the server; where nothing was, one looks and the others wait for it.
+        """The result of the server's check. Without a result, one caller checks and the others wait.
 
         Args:
-            look: looks at the server, and keeps in `found` what it found.
+            look: checks the server, and stores the result in `found`.
 
         Raises:
-            PolicyError: as `look` does; where it may succeed later, with the time after which it is worth it.
+            PolicyError: as from `look`. If a later try may succeed, with the time to wait.
         """
         async with self._finding:
             if self.found is not None:

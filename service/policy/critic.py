@@ -1,4 +1,4 @@
-"""Reviewed: an author who is told, with each proposal, what a critic thinks of the parent."""
+"""A reviewed policy: its author gets, with each proposal, a critic's review of the parent."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -24,10 +24,10 @@ _STREAM = 1  # apart from the author's own sampling
 
 
 class Critic:
-    """Reviews parents, for all authors of a run: no more at once than its policy answers with profit.
+    """Reviews parents for all authors of a run, within the concurrency of its policy.
 
     Args:
-        policy: writes one answer to the prompt of a review, its whole completion.
+        policy: writes a single answer to the prompt of a review, its whole completion.
         currency: of its price, as in `EnsembleMember`.
     """
 
@@ -45,19 +45,19 @@ class Critic:
         return self._policy.name
 
     def notices(self) -> Sequence[AdaptedPolicy]:
-        """What it learnt of its server since this was asked last."""
+        """The changes of its server's requests since the last call."""
         return self._policy.notices() if isinstance(self._policy, ServedPolicy) else ()
 
     async def review(self, proposal: Proposal, charges: list[Charge]) -> str:
-        """What it says of the proposal's parent; empty where it will not say anything.
+        """The review of the proposal's parent. Empty if the critic refuses.
 
         Args:
             proposal: whose parent.
-            charges: is given what that cost, of a call that is cancelled as well.
+            charges: receives the cost, also of a cancelled call.
 
         Raises:
-            PolicyUnavailable, PolicyDenied: it cannot be asked at present; the text names it.
-            PolicyRefused: it refuses always, as far as is known.
+            PolicyUnavailable, PolicyDenied: it cannot be asked at present. The text names it.
+            PolicyRefused: it always refuses, as far as known.
         """
         written = ""
         try:
@@ -78,7 +78,7 @@ class Critic:
         return review
 
     def _refuse(self, error: PolicyRefused) -> str:
-        """Nothing was said; what is never reviewed must not pass for a run with a critic."""
+        """Handle a missing review. A run without any review must not pass for a run with a critic."""
         self._refused += 1
         if self._refused >= (REFUSALS_IN_A_ROW if self._reviewed else REFUSALS_AT_FIRST):
             raise PolicyRefused(f"the critic {self.name} refuses every review: {error}") from error
@@ -108,16 +108,16 @@ class Critic:
 
 @dataclass(slots=True)
 class _Review:
-    """What a critic said of a proposal's parent (None: nothing yet), and what it was paid."""
+    """A critic's review of a proposal's parent (None: not yet), and its payment."""
 
     text: str | None = None
     charges: list[Charge] = field(default_factory=list)
 
 
 class ReviewedPolicy:
-    """An author with a critic, as one policy; see `evolve.ports.Policy`.
+    """An author with a critic, as a single policy, see `evolve.ports.Policy`.
 
-    A review is asked for once: it is kept while its author cannot be asked.
+    A review is requested once. It is kept while its author cannot be asked.
     """
 
     def __init__(self, author: Policy, critic: Critic) -> None:
@@ -131,12 +131,12 @@ class ReviewedPolicy:
 
     @property
     def answers(self) -> int:
-        """m: answers asked of one chain."""
+        """m: answers per chain."""
         return self._author.answers
 
     @property
     def samples(self) -> int:
-        """n: chains asked of one proposal."""
+        """n: chains per proposal."""
         return self._author.samples
 
     @property
@@ -151,21 +151,21 @@ class ReviewedPolicy:
 
     @property
     def heard(self) -> int:
-        """Grows whenever something comes from the author's server."""
+        """Grows with every event from the author's server."""
         return self._author.heard if isinstance(self._author, ServedPolicy) else 0
 
     def notices(self) -> Sequence[AdaptedPolicy]:
-        """What author and critic learnt of their servers since this was asked last."""
+        """The changes of the author's and the critic's requests since the last call."""
         own = self._author.notices() if isinstance(self._author, ServedPolicy) else ()
         return (*own, *self._critic.notices())
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Have the parent reviewed, and answer the proposal with the review in the prompt.
+        """Get a review of the parent, and answer the proposal with the review in the prompt.
 
-        A critic that refuses is done without, unless it refuses always.
+        Without a review, the author answers alone, unless the critic always refuses.
 
         Raises:
-            PolicyError: no answer came, of the critic or of the author.
+            PolicyError: no answer came from the critic or from the author.
         """
         review, ended = self._kept.pop(proposal.id, None) or _Review(), False
         try:
@@ -192,10 +192,10 @@ class ReviewedPolicy:
 
 
 def reviewed(member: EnsembleMember, critic: Critic | None) -> EnsembleMember:
-    """A member of a run with a critic; as it is where there is none.
+    """A member of a run with a critic. Unchanged if there is none.
 
     Raises:
-        ConfigurationError: their prices are in different currencies.
+        ConfigurationError: their prices have different currencies.
     """
     if critic is None:
         return member
@@ -204,7 +204,7 @@ def reviewed(member: EnsembleMember, critic: Critic | None) -> EnsembleMember:
 
 
 def named(name: str, error: PolicyUnavailable | PolicyDenied, role: str = "critic") -> PolicyUnavailable | PolicyDenied:
-    """The error of who is no author, as one that says whose it is."""
+    """The error of a policy that is not an author, with its name."""
     text = f"the {role} {name} cannot be asked: {error}"
     if isinstance(error, PolicyUnavailable):
         return PolicyUnavailable(text, error.retry_after_seconds)
@@ -212,6 +212,6 @@ def named(name: str, error: PolicyUnavailable | PolicyDenied, role: str = "criti
 
 
 def _asked(proposal: Proposal) -> Proposal:
-    """A proposal as a critic is asked of it: for one text, with a seed of its own."""
+    """A proposal for a critic: for a single text, with a seed of its own."""
     seed = int(np.random.default_rng([proposal.seed, _STREAM]).integers(2**31))
     return replace(proposal, answers=1, samples=1, limit=1, seed=seed)

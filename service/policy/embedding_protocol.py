@@ -1,4 +1,4 @@
-"""Embeddings as they come off the wire, read with care: a server may send anything."""
+"""Embeddings from a server, read with care, because a server may send anything."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _NO_LIST = "it does not send a list of embeddings"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embeddings:
-    """What a server made of texts.
+    """A server's embeddings of texts.
 
     Attributes:
-        vectors: one for each text, in their order, of norm 1; None: what it sent points nowhere.
-        usage: None where it does not tell.
+        vectors: for each text, in their order, of norm 1. None: the vector has no direction.
+        usage: None if it does not report.
     """
 
     vectors: tuple[Vector | None, ...]
@@ -28,7 +28,7 @@ class Embeddings:
 
     @property
     def length(self) -> int:
-        """The numbers of each vector; 0 where there is none."""
+        """The length of each vector. 0 if there is none."""
         return next((len(vector) for vector in self.vectors if vector is not None), 0)
 
 
@@ -36,11 +36,11 @@ def read_embeddings(value: object, count: int) -> Embeddings:
     """The embeddings of texts, in the order of the texts.
 
     Args:
-        value: what the server sent, as JSON.
+        value: the server's JSON.
         count: of the texts.
 
     Raises:
-        PolicyUnavailable: it is no list of so many vectors of one length.
+        PolicyUnavailable: it is not a list of that many vectors of equal length.
     """
     entries = value.get("data") if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(entries, list):
@@ -61,7 +61,7 @@ def read_embeddings(value: object, count: int) -> Embeddings:
 
 
 def _direction(numbers: object) -> Vector | None:
-    """The vector of norm 1 that numbers point to; None: they are all zero, or not all finite."""
+    """The vector of norm 1 in the direction of the numbers. None: they are all zero, or not all finite."""
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MAX_VECTOR:
         raise PolicyUnavailable(_NO_LIST, 0.0)
     if not all(type(number) in (int, float) for number in numbers):

@@ -21,12 +21,11 @@ _WORD = "x"
 
 
 class OpenAIEmbedder:
-    """Embeds programs through a server; see `evolve.ports.Embedder`.
+    """Embeds programs through a server, see `evolve.ports.Embedder`.
 
     Args:
-        connection: to the server, with the settings, which are of the role `embedder`; what it knows of the server is
-            the model.
-        language: of the programs, as the problem names it.
+        connection: to the server, with settings of the role `embedder`. Its check finds the model.
+        language: of the programs, as in the problem.
     """
 
     def __init__(self, connection: ServerConnection[str], *, language: str) -> None:
@@ -44,7 +43,7 @@ class OpenAIEmbedder:
         return self.settings.name
 
     def health(self) -> dict[str, Any]:
-        """How its server fares: what the breaker holds of it, and what was seen of its queue."""
+        """The health of its server: the state of the breaker, and the last view of its queue."""
         return self.connection.health()
 
     async def close(self) -> None:
@@ -52,11 +51,11 @@ class OpenAIEmbedder:
         await self.connection.close()
 
     async def check(self) -> str:
-        """Ask the server for the embedding of a word, before anything is asked of it; the model that embeds.
+        """Ask the server for the embedding of a word before the first request. Returns the model.
 
         Raises:
             PolicyUnavailable: it cannot be reached or fails.
-            PolicyDenied: it is no such server, refuses the key, does not offer the model, or does not embed.
+            PolicyDenied: it is not such a server, refuses the key, does not offer the model, or does not embed.
         """
         server = self.connection.server
         offered = await server.models()
@@ -67,8 +66,7 @@ class OpenAIEmbedder:
             raise PolicyDenied(f"{error} (is {model} a model that embeds?)") from error
         if not found.length:
             raise PolicyDenied(
-                f"{self.settings.place} embeds a word as a vector that is zero or not finite: name"
-                f" another model than {model}"
+                f"{self.settings.place} returns a zero or infinite vector for a word: name another model than {model}"
             )
         self._unpaid += found.usage or Usage(input=estimate_tokens(_WORD))
         self._measure(found.length)
@@ -77,11 +75,11 @@ class OpenAIEmbedder:
         return model
 
     async def embed(self, programs: Sequence[Program]) -> EmbeddedPrograms:
-        """The vectors of programs; None for one that the server refuses, or that it sees as no direction.
+        """The vectors of programs. None for a program that the server refuses, or a vector without direction.
 
         Raises:
             PolicyUnavailable: the server may answer later.
-            PolicyDenied: it refuses the key, or is another one by now.
+            PolicyDenied: it refuses the key, or is another server now.
         """
         started = self.connection.monotonic()
         texts = [sendable(shown(program, self._language)) for program in programs]
@@ -116,7 +114,7 @@ class OpenAIEmbedder:
                 self._room.notify_all()
 
     async def _vectors(self, model: str, texts: Sequence[str], paid: list[Usage]) -> list[Vector | None]:
-        """The vectors of texts. Of several a server refuses all together: what it refuses is found by halving."""
+        """The vectors of texts. A server refuses several together, so a refused text is found by halving."""
         try:
             found = await self._request(model, texts)
         except PolicyRefused:
@@ -152,6 +150,6 @@ class OpenAIEmbedder:
         if length and self._length not in (0, length):
             raise PolicyDenied(
                 f"{self.settings.place} embeds in {length} numbers, and before in {self._length}:"
-                " serve the model of before, or resume the run anew"
+                " serve the previous model, or resume the run again"
             )
         self._length = length or self._length

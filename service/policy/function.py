@@ -21,20 +21,20 @@ _MAX_REASON = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerForm:
-    """In what form answers are asked for."""
+    """The requested form of answers."""
 
     format: str
     edits: str = "rewrite"
 
 
 def form_for(answers: int) -> AnswerForm:
-    """One answer is the whole completion; several stand in numbered tags."""
+    """A single answer is the whole completion. Several are in numbered tags."""
     return AnswerForm(format="single" if answers == 1 else "tags:answer")
 
 
 @dataclass(slots=True)
 class _ParsedReply:
-    """What one call said, taken apart."""
+    """The parsed result of a call."""
 
     text: str
     answers: list[str]
@@ -42,16 +42,16 @@ class _ParsedReply:
 
 
 class FunctionPolicy:
-    """Answers a proposal by one call for each chain; see `evolve.ports.Policy`.
+    """Answers a proposal with a call for each chain, see `evolve.ports.Policy`.
 
-    The first call has to work, for one that does not is a slip; afterwards a call that fails costs its proposal alone.
+    The first call must work, because a failure then is a mistake. Later a failing call costs only its proposal.
 
     Args:
         attempt: makes the call, and raises nothing.
         name: the policy's name in records.
-        answers: m, most answers of one call.
-        samples: n, calls for one proposal.
-        concurrency: proposals at once.
+        answers: m, maximum number of answers of a call.
+        samples: n, calls for a proposal.
+        concurrency: concurrent proposals.
         build_prompt: makes the prompt of a proposal.
         monotonic: seconds that never go back.
     """
@@ -78,12 +78,12 @@ class FunctionPolicy:
         self._worked = False
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: the answers of each call as it returns, at last one `CompletedReply`.
+        """Answer a proposal: the answers of each call as it returns, and finally a `CompletedReply`.
 
         Raises:
-            PolicyRefused: a call failed, or returned what is no answer.
+            PolicyRefused: a call failed, or returned an invalid value.
             PolicyError: the function raised it.
-            Exception: the first call of all failed.
+            Exception: the very first call failed.
         """
         began = self._monotonic()
         asking = fitted(proposal, temperature=1.0)
@@ -128,7 +128,7 @@ class FunctionPolicy:
         return self._listed([str(answer) for answer in _texts(value)], quota)
 
     def _complaint(self, value: object) -> UsageError | None:
-        """Why what was returned is no answer; None: it is one."""
+        """Why the returned value is not an answer. None: it is."""
         if isinstance(value, str):
             return None
         texts = _texts(value)

@@ -1,4 +1,4 @@
-"""The policy kinds that come with the product, and how their policies are opened."""
+"""The built-in policy kinds, and the opening of their policies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # commands that open no policy ask what a kind costs, and mus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltInKind:
-    """A kind that comes with the product; see `evolve.policies.PolicyKind`."""
+    """A built-in kind, see `evolve.policies.PolicyKind`."""
 
     traits: KindTraits
     opens: Callable[[PolicyContext], Policy]
@@ -32,7 +32,7 @@ class BuiltInKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServicePolicyContext(PolicyContext):
-    """A context that holds the settings as they were read, with what they leave open."""
+    """A context with the read settings, including their defaults."""
 
     policy: "PolicySettings"
 
@@ -52,7 +52,7 @@ def _open_server(context: PolicyContext) -> Policy:
 
 
 def connect(settings: "PolicySettings", key: str | None, transport: Any) -> "ServerConnection[Any]":
-    """A connection to the server of a policy; nothing is asked of the server yet."""
+    """A connection to the server of a policy, without a request so far."""
     import numpy as np
     from pydantic import SecretStr
 

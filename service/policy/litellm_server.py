@@ -1,6 +1,6 @@
-"""Providers that do not speak the OpenAI protocol, through the library LiteLLM, which translates to and from it.
+"""Providers without the OpenAI protocol, through the library LiteLLM, which translates to and from it.
 
-LiteLLM (https://docs.litellm.ai) is the extra `providers`; it is imported when the first such policy is opened.
+LiteLLM (https://docs.litellm.ai) is the extra `providers`. It is imported when the first such policy opens.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ _in_use: "set[LiteLLMServer]" = set()
 
 
 class LiteLLMServer:
-    """Asks one model through LiteLLM; see `service.policy.model_server.ModelServer`.
+    """Asks a model through LiteLLM, see `service.policy.model_server.ModelServer`.
 
     Args:
         settings: of a policy of kind `litellm`.
-        key: handed to the library; None: it reads the usual variables of the provider.
+        key: for the library. None: it reads the usual variables of the provider.
         monotonic: seconds that never go back.
-        library: LiteLLM; None: imported at the first call.
+        library: LiteLLM. None: imported at the first call.
     """
 
     def __init__(
@@ -107,16 +107,16 @@ class LiteLLMServer:
         return None
 
     async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
-        """Ask for a chat completion; gives its events as they come.
+        """Ask for a chat completion. Returns its events as they come.
 
         `timeout_seconds` is the longest pause before the next event. A reply has as long as its tokens may take.
 
         Args:
-            body: the request, as the OpenAI protocol writes it.
-            tokens: most tokens asked for, over all choices.
+            body: the request in the OpenAI protocol.
+            tokens: maximum requested tokens, over all choices.
 
         Raises:
-            PolicyError: whatever went wrong, its text one sentence.
+            PolicyError: any failure, with a sentence.
         """
         library = await self._open()
         maximum = self._settings.timeout_seconds + tokens * MAX_SECONDS_OF_A_TOKEN
@@ -140,7 +140,7 @@ class LiteLLMServer:
         """Ask for the embeddings of texts.
 
         Raises:
-            PolicyError: whatever went wrong, its text one sentence; refused are all of them together.
+            PolicyError: any failure, with a sentence. A refusal is for all texts together.
         """
         library = await self._open()
         with self._explained():
@@ -156,7 +156,7 @@ class LiteLLMServer:
         return {name: value for name, value in way.items() if value is not None} | {"max_retries": 0, "num_retries": 0}
 
     async def _next(self, reply: Any) -> Any:
-        """The next event; None at the end."""
+        """The next event. None at the end."""
         async with asyncio.timeout(self._settings.timeout_seconds):
             return await anext(reply, None)
 
@@ -183,7 +183,7 @@ class LiteLLMServer:
             raise self._named(read_error(error)) from None
 
     def _named(self, error: PolicyError) -> PolicyError:
-        sentence = f"the provider of {self._settings.model} gives no answer: {without_secrets(str(error), self._key)}"
+        sentence = f"the provider of {self._settings.model} does not answer: {without_secrets(str(error), self._key)}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):
@@ -210,10 +210,10 @@ def import_library() -> Any:
 
 
 def read_error(error: Exception) -> PolicyError:
-    """The error that an exception of the library stands for; its text is the provider's own, trimmed.
+    """The error for an exception of the library, with the provider's own text, trimmed.
 
     Args:
-        error: with `status_code` and `litellm_response_headers` where a provider answered.
+        error: with `status_code` and `litellm_response_headers` if a provider answered.
     """
     original = getattr(error, "original_exception", None)
     if isinstance(original, Exception) and original is not error:
@@ -241,13 +241,13 @@ def _refuse_unknown(library: Any, model: str) -> None:
         library.get_llm_provider(model)
     except Exception as error:
         raise PolicyDenied(
-            "LiteLLM does not know this provider: name a provider of https://docs.litellm.ai/docs/providers and"
+            "LiteLLM does not know this provider: name a provider from https://docs.litellm.ai/docs/providers and"
             " its model, such as anthropic/claude-sonnet-4-5"
         ) from error
 
 
 def without_secrets(text: str, key: SecretStr | None) -> str:
-    """A text without the key, and without what the environment holds under names of secrets."""
+    """A text without the key, and without the values of secret environment variables."""
     named = [value for name, value in os.environ.items() if _SECRET_NAMES.search(name)]
     for secret in [*([key.get_secret_value()] if key else []), *named]:
         if len(secret) >= MIN_SECRET_CHARACTERS:
@@ -256,7 +256,7 @@ def without_secrets(text: str, key: SecretStr | None) -> str:
 
 
 def _provider_words(text: str) -> str:
-    """What the provider said, without what the library put around it."""
+    """The provider's text, without the library's additions."""
     words = _SUFFIX.sub("", _PREFIX.sub("", text.partition("Traceback (most recent")[0])).strip()
     if words[:2] in ("b'", 'b"') and words.endswith(words[1]):
         words = words[2:-1].replace("\\'", "'").replace('\\\\"', '\\"')

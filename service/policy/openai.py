@@ -13,16 +13,16 @@ from evolve.errors import PolicyDenied, PolicyError, PolicyRefused
 from evolve.ports import AdaptedPolicy
 from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, RejectedText, Reply, Usage
 from evolve.reply_form import ReplyForm
-from service.policy.activity import Activity
 from service.policy.capabilities import RequestShape
 from service.policy.chains import CUT, ChainCollector
 from service.policy.connection import ServerConnection
-from service.policy.forms import open_forms
 from service.policy.openai_protocol import CONTINUING, RequestRefused, continuing
 from service.policy.request_log import SEEDS, RequestLog
 from service.policy.request_options import PromptBuilder, fitted, sendable
 from service.policy.served_models import choose, unlisted
 from service.policy.tokens import Count, TokenCounter, estimate_tokens
+from service.policy_settings.forms import open_forms
+from service.ports import Activity
 
 # What a chat template puts around messages; a prompt stays that much below the model's context.
 TEMPLATE_TOKENS = 64
@@ -30,14 +30,14 @@ TEMPLATE_TOKENS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightResult:
-    """What a preflight found.
+    """The result of a preflight check.
 
     Attributes:
-        model: that will answer.
+        model: the answering model.
         context_tokens: of the model.
         tokenizer: whether the server counts tokens.
-        told: whether the server told the context, rather than the settings.
-        continues: whether the server can go on from the beginning of a reply.
+        told: whether the context comes from the server instead of the settings.
+        continues: whether the server can continue a prefilled reply.
     """
 
     model: str
@@ -48,12 +48,12 @@ class PreflightResult:
 
 
 class OpenAIPolicy:
-    """Answers proposals through a server; see `evolve.ports.Policy`.
+    """Answers proposals through a server, see `evolve.ports.Policy`.
 
     Args:
         connection: to the server, with the settings.
         build_prompt: makes the prompt of a proposal.
-        single: whether the programs are of one file, so that the parent's beginning may be the beginning of a reply.
+        single: whether programs have a single file, so that the parent's start may be the start of a reply.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class OpenAIPolicy:
         return max(1, calls // self.samples) if self.connection.adapter.shape.single_choice else calls
 
     def health(self) -> dict[str, Any]:
-        """How its server fares: what the breaker holds of it, and what was seen of its queue."""
+        """The health of its server: the state of the breaker, and the last view of its queue."""
         return self.connection.health()
 
     def activity(self) -> Activity:
@@ -109,12 +109,12 @@ class OpenAIPolicy:
         await self.connection.close()
 
     async def check(self) -> PreflightResult:
-        """Ask the server who it is, before anything is asked of it.
+        """Check the server before the first request.
 
         Raises:
             PolicyUnavailable: it cannot be reached or fails.
-            PolicyDenied: it is no such server, refuses the key, or does not offer the model; the text names those that
-                it offers.
+            PolicyDenied: it is not such a server, refuses the key, or does not offer the model. The text names the
+                offered models.
         """
         server = self.connection.server
         offered = await server.models()
@@ -131,7 +131,7 @@ class OpenAIPolicy:
         continues = any(entry.owner in CONTINUING for entry in offered or () if entry.name == model)
         if self.settings.edits == CONTINUE and not continues:
             raise PolicyDenied(
-                f'{self.settings.place} cannot continue a begun reply, which edits = "continue" needs: use vLLM, or set'
+                f'{self.settings.place} cannot prefill a reply, which edits = "continue" needs: use vLLM, or set'
                 ' edits = "rewrite"'
             )
         self.connection.found = PreflightResult(
@@ -153,10 +153,10 @@ class OpenAIPolicy:
         return self.connection.adapter.notices()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: answers as they complete, at last one `CompletedReply`.
+        """Answer a proposal: answers as they complete, and finally a `CompletedReply`.
 
         Raises:
-            PolicyError: no answer came; its class says whether asking again may help.
+            PolicyError: no answer came. Its class says whether asking again may help.
         """
         started = self.connection.monotonic()
         served = await self.connection.known(self.check)
@@ -192,7 +192,7 @@ class OpenAIPolicy:
         )
 
     def _adapt(self, draft: "_Draft", served: PreflightResult, error: PolicyError) -> int | None:
-        """Learn from a refusal: the most tokens of a reply to ask for now; None: the request is not worth repeating."""
+        """Learn from a refusal. Returns the new token limit of a reply. None: repeating the request is useless."""
         if not isinstance(error, RequestRefused):
             return None
         adapter = self.connection.adapter
@@ -283,7 +283,7 @@ class OpenAIPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """A proposal as it is sent: the full request, the shape that it is given, and what takes the reply."""
+    """A proposal as it is sent: the full request, its form, and the receiver of the reply."""
 
     shape: RequestShape
     prompt: Prompt

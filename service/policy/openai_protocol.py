@@ -1,4 +1,4 @@
-"""The OpenAI streaming protocol as it comes off the wire, read with care: a server may send anything."""
+"""The OpenAI streaming protocol, read with care, because a server may send anything."""
 
 import json
 import math
@@ -40,7 +40,7 @@ class RequestRefused(PolicyRefused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """What one event adds to one choice; `finish_reason` is empty until its end, `reasoning` is no part of the text."""
+    """The part of an event for a choice. `finish_reason` is empty before its end. `reasoning` is not text of it."""
 
     choice: int
     text: str = ""
@@ -58,7 +58,7 @@ class StreamChunk:
 
 
 async def read_events(blocks: AsyncIterator[bytes], max_bytes: int) -> AsyncGenerator[str, None]:
-    """The data of server-sent events, one string each, without waiting for more than a line.
+    """The data of server-sent events, each as a string, without waiting for more than a line.
 
     Raises:
         PolicyUnavailable: a line or the whole is longer than any honest answer.
@@ -77,10 +77,10 @@ async def read_events(blocks: AsyncIterator[bytes], max_bytes: int) -> AsyncGene
 
 
 def read_chunk(data: str) -> StreamChunk:
-    """Read one event of a chat completion, or a whole completion that came without streaming.
+    """Read an event of a chat completion, or a whole completion without streaming.
 
     Raises:
-        PolicyError: the event reports an error, or is none of a chat completion.
+        PolicyError: the event reports an error, or is not one of a chat completion.
     """
     if data == DONE:
         return StreamChunk(done=True)
@@ -92,10 +92,10 @@ def read_chunk(data: str) -> StreamChunk:
 
 
 def read_chunk_value(value: object) -> StreamChunk:
-    """Read one event of a chat completion that is JSON already.
+    """Read an event of a chat completion that is JSON already.
 
     Raises:
-        PolicyUnavailable: it is none of a chat completion.
+        PolicyUnavailable: it is not an event of a chat completion.
     """
     if not isinstance(value, Mapping):
         raise PolicyUnavailable("it does not send a chat completion", 0.0)
@@ -118,7 +118,7 @@ def read_json(text: str) -> Any:
 
 
 def read_load(text: str) -> ConcurrencyLoad | None:
-    """The load that a server's metrics tell of, over all its engines; None: they tell of none."""
+    """The load in a server's metrics, over all its engines. None: they have none."""
     found: dict[str, float] = {}
     for name, number in _LOAD.findall(text):
         try:
@@ -132,7 +132,7 @@ def read_load(text: str) -> ConcurrencyLoad | None:
 
 
 def failure(status: int, body: str, retry_after_seconds: float = 0.0) -> PolicyError:
-    """The error that a response with this status and body stands for; its text is the server's own, trimmed."""
+    """The error for a response with this status and body, with the server's own text, trimmed."""
     code, said, refusal = _error(body)
     text = said or f"status {status}"
     if worth_retrying(status) and not (status == 500 and _TEMPLATE.search(refusal.message)):
@@ -156,7 +156,7 @@ def read_usage(value: object) -> Usage | None:
 
 
 def clean(text: str) -> str:
-    """Text that any storage takes: halves of characters and NUL become the replacement character."""
+    """Text that any storage accepts: lone surrogates and NUL become the replacement character."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -213,7 +213,7 @@ def _refusal(body: object, text: str) -> RefusedRequest:
 
 
 def _passed_on(body: object) -> str:
-    """What the server behind a gateway said, which OpenRouter hands on as `error.metadata.raw`."""
+    """The text of the server behind a gateway, which OpenRouter passes on as `error.metadata.raw`."""
     error = body.get("error") if isinstance(body, Mapping) else None
     metadata = error.get("metadata") if isinstance(error, Mapping) else None
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
@@ -226,13 +226,13 @@ def _trim(text: str, maximum: int = MAX_MESSAGE_CHARACTERS) -> str:
 
 
 def continuing(beginning: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a request whose last message is the beginning of the reply; none where there is no beginning.
+    """Parameters of a request whose last message is the start of the reply. Empty without such a start.
 
-    The server stops behind the fence that closes the program, as words behind it are of no use.
+    The server stops after the fence that closes the program, because later words are useless.
 
     Args:
         beginning: of the reply, from the line that opens a fenced block on.
-        parameters: of the policy; their `stop` holds as well.
+        parameters: of the policy. Their `stop` applies as well.
     """
     if not beginning:
         return {}

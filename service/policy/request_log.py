@@ -1,4 +1,4 @@
-"""The requests of one proposal: one for all chains, or one for each where the server gives one choice a request."""
+"""The requests of a proposal: one for all chains, or one for each if the server returns a single choice."""
 
 import asyncio
 import math
@@ -20,10 +20,10 @@ _QUEUED_CHUNKS = 64
 
 
 class RequestRecord:
-    """What one request took: the server's own count, else an estimate of what was sent and written.
+    """The usage of a request: the server's own count, or an estimate from the sent and written text.
 
     Args:
-        prompt_tokens: of the prompt, by the count or the estimate that there is.
+        prompt_tokens: of the prompt, counted or estimated.
     """
 
     def __init__(self, prompt_tokens: int) -> None:
@@ -55,11 +55,11 @@ class RequestRecord:
 
 
 class RequestLog:
-    """Sends the requests of one proposal, and keeps account of all of them, failed ones included.
+    """Sends the requests of a proposal, and records all of them, including failures.
 
     Args:
         connection: to the server.
-        seed: of the first chain; each further request has the next.
+        seed: of the first chain. Each further request has the next.
     """
 
     def __init__(self, connection: ServerConnection[Any], seed: int) -> None:
@@ -80,15 +80,15 @@ class RequestLog:
     async def converse(
         self, body: Mapping[str, Any], chains: ChainCollector, *, prompt_tokens: int, reply_tokens: int
     ) -> AsyncGenerator[Answer, None]:
-        """Ask for all chains; gives their answers as they complete.
+        """Ask for all chains. Returns their answers as they complete.
 
-        A server that gives fewer choices than were asked for is asked for the others one by one, side by side.
+        If a server returns fewer choices than requested, the others get concurrent requests of their own.
 
         Args:
             body: the full request, for all chains.
-            chains: takes what comes.
+            chains: takes the events.
             prompt_tokens: of the prompt.
-            reply_tokens: most tokens of a chain.
+            reply_tokens: maximum tokens of a chain.
 
         Raises:
             PolicyError: a request failed.
@@ -131,7 +131,7 @@ class RequestLog:
         *,
         waits: bool,
     ) -> AsyncGenerator[StreamChunk, None]:
-        """One chain by a request of its own; while no such request was accepted yet, the first goes alone."""
+        """A chain by a request of its own. Until such a request was accepted, the first goes alone."""
         if waits and not self._connection.adapter.accepted:
             await begun.wait()
         own = {**body, "n": 1, "seed": (self._seed + chain) % SEEDS}
@@ -149,7 +149,7 @@ class RequestLog:
     async def _request(
         self, body: dict[str, Any], record: RequestRecord, tokens: int, over: Callable[[], bool]
     ) -> AsyncGenerator[StreamChunk, None]:
-        """The events of one request, left where what may still come is of no use: then the server stops writing."""
+        """The events of a request, closed when nothing usable can follow. Then the server stops writing."""
         connection, ended = self._connection, set[int]()
         connection.calls.admit()
         with connection.calls.call(body["model"]):
@@ -170,10 +170,10 @@ class RequestLog:
 
 
 async def side_by_side(streams: Sequence[AsyncGenerator[StreamChunk, None]]) -> AsyncGenerator[StreamChunk, None]:
-    """The events of streams as they come, of all at once.
+    """The events of several streams as they come.
 
     Raises:
-        PolicyError: one failed: a refusal at once, anything else when the others have ended.
+        PolicyError: a stream failed. A refusal is raised at once, other errors after the others have ended.
     """
     queue: asyncio.Queue[StreamChunk | Exception | None] = asyncio.Queue(_QUEUED_CHUNKS)
     tasks = [asyncio.create_task(_pump(stream, queue)) for stream in streams]

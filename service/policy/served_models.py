@@ -14,12 +14,12 @@ _MODELS_NAMED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A model that a server offers.
+    """A model of a server.
 
     Attributes:
         name: to ask for it.
-        context_tokens: None where the server does not say.
-        owner: who the server says owns it: servers that run models themselves name themselves, such as `vllm`.
+        context_tokens: None if the server does not say.
+        owner: its owner by the server. Servers that run models themselves name themselves, such as `vllm`.
     """
 
     name: str
@@ -28,10 +28,10 @@ class ServedModel:
 
 
 def read_offered(value: object) -> list[ServedModel]:
-    """The models of a list as servers send it.
+    """The models of a server's list.
 
     Raises:
-        PolicyUnavailable: it is no such list.
+        PolicyUnavailable: it is not such a list.
     """
     entries = value.get("data") if isinstance(value, Mapping) else None
     if not isinstance(entries, list):
@@ -44,17 +44,17 @@ def read_offered(value: object) -> list[ServedModel]:
 
 
 def choose(settings: PolicySettings, offered: Sequence[ServedModel] | None) -> str:
-    """The model to ask for: the one that is named, by the name that the server lists for it, else the only one.
+    """The model to ask for: the named model, by the name in the server's list, or else the only model.
 
-    Lists are not complete: hosted servers leave out aliases, and list a page at a time. So a model that is not in the
-    list is asked for all the same.
+    Lists are not complete. Hosted servers leave out aliases, and list a page at a time. So Evolve also asks for a model
+    that is not in the list.
 
     Args:
         settings: of the policy.
-        offered: the models of its server; None: it keeps no list.
+        offered: the models of its server. None: it has no list.
 
     Raises:
-        PolicyDenied: there is none to choose; the text names those that there are.
+        PolicyDenied: there is no choice. The text names the offered models.
     """
     model, url = settings.model, settings.base_url
     if offered is None:
@@ -73,10 +73,10 @@ def choose(settings: PolicySettings, offered: Sequence[ServedModel] | None) -> s
 
 @contextmanager
 def unlisted(settings: PolicySettings, model: str, offered: Sequence[ServedModel] | None) -> Iterator[None]:
-    """Explain that a server refuses a model that is not in its list; the text names the nearest that is.
+    """Explain that a server refuses a model that is not in its list. The text names the nearest model in it.
 
     Raises:
-        PolicyDenied: it does.
+        PolicyDenied: always.
     """
     try:
         yield

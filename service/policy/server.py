@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server over HTTP: its models, tokenizer and streams, and in one sentence what went wrong."""
+"""An OpenAI-compatible server over HTTP: its models, tokenizer and streams, with a sentence for each failure."""
 
 import asyncio
 import ipaddress
@@ -44,14 +44,14 @@ _MAX_SECONDS_OF_A_TOKEN = 2.0  # of a reply that never pauses; whoever writes mo
 
 
 class Server:
-    """Speaks to one server.
+    """Speaks to a server.
 
     Args:
         settings: of a policy of kind `openai`.
-        key: sent to this server only, never along a redirect.
+        key: sent only to this server, never along a redirect.
         monotonic: seconds that never go back.
         now: the current time, for dates in `Retry-After`.
-        transport: another way to the server than a network connection.
+        transport: replaces the network connection.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class Server:
         await self._client.aclose()
 
     async def models(self) -> list[ServedModel] | None:
-        """The models that it offers; None where it keeps no list.
+        """The offered models. None if it has no list.
 
         Raises:
-            PolicyError: it is not there, refuses the key or makes no sense.
+            PolicyError: it cannot be reached, refuses the key or sends an invalid answer.
         """
         with self._explained():
             url = f"{self._base}/models"
@@ -107,10 +107,10 @@ class Server:
             return read_offered(read_json(text))
 
     async def knock(self, model: str) -> None:
-        """Send a request without a message, which costs nothing: whoever is no such server gives itself away.
+        """Send a request without a message, which costs nothing and reveals servers of another kind.
 
         Raises:
-            PolicyError: it completes no chats, refuses the key or cannot be reached.
+            PolicyError: it does not complete chats, refuses the key or cannot be reached.
         """
         body = {"model": model, "messages": [], "max_tokens": 1}
         with self._explained():
@@ -134,7 +134,7 @@ class Server:
         return count if isinstance(count, int) and 0 <= count <= len(text.encode()) else None
 
     async def load(self) -> ConcurrencyLoad | None:
-        """How many requests it computes and how many wait; None where it does not tell.
+        """Numbers of requests in progress and waiting. None if it does not report.
 
         Raises:
             PolicyError: it cannot be asked at present.
@@ -147,16 +147,16 @@ class Server:
             return read_load(text) if response.status_code == 200 else None
 
     async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
-        """Ask for a chat completion; gives its events as they come.
+        """Ask for a chat completion. Returns its events as they come.
 
         `timeout_seconds` is the longest pause before the next byte. A reply has as long as its tokens may take.
 
         Args:
             body: the request.
-            tokens: most tokens asked for, over all choices.
+            tokens: maximum requested tokens, over all choices.
 
         Raises:
-            PolicyError: whatever went wrong, its text one sentence.
+            PolicyError: any failure, with a sentence.
         """
         with self._explained():
             async with self._client.stream("POST", self._chats, json=body) as response:
@@ -180,7 +180,7 @@ class Server:
         """Ask for the embeddings of texts.
 
         Raises:
-            PolicyError: whatever went wrong, its text one sentence; refused are all of them together.
+            PolicyError: any failure, with a sentence. A refusal is for all texts together.
         """
         body = {"model": model, "input": list(texts), "encoding_format": "float"}
         max_bytes = len(texts) * MAX_VECTOR * _BYTES_OF_A_NUMBER + _BYTES_OF_ANY_ANSWER
@@ -223,7 +223,7 @@ class Server:
     def _named(self, error: PolicyError, text: str) -> PolicyError:
         if self._key is not None:
             text = self._without_key(text, self._key)
-        sentence = f"{self._settings.place} gives no answer: {text}"
+        sentence = f"{self._settings.place} does not answer: {text}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):
@@ -257,7 +257,7 @@ class Server:
 
 
 def _key_header(key: str, *, versioned: bool) -> dict[str, str]:
-    """A key as it is sent; servers whose address names a version of the API, as Azure's, want a header of their own."""
+    """A key as it is sent. Servers with an API version in their address, such as Azure's, need another header."""
     return {"api-key": key} if versioned else {"Authorization": f"Bearer {key}"}
 
 
@@ -285,7 +285,7 @@ async def _beginning(response: httpx.Response, seconds: float = CHECK_SECONDS, m
 
 
 async def _drain(events: AsyncGenerator[str, None]) -> None:
-    """Read to the end, so that the connection serves again; it is not worth more than a moment."""
+    """Read to the end within a moment, so that the connection can be used again."""
     with suppress(TimeoutError, httpx.HTTPError, PolicyError):
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in events:

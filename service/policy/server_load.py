@@ -1,4 +1,4 @@
-"""Pressure: what waits at a server is looked at while calls go on, and tells how many of them suit it."""
+"""Server load: the number of waiting requests sets the number of concurrent calls."""
 
 import asyncio
 import math
@@ -16,16 +16,16 @@ from service.policy.concurrency_controller import ConcurrencyController, Concurr
 LOOK_SECONDS = 1.0
 QUIET_SECONDS = 300.0
 _JITTER = 0.2
-CONCURRENCY = Gauge("evolve_policy_concurrency", "Calls at once that the policies of this process allow themselves now")
+CONCURRENCY = Gauge("evolve_policy_concurrency", "Concurrent calls that the policies of this process allow now")
 
 
 class ServerLoad:
-    """Counts calls under way, and asks the server now and then how many requests wait, as long as there are any.
+    """Counts calls in flight, and sometimes asks the server how many requests wait, while there are calls.
 
     Args:
-        read: asks the server; None: it does not tell, and is left in peace for `QUIET_SECONDS`.
-        ceiling: the most calls.
-        look_seconds: between two looks, on average: whoever shares the server should not look all at once.
+        read: asks the server. None: it does not report, and is not asked for `QUIET_SECONDS`.
+        ceiling: maximum number of calls.
+        look_seconds: average time between two questions. Clients of a server should not ask all at once.
         monotonic: seconds that never go back.
     """
 
@@ -71,7 +71,7 @@ class ServerLoad:
             self._now -= 1
 
     def health(self) -> dict[str, Any]:
-        """How the server fares, as was seen at the last look: whether it answered, and what it says of its queue."""
+        """The health of the server at the last look: whether it answered, and its queue."""
         running, waiting = (None, None) if self._load is None else (self._load.running, self._load.waiting)
         return {
             "reachable": self._reachable,

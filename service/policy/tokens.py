@@ -1,4 +1,4 @@
-"""How many tokens a text has: by the server's own tokenizer where it offers one, else by an estimate."""
+"""Numbers of tokens: by the server's own tokenizer if it offers one, else by an estimate."""
 
 import asyncio
 import math
@@ -25,10 +25,10 @@ def estimate_tokens(text: str) -> int:
 
 
 class TokenCounter:
-    """Counts for prompts that are built by pure code: what is unknown is asked of the server between two buildings.
+    """Counts for prompts that pure code builds. Unknown counts are asked from the server between two builds.
 
     Args:
-        ask: asks the server for the count of a text, None where it gives none; None: there is no tokenizer.
+        ask: asks the server for the count of a text, None if it returns none. None: there is no tokenizer.
     """
 
     def __init__(self, ask: Callable[[str], Awaitable[int | None]] | None) -> None:

@@ -44,6 +44,7 @@ from service.ports.evaluations import (
     Workers,
     WorkerState,
 )
+from service.ports.evaluators import WORKERS, EvaluatorFactory, EvaluatorRequest, OpenedEvaluator
 from service.ports.intents import (
     CANCELLED,
     ENDED,
@@ -62,6 +63,8 @@ from service.ports.log import (
     RunLog,
     nobody,
 )
+from service.ports.maintenance import Maintenance, RetentionPolicy
+from service.ports.policies import Activity, Health, ModelDescription, RunPolicies, unknown_health
 from service.ports.problems import (
     NewProblem,
     PolicyWords,
@@ -85,6 +88,7 @@ from service.ports.reader import (
     RunReader,
     SearchResult,
 )
+from service.ports.storage import BatchClaims, Storage
 from service.ports.time import (
     Clock,
 )
@@ -122,10 +126,13 @@ __all__ = [
     "PAUSED",
     "RUNNING",
     "WEBHOOK_TYPES",
+    "WORKERS",
+    "Activity",
     "Allowance",
     "Annotations",
     "AuditEntry",
     "AuditLog",
+    "BatchClaims",
     "BatchFilter",
     "BatchRecord",
     "BatchStore",
@@ -145,7 +152,10 @@ __all__ = [
     "EvaluationRecords",
     "EvaluationResult",
     "EvaluationTask",
+    "EvaluatorFactory",
+    "EvaluatorRequest",
     "FrontMember",
+    "Health",
     "Intent",
     "KeyRecord",
     "KeyStore",
@@ -153,10 +163,13 @@ __all__ = [
     "LeaseName",
     "LeaseState",
     "LoggedEvent",
+    "Maintenance",
     "MembershipRecord",
+    "ModelDescription",
     "NewProblem",
     "NewRun",
     "Note",
+    "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
     "Pin",
@@ -171,11 +184,13 @@ __all__ = [
     "Readers",
     "Requests",
     "ResultReader",
+    "RetentionPolicy",
     "RunClaims",
     "RunFilter",
     "RunIntents",
     "RunKey",
     "RunLog",
+    "RunPolicies",
     "RunReader",
     "RunRecord",
     "RunRequest",
@@ -187,6 +202,7 @@ __all__ = [
     "Sessions",
     "Share",
     "Shares",
+    "Storage",
     "StorageUsage",
     "StoredResponse",
     "Submissions",
@@ -202,4 +218,5 @@ __all__ = [
     "WorkerState",
     "Workers",
     "nobody",
+    "unknown_health",
 ]

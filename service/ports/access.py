@@ -232,6 +232,16 @@ class TenantAccounts(Protocol):
             NotFoundError: no such tenant.
         """
 
+    def hold(self, tenant: str) -> None:
+        """Let nobody else count a tenant's usage in order to add to it, until the transaction under way ends.
+
+        Raises:
+            NotFoundError: no such tenant.
+        """
+
+    def active_runs(self, tenant: str) -> int:
+        """How many runs of a tenant have not ended."""
+
     def usage(self, tenant: str, since: datetime, until: datetime) -> UsageRecord:
         """What was used in the whole hours that a span touches, by the times of creation, answer and evaluation.
 

@@ -98,6 +98,9 @@ class Deletions(Protocol):
     def advance(self) -> bool:
         """Remove some rows more; whether there may be others."""
 
+    def remove(self, run_id: str) -> None:
+        """Remove everything that is left of one deleted run. Nothing where another process is at it."""
+
 
 class RunClaims(Protocol):
     """Runs that wait for a runner, and what is wanted of those it has."""

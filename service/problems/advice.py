@@ -17,10 +17,10 @@ MIN_MODULE_SHARE = 0.1
 
 
 def advise_limit(seconds: Sequence[float], limits: Limits) -> str:
-    """A limit of time that suits the seeds better, in a sentence; empty: the one that there is suits them.
+    """A sentence with a better time limit for the seeds. Empty: the present limit suits them.
 
     Args:
-        seconds: that each seed took.
+        seconds: time of each seed.
         limits: of the problem.
     """
     slowest, limit = max(seconds, default=0.0), limits.wall_seconds
@@ -41,11 +41,11 @@ def advise_limit(seconds: Sequence[float], limits: Limits) -> str:
 
 
 def advise_preload(seeds: Sequence[Evaluation], preload: Sequence[str]) -> str:
-    """The modules that the warm process should import, in a sentence; empty: importing takes little of the time.
+    """A sentence with the modules that the warm process should import. Empty: imports take little of the time.
 
     Args:
-        seeds: evaluations that succeeded, with the times of their imports.
-        preload: modules that it imports already.
+        seeds: successful evaluations, with the times of their imports.
+        preload: modules that it already imports.
     """
     traced = [(seed.seconds / max(1, seed.repeats), seed.trace.imports) for seed in seeds if seed.trace]
     seconds, imports = max(traced, key=lambda one: sum(one[1].values()), default=(0.0, {}))

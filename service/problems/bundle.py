@@ -1,4 +1,4 @@
-"""Bundles: a problem's folder as one reproducible value, and back."""
+"""Bundles: a problem's folder as a reproducible value, and back."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ _MAX_UNPACKED = MAX_BYTES + 4096 * MAX_FILES
 
 
 def pack(folder: Folder) -> Bundle:
-    """Pack a folder: equal files give an equal hash and equal bytes, whatever their dates and owners."""
+    """Pack a folder. Equal files give an equal hash and equal bytes, with any dates and owners."""
     raw = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as zipped,
@@ -33,11 +33,11 @@ def pack(folder: Folder) -> Bundle:
 
 
 def unpack(bundle: Bundle, target: Path) -> None:
-    """Write a bundle's files into a folder that is missing or empty.
+    """Write a bundle's files into a missing or empty folder.
 
     Raises:
-        StorageError: the bundle is damaged, too large, or holds a path that leaves the folder; nothing was written.
-        ConflictError: the folder holds something already, or cannot be written to.
+        StorageError: the bundle is damaged, too large, or holds a path outside of the folder. Nothing was written.
+        ConflictError: the folder is not empty, or cannot be written.
     """
     folder = open_bundle(bundle)
     try:
@@ -54,11 +54,11 @@ def open_bundle(bundle: Bundle) -> Folder:
     """Read a bundle back into a folder in memory.
 
     Raises:
-        StorageError: it is damaged, too large, holds a path that leaves the folder, or is not what its hash says.
+        StorageError: it is damaged, too large, holds a path outside of the folder, or does not match its hash.
     """
     folder = _read(bundle)
     if _digest(folder.files, folder.executable) != bundle.hash:
-        raise StorageError("the stored problem folder is not what its hash says: submit the problem again")
+        raise StorageError("the stored problem folder does not match its hash: submit the problem again")
     return folder
 
 

@@ -24,7 +24,7 @@ Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedRun:
-    """What came of running one seed once. `fitness` is None when it failed."""
+    """The result of a single run of a seed. `fitness` is None if it failed."""
 
     name: str
     program: Program
@@ -37,12 +37,12 @@ class CheckReport:
     """The outcome of a check.
 
     Attributes:
-        complaints: what must be mended, one sentence each.
-        warnings: what is not honoured, one sentence each.
-        lenient: whether the evaluator's results are read as OpenEvolve reads them.
+        complaints: faults to correct, in a sentence each.
+        warnings: ignored settings, in a sentence each.
+        lenient: whether results are read as OpenEvolve reads them.
         limits: of each evaluation.
-        evaluations: of a run that names no other number.
-        slots: evaluations at once; 0: as many as the machine has cores.
+        evaluations: of a run without another number.
+        slots: concurrent evaluations. 0: one per core of the machine.
         preload: modules that the warm process imports.
         taken: the form of the folder and what was taken from it, a line each; empty: it is in Evolve's own form.
     """
@@ -64,7 +64,7 @@ class CheckReport:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What would make evaluations faster or save their time, a sentence each."""
+        """Hints for faster evaluations, in a sentence each."""
         scored = [seed.evaluation for seed in self.seeds if seed.evaluation.ok]
         return tuple(filter(None, (advise_limit(self.seconds, self.limits), advise_preload(scored, self.preload))))
 
@@ -79,20 +79,20 @@ class CheckReport:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What a lenient evaluator reports as the error of a seed that it scores all the same."""
+        """Errors that a lenient evaluator reports for seeds that it also scores."""
         lines = [line for seed in self.seeds if seed.evaluation.ok for line in seed.evaluation.feedback.splitlines()]
         return tuple(line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)) if self.lenient else ()
 
 
 async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
-    """Check a problem's declarations, its interpreter, its seeds, each run once by `evaluate`, and what it holds out.
+    """Check a problem's declarations, its interpreter, its seeds, each run once by `evaluate`, and its holdout.
 
-    Seeds are not run when the interpreter lacks what the problem requires: they could only fail for that.
+    If the interpreter lacks a requirement, the seeds do not run, because they would only fail for that reason.
 
     Args:
         loaded: the problem.
         evaluate: scores a seed.
-        look_up: whether the interpreter is that of this machine, and may be started outside of a sandbox.
+        look_up: whether the interpreter belongs to this machine, and may start outside of a sandbox.
     """
     problem = loaded.problem
     config, complaints = _configured(loaded)
@@ -121,7 +121,7 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
 
 
 def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
-    """The configuration of a run that names nothing else, and what is wrong with it."""
+    """The configuration of a run without further settings, and its faults."""
     try:
         return read_config([(PROBLEM, loaded.search)]), []
     except ConfigurationError as error:
@@ -147,13 +147,13 @@ def _declarations(problem: Problem) -> Iterator[str]:
     for objective in problem.objectives:
         if objective.target is not None and not _within(objective, objective.target):
             yield (
-                f"objective {objective.name}: the target {objective.target:g} lies outside of its bounds"
+                f"objective {objective.name}: the target {objective.target:g} is outside of its bounds"
                 f" {_bounds(objective)}: no score can reach it"
             )
     known, several = problem.known_best, len(problem.objectives) > 1
     first = problem.objectives[0] if problem.objectives else None
     if first is not None and not several and known is not None and not _within(first, known):
-        yield f"known_best = {known:g} lies outside of {first.name}'s bounds {_bounds(first)}"
+        yield f"known_best = {known:g} is outside of {first.name}'s bounds {_bounds(first)}"
 
 
 def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
             )
         if objective.reached(score):
             yield (
-                f"objective {objective.name}: the seed {seed.name} reaches the target already, so a run would end"
+                f"objective {objective.name}: the seed {seed.name} already reaches the target, so a run would end"
                 " at once"
             )
     measured = {**evaluation.measures, "complexity": float(seed.program.size)}
@@ -179,7 +179,7 @@ def _results(problem: Problem, seed: SeedRun) -> Iterator[str]:
         value = measured.get(measure.name)
         if value is not None and not _within(measure, value):
             yield (
-                f"measure {measure.name}: the seed {seed.name} lies at {value:g}, outside of its bounds"
+                f"measure {measure.name}: the seed {seed.name} has the value {value:g}, outside of its bounds"
                 f" {_bounds(measure)}: widen them, or leave them out for a running range"
             )
 

@@ -36,14 +36,14 @@ Layer = tuple[str, Mapping[str, Any]]
 def read_config(layers: Sequence[Layer]) -> RunConfig:
     """Merge named layers, lowest precedence first, into a run configuration.
 
-    A layer is a name for messages, such as `--config run.toml`, and a mapping: nested, or with dotted keys.
-    `evaluations` is short for `budget.evaluations`; the text `none` lifts a limit (TOML has no null). A later layer
-    replaces single keys; `selection` and `operators` are one key each, whose shares are replaced as a whole. The time
-    limit of a problem's file gives way to any other limit of the budget that a later layer sets.
+    A layer is a name for messages, such as `--config run.toml`, and a mapping, nested or with dotted keys.
+    `evaluations` is short for `budget.evaluations`. The text `none` removes a limit (TOML has no null). A later layer
+    replaces single keys. `selection` and `operators` are a key each, whose shares are replaced together. The time limit
+    of a problem's file gives way to any other limit of the budget in a later layer.
 
     Raises:
-        ConfigurationError: unknown keys (with the nearest known one and the layer), values of a wrong type or out
-            of range, all of them in one text.
+        ConfigurationError: unknown keys (with the layer and the nearest known key) and values of a wrong type or out of
+            range, all of them in a single text.
     """
     complaints: list[ConfigurationComplaint] = []
     config = _build(_without_default_time(_merged(layers, complaints)), complaints)
@@ -53,10 +53,10 @@ def read_config(layers: Sequence[Layer]) -> RunConfig:
 
 
 def merge(layers: Sequence[Layer]) -> dict[str, Any]:
-    """The keys that layers name, dotted, with their values: what goes to whoever knows the layers below.
+    """The keys of layers, dotted, with their values, for a process that knows the lower layers.
 
     Raises:
-        ConfigurationError: as for `read_config`, as far as it shows without those.
+        ConfigurationError: as for `read_config`, as far as known without those.
     """
     complaints: list[ConfigurationComplaint] = []
     merged = _merged(layers, complaints)
@@ -66,7 +66,7 @@ def merge(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def invalid_values(layers: Sequence[Layer], details: Sequence[tuple[str, str]]) -> InvalidConfigurationError:
-    """The error of values that read well and are refused all the same, each with its key and one sentence."""
+    """The error of values that can be read and are still refused, each with its key and a sentence."""
     merged = _merged(layers, [])
     return _invalid(layers, [_complaint(merged.get(key, ("", None))[0], key, detail) for key, detail in details])
 
@@ -80,7 +80,7 @@ def limit_sources(layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
 
 
 def _without_default_time(merged: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
-    """What was merged, without the time limit of a problem's file where somebody set another limit."""
+    """The merged configuration, without the time limit of a problem's file if another limit was set."""
     asked = any(
         key.startswith(_BUDGET) and name != PROBLEM and value is not None for key, (name, value) in merged.items()
     )
@@ -97,7 +97,7 @@ def _merged(layers: Sequence[Layer], complaints: list[ConfigurationComplaint]) -
 
 
 def check_layer(name: str, layer: Mapping[str, Any]) -> list[str]:
-    """Complaints about one layer of a run configuration by itself; empty when it is sound."""
+    """Complaints about a layer of a run configuration by itself. Empty if it is valid."""
     complaints: list[ConfigurationComplaint] = []
     values = _typed(name, _flatten(name, layer, complaints), complaints)
     _build({key: (name, value) for key, value in values.items()}, complaints)
@@ -111,7 +111,7 @@ def _invalid(layers: Sequence[Layer], complaints: Sequence[ConfigurationComplain
 
 
 def _place(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Names that lead through a layer, nested or dotted as it is written, to a dotted key; as far as they are there."""
+    """Names that lead through a layer, nested or dotted as written, to a dotted key, as far as they exist."""
     for word, value in values.items():
         if key in {word, SHORT.get(word)}:
             return (word,)
@@ -124,7 +124,7 @@ def read_config_file(path: Path) -> Layer:
     """Read a configuration file (.toml, .yaml, .yml or .json) as a layer.
 
     Raises:
-        ConfigurationError: the file cannot be read, in one sentence.
+        ConfigurationError: the file cannot be read, in a sentence.
     """
     try:
         return f"--config {path}", read_file(path)
@@ -133,9 +133,9 @@ def read_config_file(path: Path) -> Layer:
 
 
 def parse_set(text: str) -> dict[str, Any]:
-    """Read `key=value`, as `budget.evaluations=100`, into a layer with one dotted key.
+    """Read `key=value`, such as `budget.evaluations=100`, into a layer with a dotted key.
 
-    The value is a TOML literal (`0.5`, `true`, `"text"`, `{ tournament = 1 }`); anything else is text as it stands.
+    The value is a TOML literal (`0.5`, `true`, `"text"`, `{ tournament = 1 }`). Anything else is text.
 
     Raises:
         ConfigurationError: there is no `=`, or no key before it.
@@ -147,10 +147,10 @@ def parse_set(text: str) -> dict[str, Any]:
 
 
 def parse_sets(texts: Sequence[str]) -> Layer:
-    """Read all `--set` flags of a command as one layer; the last of equal keys counts.
+    """Read all `--set` flags of a command as a layer. The last of equal keys counts.
 
     Raises:
-        ConfigurationError: one of them is no `key=value`.
+        ConfigurationError: a flag is not `key=value`.
     """
     merged: dict[str, Any] = {}
     for text in texts:
@@ -167,10 +167,10 @@ def config_as_json(config: RunConfig) -> dict[str, Any]:
 
 
 def config_from_json(record: Mapping[str, Any]) -> RunConfig:
-    """The configuration that `config_as_json` wrote.
+    """The configuration from the record of `config_as_json`.
 
     Raises:
-        ConfigurationError: the record holds what this version does not know.
+        ConfigurationError: the record holds keys that this version does not know.
     """
     return read_config([("the run's record", record)])
 
@@ -321,7 +321,7 @@ def _build(merged: Mapping[str, tuple[str, Any]], complaints: list[Configuration
 
 
 def _differing(table: Mapping[str, Any], parts: Mapping[str, Any]) -> VariantConfig:
-    """What a table sets beside what all islands have: single keys of a group are replaced."""
+    """The settings of a table on top of the common settings. Single keys of a group are replaced."""
     own = {key: value for key, value in table.items() if "." not in key}
     for name in _varied():
         inner = {key.removeprefix(f"{name}."): value for key, value in table.items() if key.startswith(f"{name}.")}

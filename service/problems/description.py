@@ -1,4 +1,4 @@
-"""What a problem's files say, as JSON: kept with its version, and shown."""
+"""The contents of a problem's files as JSON, stored with its version, and shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -44,5 +44,5 @@ def measures_as_json(problem: Problem) -> list[dict[str, Any]]:
 
 
 def seed_name(program: Program) -> str:
-    """What a seed is called: its file, or how many it has."""
+    """The name of a seed: its file, or the number of its files."""
     return program.files[0][0] if program.single else f"of {len(program.files)} files"

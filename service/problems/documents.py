@@ -18,7 +18,7 @@ _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART})
 
 
 class DocumentError(Exception):
-    """A document that cannot be read; its text is one sentence that begins with the document's name."""
+    """A document that cannot be read. Its text is a sentence that starts with the document's name."""
 
 
 def read_document(name: str, content: bytes) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def read_document(name: str, content: bytes) -> dict[str, Any]:
     """
     reader = _READERS.get(PurePosixPath(name).suffix)
     if reader is None:
-        raise DocumentError(f"{name} is of an unknown kind: give it one of the suffixes {', '.join(_READERS)}")
+        raise DocumentError(f"{name} has an unknown suffix: use one of  {', '.join(_READERS)}")
     if len(content) > MAX_BYTES:
         raise DocumentError(f"{name} is larger than {MAX_BYTES // 1024} KB: it cannot be a configuration")
     try:
@@ -115,7 +115,7 @@ def _read_yaml(text: str) -> Any:
 
 
 def _check_aliases(top: yaml.Node) -> None:
-    """Walk the tree as its aliases expand, so that a small text cannot become a large value."""
+    """Walk the tree with expanded aliases, so that a small text cannot become a large value."""
     seen = 0
     waiting = [(top, 0)]
     while waiting:
@@ -140,10 +140,10 @@ def _check_number(node: yaml.Node) -> None:
 
 
 def check_size(name: str, top: Any) -> None:
-    """Refuse a value that is too deep or too much for a configuration, or holds text that cannot be stored.
+    """Refuse a value that is too deep or too large for a configuration, or holds text that cannot be stored.
 
     Raises:
-        DocumentError: it does; the text begins with the name.
+        DocumentError: the value is refused. The text starts with the name.
     """
     seen = 0
     waiting = [(top, 0)]

@@ -1,7 +1,7 @@
-"""Environments: the packages that a problem declares, installed once for a list and an interpreter.
+"""Environments: the packages of `requirements.txt` beside an evaluator, installed once per text and interpreter.
 
-Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Nothing here decides
-whether that may be.
+Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Other modules decide
+whether this is allowed.
 """
 
 import fcntl
@@ -15,15 +15,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evolve.problem import EvaluatorSpec
 from service.config import cache_home
 from service.errors import InvalidProblemError
-from service.problems.declared_packages import REQUIREMENTS, declared_packages
 from service.problems.folder import Folder
 from service.problems.requirements import check_requirements
 
+FILE = "requirements.txt"
 _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
 _SECONDS = 1800.0
@@ -37,17 +37,15 @@ _ELSEWHERE = re.compile(r"(-(?!i\b|-index-url\b|-extra-index-url\b|-pre\b))|[./~
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An environment that a problem asks for.
+    """The environment of a problem.
 
     Attributes:
-        folder: of the environment, once it is made.
-        lines: packages and options as pip takes them.
-        file: that declares them.
+        folder: of the environment, after it is made.
+        lines: of the file, without comments and empty lines.
     """
 
     folder: Path
     lines: tuple[str, ...]
-    file: str
 
     @property
     def python(self) -> str:
@@ -65,18 +63,24 @@ class Environment:
 
 
 def environment_of(files: Folder, spec: EvaluatorSpec) -> Environment | None:
-    """The environment that a problem asks for; None: it has no requirements, or names an interpreter.
+    """The environment of a problem. None: it has no requirements, or names an interpreter.
 
     Args:
         files: of the problem.
-        spec: its evaluator, beside which the file lies.
+        spec: its evaluator, beside the file.
     """
-    declared = declared_packages(files, spec.file)
-    if declared is None or spec.python:
+    content = files.files.get(str(PurePosixPath(spec.file).parent / FILE))
+    if content is None or spec.python:
         return None
-    key = "\0".join((*declared.lines, os.path.realpath(sys.executable), sys.version, platform.machine()))
+    lines = _lines(content.decode("utf-8", "replace"))
+    key = "\0".join((*lines, os.path.realpath(sys.executable), sys.version, platform.machine()))
     folder = cache_home() / "evolve" / "environments" / hashlib.sha256(key.encode()).hexdigest()[:24]
-    return Environment(folder=folder, lines=declared.lines, file=declared.file)
+    return Environment(folder=folder, lines=lines) if lines else None
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    found = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.replace("\\\n", " ").splitlines()]
+    return tuple(line for line in found if line)
 
 
 async def lacking(environment: Environment) -> list[str]:
@@ -92,21 +96,21 @@ def make(environment: Environment) -> None:
     """Install an environment, unless another process has done so meanwhile.
 
     Raises:
-        InvalidProblemError: a requirement lies elsewhere, or pip fails, with its reason.
+        InvalidProblemError: a requirement names a file, or pip fails, with its reason.
     """
-    folder, file = environment.folder, environment.file
     for line in environment.lines:
         if _ELSEWHERE.match(line):
             raise InvalidProblemError(
-                [f"{file}: {line[:80]!r} cannot be installed: write names with versions, or name an interpreter"]
+                [f"{FILE}: {line[:80]!r} cannot be installed: write names with versions, or name an interpreter"]
             )
+    folder = environment.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(folder.with_suffix(".lock")):
             if not environment.ready:
                 _install(environment)
     except OSError as error:
-        raise InvalidProblemError([f"{file} cannot be installed at {folder}: {error.strerror or error}"]) from error
+        raise InvalidProblemError([f"{FILE} cannot be installed at {folder}: {error.strerror or error}"]) from error
 
 
 def _install(environment: Environment) -> None:
@@ -114,9 +118,9 @@ def _install(environment: Environment) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     try:
         _run([sys.executable, "-I", "-m", "venv", str(folder)], "an environment cannot be made")
-        (folder / REQUIREMENTS).write_text("\n".join(environment.lines) + "\n", encoding="utf-8")
-        words = ["install", "--no-input", "--disable-pip-version-check", "--quiet", "-r", str(folder / REQUIREMENTS)]
-        _run([environment.python, "-I", "-m", "pip", *words], f"{environment.file} cannot be installed")
+        (folder / FILE).write_text("\n".join(environment.lines) + "\n", encoding="utf-8")
+        words = ["install", "--no-input", "--disable-pip-version-check", "--quiet", "-r", str(folder / FILE)]
+        _run([environment.python, "-I", "-m", "pip", *words], f"{FILE} cannot be installed")
         (folder / _READY).touch()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +140,7 @@ def _run(words: Sequence[str], failure: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """The last line that pip calls an error, else the last one."""
+    """The last line that pip marks as an error, or else the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return [*(lines or ["pip gave no reason"]), *errors][-1][:_MAX_REASON]

@@ -1,4 +1,4 @@
-"""The interpreter of a problem that asks for packages: its environment, as far as somebody allowed to install one."""
+"""The interpreter of a problem with package requirements: its environment, if its installation was allowed."""
 
 import asyncio
 from dataclasses import replace
@@ -11,13 +11,13 @@ from service.problems.environments import Environment, environment_of, lacking, 
 
 
 async def with_environment(problem: Problem, bundle: Bundle, settings: SandboxSettings, *, others: bool) -> Problem:
-    """The problem, scored by the interpreter of its environment where there is one; else as it is.
+    """The problem, scored by the interpreter of its environment if there is one. Otherwise unchanged.
 
-    An environment that somebody agreed to is used for problems of one's own. The setting `sandbox.environments` agrees
-    for all, and is the only one that counts for problems of others.
+    For your own problems, an environment is used if you agreed to it. The setting `sandbox.environments` agrees for
+    all, and only it counts for problems of others.
 
     Raises:
-        InvalidProblemError: it is to be installed, and cannot be.
+        InvalidProblemError: the environment must be installed, and cannot be.
     """
     if others and not settings.environments:
         return problem
@@ -32,13 +32,13 @@ async def with_environment(problem: Problem, bundle: Bundle, settings: SandboxSe
 
 
 async def missing_environment(problem: Problem, bundle: Bundle) -> Environment | None:
-    """The environment that a problem lacks; None: it needs none, or has it."""
+    """The missing environment of a problem. None: it needs none, or has it."""
     environment = environment_of(open_bundle(bundle), problem.evaluator)
     return environment if environment and not environment.ready and await lacking(environment) else None
 
 
 async def environment_warning(problem: Problem, bundle: Bundle, *, others: bool) -> str:
-    """A sentence about packages that are not installed; empty: nothing is missing."""
+    """A sentence about packages that are not installed. Empty: nothing is missing."""
     environment = await missing_environment(problem, bundle)
     if environment is None:
         return ""

@@ -20,7 +20,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
 
     Args:
         bundle: the folder.
-        name: what the problem is called where its files do not say.
+        name: name of the problem, if its files have none.
         seed: the program to start from.
 
     Raises:
@@ -30,7 +30,7 @@ def fork_problem(bundle: Bundle, name: str, seed: Program) -> LoadedProblem:
     folder = open_bundle(bundle)
     loaded = load_files(replace(folder, files=_with_seed(folder, seed)), name, "the fork")
     if loaded.problem.seeds != (seed,):
-        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files are other ones"])
+        raise InvalidProblemError([f"the program {seed.id} cannot be the seed of {name}: its files differ"])
     return loaded
 
 

@@ -38,22 +38,22 @@ def evaluate(program_path):
 
 
 def evaluator_text(function: Callable[..., Any]) -> str:
-    """An evaluator of shared integrity that calls the function: its own text, and imports of the modules that it uses.
+    """An evaluator of shared integrity that calls the function: its text, and imports of its modules.
 
     Args:
-        function: takes a program's text, and gives a number or a dict of scores.
+        function: takes a program's text, and returns a number or a dict of scores.
 
     Raises:
-        UsageError: its text cannot be had, or it uses what is not in it.
+        UsageError: its text is not available, or it uses names from outside.
     """
     name = getattr(function, "__name__", "")
     if not (inspect.isfunction(function) and name.isidentifier()):
-        raise UsageError("the sandbox takes evaluate as a function of its own name: def evaluate(source): ...")
+        raise UsageError("the sandbox needs evaluate as a named function: def evaluate(source): ...")
     try:
         text = f"{_LATER}\n\n\n{textwrap.dedent(inspect.getsource(function))}"
         needed = sorted(_needed(text, name))
     except (OSError, TypeError, SyntaxError) as error:
-        raise UsageError(f"the text of {name} cannot be read, which the sandbox needs: {error}") from error
+        raise UsageError(f"the text of {name} cannot be read, and the sandbox needs it: {error}") from error
     imports = "".join(_import(function, word) for word in needed)
     call = _CALL.format(function=name)
     return text.replace(_LATER, f"{_LATER}\n\n{imports}", 1) + call
@@ -72,7 +72,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _import(function: Callable[..., Any], word: str) -> str:
-    """The line that gives the function a name from around it; empty where it needs none."""
+    """The line that gives the function a name from outside. Empty if it needs none."""
     around = inspect.getclosurevars(function).nonlocals
     known = {**vars(builtins), **function.__globals__, **around}
     found = known.get(word)
@@ -81,6 +81,6 @@ def _import(function: Callable[..., Any], word: str) -> str:
     if hasattr(builtins, word) and found is getattr(builtins, word):
         return ""
     raise UsageError(
-        f"{function.__name__} uses {word}, which stands outside of it and is not in the sandbox: define or import it"
+        f"{function.__name__} uses {word}, which is outside of it and not in the sandbox: define or import it"
         " inside the function, or score in this process with sandbox=False"
     )

@@ -40,7 +40,7 @@ evaluations = 300
 """
 
 _SEED = '''\
-"""A point in the plane. Only what stands between the two markers may change."""
+"""A point in the plane. Only the text between the two markers may change."""
 
 
 def solve():
@@ -52,7 +52,7 @@ def solve():
 '''
 
 _EVALUATOR = '''\
-"""Scores what the program's function returned; the program itself runs in a process of its own."""
+"""Scores the value that the program's function returned. The program runs in a process of its own."""
 
 
 def score(outputs, program):
@@ -68,15 +68,15 @@ def score(outputs, program):
 
 
 def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
-    """Write a small problem that passes its check; returns the files written.
+    """Write a small problem that passes its check. Returns the written files.
 
     Args:
-        folder: a folder that is missing or empty.
-        name: the problem's name; empty: the folder's, without what no name can hold.
+        folder: a missing or empty folder.
+        name: the problem's name. Empty: the folder's, without invalid characters.
 
     Raises:
-        ConflictError: the folder holds something, is a file, or cannot be written to.
-        UsageError: the name holds what no name can.
+        ConflictError: the folder is not empty, is a file, or cannot be written.
+        UsageError: the name holds invalid characters.
     """
     name = name or name_for(folder)
     if not re.fullmatch(r"[\w][\w .-]{0,99}", name):
@@ -92,15 +92,15 @@ def init_problem(folder: Path, name: str = "") -> tuple[Path, ...]:
 
 
 def name_for(folder: Path) -> str:
-    """A problem's name made of that of its folder, without what no name can hold."""
+    """A problem's name from its folder's name, without invalid characters."""
     return re.sub(r"[^\w .-]+", "-", folder.resolve().name).strip(" .-")[:100] or "problem"
 
 
 def write_problem(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write files into a folder that is missing or empty; returns their paths.
+    """Write files into a missing or empty folder. Returns their paths.
 
     Raises:
-        ConflictError: it holds something, is a file, or cannot be written to.
+        ConflictError: the folder is not empty, is a file, or cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

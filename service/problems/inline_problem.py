@@ -34,10 +34,10 @@ class InlineProblem:
 
 
 def load_sketch(sketch: InlineProblem) -> LoadedProblem:
-    """The problem of a sketch; it says nothing yet of who scores.
+    """The problem of a sketch, without an evaluator so far.
 
     Raises:
-        ProblemError, ProgramError: it cannot be searched on.
+        ProblemError, ProgramError: it cannot be used.
     """
     path = f"program{suffix_of(sketch.language)}"
     objectives = [Objective(name=one) if isinstance(one, str) else one for one in sketch.objectives]

@@ -176,7 +176,7 @@ _TABLES: dict[str, type[_Table]] = {
 
 
 def _known(location: Sequence[str | int], key: str) -> list[str]:
-    """Keys of the same table, in the same spelling; at the top also those of the tables, for a key in a wrong place."""
+    """Keys of the same table, in the same spelling. At the top also those of the tables, for a key in a wrong place."""
     table = _TABLES.get(str(location[0])) if len(location) > 1 else None
     start = key.rpartition(".")[0]
     if table is not None:
@@ -226,17 +226,17 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
 
 
 def _idle(table: _Evaluator) -> list[str]:
-    """Keys that say how something is done which is not asked for."""
+    """Keys for a feature that is not turned on."""
     found = []
     if "repeats_confidence" in table.model_fields_set and not table.min_repeats:
-        found.append(f"{FILE}: evaluator.repeats_confidence says when repeats are spared: add evaluator.min_repeats")
+        found.append(f"{FILE}: evaluator.repeats_confidence decides when repeats are spared: add evaluator.min_repeats")
     if "audit_tolerance" in table.model_fields_set and not table.audit:
-        found.append(f"{FILE}: evaluator.audit_tolerance says by how much scores may differ: add evaluator.audit")
+        found.append(f"{FILE}: evaluator.audit_tolerance limits the difference of scores: add evaluator.audit")
     return found
 
 
 def _own_modules(folder: Folder, table: _Evaluator) -> list[str]:
-    """Modules of the problem among those to preload: the warm process is no sandbox, and programs come of it too."""
+    """Modules of the problem among those to preload. The warm process, which forks programs, has no sandbox."""
     names = {name.partition(".")[0] for name in table.preload}
     own = [name for name in sorted(names) if {f"{name}.py", f"{name}/__init__.py"} & folder.files.keys()]
     return [
@@ -282,17 +282,17 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
 
 
 def _unclear(seeds: Sequence[Program], main: str) -> list[str]:
-    """What is wrong with seeds of which a runtime would not know the file that it runs."""
+    """Faults of seeds for which a runtime would not know the file to run."""
     files = {seed.files[0][0] if seed.single else main for seed in seeds}
     if "" in files:
         return [f"{FILE}: main is missing: name the file of the program that the runtime runs"]
     if len(files) > 1:
-        return [f"{FILE}: the runtime runs one file, and the seeds have {', '.join(sorted(files))}: give them one name"]
+        return [f"{FILE}: the runtime runs one file, and the seeds have {', '.join(sorted(files))}: use the same name"]
     return []
 
 
 def _main(seeds: Sequence[Program], document: _Document, complaints: list[str]) -> str:
-    """The file of a program of several that is called; a separate Python evaluator cannot do without."""
+    """The called file in a program of several. A separate Python evaluator needs it."""
     several = [seed for seed in seeds if not seed.single]
     main = document.main
     needed = document.evaluator.integrity == "separate" and bool(document.evaluator.entry)

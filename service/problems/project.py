@@ -1,4 +1,4 @@
-"""A problem as a person names it: a folder, or a program with its evaluator and configuration; and an interpreter."""
+"""A problem as a user names it: a folder, or a program with its evaluator and configuration, and an interpreter."""
 
 import json
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ PYTHON, SEED, EVALUATOR, CONFIG, FOLDER, FORMAT = "python", "seed", "evaluator",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What is named of a problem.
+    """The names of a problem's parts.
 
     Attributes:
-        folder: the problem's folder, a problem of one file, or the program to start from where an evaluator is named.
-        evaluator: a file whose folder is the problem's; None: the folder says.
-        config: an OpenEvolve configuration; None: the folder says.
-        python: interpreter of program and evaluator; empty: the problem says.
-        form: name of the problem format; empty: the one that recognises the folder.
+        folder: the problem's folder, a problem of one file, or the program to start from if an evaluator is named.
+        evaluator: a file whose folder is the problem's. None: the folder decides.
+        config: an OpenEvolve configuration. None: the folder decides.
+        python: interpreter of program and evaluator. Empty: the problem decides.
+        form: name of the problem format. Empty: the format that recognises the folder.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Project:
 
     @property
     def name(self) -> str:
-        """What the problem is called whose files do not say."""
+        """The name of a problem whose files have none."""
         if self.evaluator is not None:
             return self.evaluator.resolve().parent.name
         place = self.folder.resolve()
@@ -55,7 +55,7 @@ class Project:
         return self.evaluator.parent if self.evaluator else self.folder
 
     def read(self) -> tuple[Folder, list[str]]:
-        """Its files, with one sentence for everything that cannot be taken along."""
+        """Its files, with a sentence for everything that cannot be included."""
         folder, complaints = self._lying_there()
         named = {PYTHON: self.python} if self.python else {}
         if self.form:
@@ -97,10 +97,10 @@ def as_project(place: Path | Project) -> Project:
 
 
 def named_in(folder: Folder) -> Mapping[str, str]:
-    """What was named of a problem, by what it is; empty: its folder says all.
+    """The named parts of a problem, by kind. Empty: the folder holds everything.
 
     Raises:
-        InvalidProblemError: a file of that name is another's.
+        InvalidProblemError: another file has that name.
     """
     content = folder.files.get(FILE)
     if content is None:
@@ -113,7 +113,7 @@ def named_in(folder: Folder) -> Mapping[str, str]:
         texts = {key: value for key, value in found.items() if isinstance(value, str)}
         if len(texts) == len(found):
             return texts
-    raise InvalidProblemError([f"{FILE} is what Evolve writes of what was named on a command line: rename the file"])
+    raise InvalidProblemError([f"{FILE} is a name that Evolve itself uses for such problems: rename the file"])
 
 
 def with_folder(files: Folder, folder: Path) -> Folder:
@@ -124,7 +124,7 @@ def with_folder(files: Folder, folder: Path) -> Folder:
 
 
 def _inside(path: Path, top: Path) -> str | None:
-    """A path relative to a folder; None: it lies elsewhere."""
+    """A path relative to a folder. None: it is outside."""
     try:
         return PurePosixPath(path.resolve().relative_to(top.resolve())).as_posix()
     except (ValueError, OSError, RuntimeError):
@@ -132,7 +132,7 @@ def _inside(path: Path, top: Path) -> str | None:
 
 
 def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]) -> str:
-    """The name of a file among those of the problem, to which it is added where it lies elsewhere."""
+    """The name of a file among those of the problem. A file from outside is added to them."""
     inside = _inside(path, top)
     if inside in files:
         return str(inside)
@@ -142,5 +142,5 @@ def _taken(files: dict[str, bytes], path: Path, top: Path, complaints: list[str]
         complaints.append(f"{path} cannot be read ({error.strerror})")
         return path.name
     if files.setdefault(path.name, content) != content:
-        complaints.append(f"{path} and a file of the evaluator's folder have one name: rename one of them")
+        complaints.append(f"{path} and a file of the evaluator's folder have the same name: rename one of them")
     return path.name

@@ -1,4 +1,4 @@
-"""What a reader makes of a problem's folder, before it is packed."""
+"""The result of reading a problem's folder, before it is packed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ class ReaderResult:
 
     Attributes:
         search: defaults for the run configuration.
-        policies: those that the folder names, each with the keys of a policy file.
-        warnings: sentences about what was read and is not honoured.
+        policies: policies of the folder, each with the keys of a policy file.
+        warnings: sentences about ignored settings.
     """
 
     problem: Problem

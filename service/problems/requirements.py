@@ -28,10 +28,10 @@ print(json.dumps(found))
 
 
 async def check_requirements(python: str, requirements: Sequence[str], preload: Sequence[str]) -> list[str]:
-    """Complaints about an interpreter, the distributions and the modules that a problem needs of it.
+    """Complaints about an interpreter, and about the distributions and modules that a problem needs from it.
 
     Args:
-        python: path or name of the interpreter; empty: this one.
+        python: path or name of the interpreter. Empty: this interpreter.
         requirements: names with optional versions, such as `numpy>=2`.
         preload: modules by name.
     """
@@ -55,7 +55,7 @@ async def check_requirements(python: str, requirements: Sequence[str], preload: 
         ]
     complaints += [sentence for text, name in names.items() if (sentence := _judge(text, found[name], interpreter))]
     missing = [name for name in modules if found[name] is None]
-    return complaints + [f"evaluator.preload: {name} is not there for {interpreter}: install it" for name in missing]
+    return complaints + [f"evaluator.preload: {name} does not exist for {interpreter}: install it" for name in missing]
 
 
 async def _look_up(interpreter: str, names: Sequence[str]) -> dict[str, str | None] | None:
@@ -88,7 +88,7 @@ def _judge(requirement: str, version: str | None, interpreter: str) -> str:
 
 
 def _holds(version: str, sign: str, bound: str) -> bool:
-    """Compares release numbers, which is what a scorer depends on; pre-releases count as their release."""
+    """Compare release numbers, because scores depend on them. Pre-releases count as their release."""
     wanted = [_number(part) for part in bound.split(".")]
     release = _RELEASE.match(version)
     have = [_number(part) for part in release[0].split(".")] if release else [_ZERO]

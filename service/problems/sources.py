@@ -1,4 +1,4 @@
-"""Source files of a problem's folder: seed programs, their language, and what an evaluator defines."""
+"""Source files of a problem's folder: seed programs, their language, and the functions of an evaluator."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ _MAX_EVALUATOR = 256 * 1024
 
 
 def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | None:
-    """Read a seed: a file, or a folder whose files together are the program; None with a complaint."""
+    """Read a seed: a file, or a folder whose files together are the program. None with a complaint."""
     plain = path.strip("/") if path.endswith("/") else path
     files = {PurePosixPath(plain).name: folder.files[plain]} if plain in folder.files else folder.below(plain)
     if not files or plain in {"", "."}:
@@ -33,29 +33,29 @@ def read_seed(folder: Folder, path: str, complaints: list[str]) -> Program | Non
             texts[name] = content.decode()
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            complaints.append(f"the seed {path!r}: {name} is not UTF-8 text (line {line}); a program is text")
+            complaints.append(f"the seed {path!r}: {name} is not UTF-8 text (line {line}): save it as UTF-8")
     if len(texts) < len(files):
         return None
     return _program(path, texts, complaints)
 
 
 def language_of(program: Program) -> str:
-    """The language that most of a program's files are written in, by their suffixes; `text` when unknown."""
+    """The language of most of a program's files, by their suffixes. `text` if unknown."""
     found = [_LANGUAGES.get(PurePosixPath(path).suffix.lower(), "text") for path, _ in program.files]
     code = [language for language in found if language != "text"]
     return max(code, key=code.count) if code else "text"
 
 
 def suffix_of(language: str) -> str:
-    """A suffix of files in this language; `.txt` when unknown."""
+    """A suffix of files in this language. `.txt` if unknown."""
     return next((suffix for suffix, known in _LANGUAGES.items() if known == language.lower()), ".txt")
 
 
 def defined_names(source: str) -> set[str] | None:
-    """Names that a Python module defines or imports at its top level; None when it may have any (`import *`).
+    """Names that a Python module defines or imports at its top level. None if it may have any (`import *`).
 
     Raises:
-        SyntaxError: the text is no Python, or nested too deeply for the parser.
+        SyntaxError: the text is not Python, or nested too deeply for the parser.
     """
     try:
         tree = ast.parse(source)
@@ -75,13 +75,13 @@ def defined_names(source: str) -> set[str] | None:
 
 
 def check_evaluator(folder: Folder, path: str, needed: Mapping[str, str], complaints: list[str]) -> str:
-    """Text of a Python evaluator that defines the needed functions; what is wrong with it goes to the complaints.
+    """Text of a Python evaluator that defines the needed functions. Its faults go to the complaints.
 
     Args:
         folder: the problem's folder.
         path: the evaluator in it.
-        needed: for each function the reason for which it is needed, the end of a sentence.
-        complaints: where complaints go.
+        needed: for each function the reason for it, as the end of a sentence.
+        complaints: receives the complaints.
     """
     if path not in folder.files:
         complaints.append(f"the evaluator {path!r} is missing: put it into the problem's folder")

@@ -1,13 +1,13 @@
-"""The nearest known word to an unknown one."""
+"""The nearest known word for an unknown word."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """`: did you mean 'x'?` for a near miss, else `: known are a, b, c`; nothing when nothing is known.
+    """`: did you mean 'x'?` for a near miss, else `: known are a, b, c`. Empty if no word is known.
 
-    Dotted words are compared by their last part too, so that a key in the wrong table finds its place.
+    Dotted words are also compared by their last part, so a key in the wrong table finds its place.
     """
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)

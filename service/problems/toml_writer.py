@@ -1,4 +1,4 @@
-"""Documents written as TOML: what a problem is made of that nobody wrote by hand."""
+"""Documents written as TOML, for problems that nobody wrote by hand."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def _key(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML on one line; of what a problem's document holds."""
+    """A value of a problem's document as TOML on a single line."""
     if isinstance(value, str):
         # A JSON text is a basic string of TOML, but for DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

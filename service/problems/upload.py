@@ -1,4 +1,4 @@
-"""A problem's folder as it was sent: taken by the same rules as one on disk, without touching it."""
+"""An uploaded problem folder, read by the same rules as a folder on disk, without touching the disk."""
 
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -18,10 +18,10 @@ _UNNAMED = "problem"
 
 
 def load_upload(upload: Upload) -> LoadedProblem:
-    """Read a problem from the files that were sent; it is called as the upload says, else as its files do.
+    """Read a problem from uploaded files. Its name is that of the upload, or else that of its files.
 
     Raises:
-        InvalidProblemError: with every complaint about the files, the name and the problem.
+        InvalidProblemError: every complaint about the files, the name and the problem.
     """
     folder, complaints = _read(upload)
     loaded = load_files(folder, upload.name or _UNNAMED, "the upload", complaints)
@@ -58,7 +58,7 @@ def _complain(path: str) -> str:
     if len(path.encode()) > _MAX_PATH_BYTES or any(len(part.encode()) > _MAX_PART_BYTES for part in pure.parts):
         return f"the name {_shown(path)} is too long for a file: shorten it"
     if len(pure.parts) > MAX_DEPTH + 1:
-        return f"{_shown(path)} lies more than {MAX_DEPTH} folders deep: flatten the problem"
+        return f"{_shown(path)} is more than {MAX_DEPTH} folders deep: flatten the problem"
     return ""
 
 
@@ -76,8 +76,8 @@ def _collisions(paths: Set[str]) -> Iterator[str]:
 def _complain_of_name(name: str) -> str:
     if len(name) > _MAX_NAME or not name.isprintable() or not storable(name) or "@" in name or name != name.strip():
         return (
-            f"the name {_shown(name)} cannot be a problem's: at most {_MAX_NAME} printable characters without @, which"
-            " stands before a version"
+            f"the name {_shown(name)} is not valid: use at most {_MAX_NAME} printable characters without @, which"
+            " separates a version"
         )
     return ""
 

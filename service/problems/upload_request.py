@@ -16,10 +16,10 @@ NATIVE = "problem.toml"
 
 
 def upload_of(place: Path | Project) -> ProblemCreate:
-    """Read a problem for a service, without keys that stand in it; it is called as its files say, else as its folder.
+    """Read a problem for a service, without keys inside it. Its name is that of its files, or else its folder's.
 
     Raises:
-        InvalidProblemError: something in it cannot be taken along.
+        InvalidProblemError: something in it cannot be included.
     """
     project = as_project(place)
     read, complaints = project.read()
@@ -37,14 +37,14 @@ def upload_of(place: Path | Project) -> ProblemCreate:
         else:
             texts[path] = text
     if not texts:
-        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder that holds {NATIVE}"])
+        raise InvalidProblemError([f"{project.folder} holds no text file: name the folder with {NATIVE}"])
     named = {} if NATIVE in texts else {"name": project.name}
     executable = sorted(read.executable)
     return checked(ProblemCreate, files=texts, binary_files=others, executable=executable, **named)
 
 
 def _text(content: bytes) -> str | None:
-    """A content as text; None where it is none, or would not come back byte for byte."""
+    """A content as text. None if it is not text, or would not come back byte for byte."""
     if b"\x00" in content:
         return None
     try:

@@ -44,6 +44,16 @@ async def together(parts: Sequence[Part], worker: DrainablePart | None, leave: C
         await asyncio.gather(*tasks, *beside, return_exceptions=True)
 
 
+async def keep_up(name: str, work: Part, pause_seconds: float) -> None:
+    """Do work that has no end, and that nobody awaits: what breaks it is told, and it is begun again after a while."""
+    while True:
+        try:
+            await work()
+        except Exception as error:  # whatever it is, webhooks shall go on without a restart
+            log.error("service.broke", part=name, exc_info=error)
+        await asyncio.sleep(pause_seconds)
+
+
 async def _work(worker: DrainablePart) -> None:
     await worker.run()
     log.warning("worker.rests", reason="it was drained: runs wait for other workers or a restart")

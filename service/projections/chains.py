@@ -48,7 +48,7 @@ class ChainCounts:
 
     def begin(self, created: ProposalCreated) -> None:
         """Take in a proposal that was put."""
-        number = created.number
+        number = created.proposal_number
         more = number + 1 - len(self._lengths)
         self._lengths.extend([_NO_END] * more)
         self._asked.extend([_NOT_YET] * more)

@@ -126,10 +126,10 @@ class Costs:
             case ProposalAnswered() as data:
                 self._answer(data)
             case ProposalFailed() as data:
-                self._count(data.number, "failed")
-                self._end(data.number, answered=False, written=data.tokens is not None)
+                self._count(data.proposal_number, "failed")
+                self._end(data.proposal_number, answered=False, written=data.tokens is not None)
                 self._spend(data)
-            case CandidateRejected(number=number):
+            case CandidateRejected(proposal_number=number):
                 self._count(number, "rejected")
             case CandidateDuplicate(candidate_id=candidate_id):
                 self._repeated.append(candidate_id)
@@ -166,7 +166,7 @@ class Costs:
         return dict(sorted(found.items()))
 
     def _begin(self, created: ProposalCreated) -> None:
-        number = created.number
+        number = created.proposal_number
         if number >= len(self._of):
             self._of.extend([_NOBODY] * (number + 1 - len(self._of)))
         self._of[number] = self._place(created.operator, created.policy)
@@ -181,7 +181,7 @@ class Costs:
         return self._keys.index(key)
 
     def _answer(self, answered: ProposalAnswered) -> None:
-        number = answered.number
+        number = answered.proposal_number
         self._count(number, "answered")
         self._end(number, answered=True, written=True)
         self._spend(answered)
@@ -200,7 +200,7 @@ class Costs:
 
     def _spend(self, ended: ProposalAnswered | ProposalFailed) -> None:
         """What a proposal took, each charge at whom it was paid to; one with nothing written tells nothing of it."""
-        code = self._code(ended.number)
+        code = self._code(ended.proposal_number)
         if code == _NOBODY:
             return
         operator = self._keys[code][0]

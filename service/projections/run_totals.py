@@ -44,7 +44,7 @@ def count(counters: Counters, event: Event) -> Counters:
         case ProposalAnswered() | ProposalFailed() as ended:
             for bill in bills(ended):
                 counters = _spent(counters, bill)
-        case CandidateCreated(number=number):
+        case CandidateCreated(proposal_number=number):
             return replace(counters, answers=counters.answers + (number > 0))
         case CandidateRejected():
             return replace(counters, answers=counters.answers + 1, rejected=counters.rejected + 1)

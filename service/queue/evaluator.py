@@ -2,18 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import structlog
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
+from evolve.problem import Problem
 from evolve.program import Program
 from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
 from service.queue.fairness import claim
 
+if TYPE_CHECKING:
+    from service.queue.memory import MemoryBroker
+
 WATCH_SECONDS = 1.0
 LOOKAHEAD = 8
+CPU, GPU = "cpu", "gpu"
 
 log = structlog.get_logger(__name__)
 
@@ -119,3 +125,40 @@ async def _unbroken(work: Callable[[], Awaitable[None]]) -> None:
         except Exception as error:
             log.error("queue.broke", exc_info=error)
         await asyncio.sleep(WATCH_SECONDS)
+
+
+@asynccontextmanager
+async def open_redis_evaluator(url: str, problem: Problem, bundle: Bundle) -> AsyncIterator[QueuedEvaluator]:
+    """The evaluator of a problem whose programs workers score; those of the pool gpu where the problem needs one.
+
+    Raises:
+        UnreachableError: the queue does not answer.
+        UsageError: that is no queue's address.
+    """
+    from service.queue.connection import connect
+    from service.queue.redis import RedisEvaluationQueue
+
+    async with (
+        connect(url) as client,
+        aclosing(RedisEvaluationQueue(client)) as queue,
+        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
+    ):
+        yield evaluator
+
+
+@asynccontextmanager
+async def open_local_evaluator(
+    broker: "MemoryBroker", problem: Problem, bundle: Bundle
+) -> AsyncIterator[QueuedEvaluator]:
+    """The same, where the workers are in this process and event loop, or come to it over HTTP."""
+    from service.queue.memory import MemoryEvaluationQueue
+
+    async with (
+        aclosing(MemoryEvaluationQueue(broker)) as queue,
+        open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
+    ):
+        yield evaluator
+
+
+def _pool(problem: Problem) -> str:
+    return GPU if problem.limits.gpu else CPU

@@ -1,11 +1,16 @@
-"""What Prometheus is told of queue and workers, asked of the queue whenever it is told."""
+"""What Prometheus is told of waiting runs, queue and workers, asked of the queue whenever it is told."""
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 
 from prometheus_client import Gauge
 
+from service.errors import StorageError, UnreachableError
 from service.ports import Workers, WorkerState
 
+QUEUED = Gauge("evolve_runs_queued", "Runs that no runner has taken up yet")
 DEPTH = Gauge("evolve_queue_depth", "Tasks that wait for a worker", ["pool"])
 WORKERS = Gauge("evolve_workers", "Workers that live, by state", ["pool", "state"])
 SLOTS = Gauge("evolve_worker_slots", "Slots of the active workers", ["pool"])
@@ -33,6 +38,22 @@ async def read_queue_gauges(workers: Workers) -> None:
         BUSY.labels(pool).set(busy[pool])
         for state in WorkerState:
             WORKERS.labels(pool, state).set(counts[pool, state])
+
+
+async def keep_gauges(workers: Workers, queued: Callable[[], int], pause_seconds: float) -> None:
+    """Keep the gauges of queue, workers and waiting runs up to date, without end.
+
+    Args:
+        workers: of the queue.
+        queued: how many runs wait for a runner.
+        pause_seconds: between two readings.
+    """
+    while True:
+        with suppress(UnreachableError):
+            await read_queue_gauges(workers)
+        with suppress(StorageError):
+            QUEUED.set(await asyncio.to_thread(queued))
+        await asyncio.sleep(pause_seconds)
 
 
 def _shown() -> set[str]:

@@ -2,26 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
 
 from service.errors import ConflictError, ServiceError, StorageError
-from service.ports import RunLog
+from service.ports import Health, RunLog, unknown_health
 from service.process.identity import is_gone
 from service.runner.storage_retry import StorageRetry, undisturbed
 
 # Another process must have the run of one that died within 15 seconds, and it takes some time to look.
 LEASE_SECONDS = 12.0
 RELEASE_SECONDS = 5.0
-
-
-# How the servers of policies fare, in numbers and words, by policy; None: there are none, or nothing is known.
-Health = Callable[[], Mapping[str, Mapping[str, Any]] | None]
-
-
-def unknown() -> None:
-    """Nothing is known of a server."""
 
 
 class RunLease:
@@ -69,7 +60,7 @@ async def held(
     owner: str,
     patience: StorageRetry,
     failed: Callable[[], None] = lambda: None,
-    health: Health = unknown,
+    health: Health = unknown_health,
 ) -> AsyncIterator[RunLease]:
     """Hold a run; its lease is renewed meanwhile and given back at the end.
 

@@ -56,12 +56,12 @@ class RunMetrics:
     def _count(self, run_id: str, event: Event) -> None:
         match event.data:
             case ProposalCreated() as data:
-                self._asked.setdefault(run_id, {})[data.number] = data.operator, data.policy
+                self._asked.setdefault(run_id, {})[data.proposal_number] = data.operator, data.policy
             case IndividualInserted(status=status):
                 INSERTIONS.labels(status).inc()
             case ProposalAnswered() | ProposalFailed() as data:
                 # What an earlier runner asked is known by its number only.
-                operator, policy = self._asked.get(run_id, {}).pop(data.number, _UNKNOWN)
+                operator, policy = self._asked.get(run_id, {}).pop(data.proposal_number, _UNKNOWN)
                 PROPOSALS.labels(operator, _ENDS[event.kind]).inc()
                 for bill in bills(data):
                     _pay(bill.policy or policy, bill)

@@ -30,11 +30,11 @@ from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.search import SearchStep
-from service.ports import ENDED, Clock, LoggedEvent, RunLog
+from service.ports import ENDED, Clock, Health, LoggedEvent, RunLog, unknown_health
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
 from service.runner.holdout_audit import RunExaminations, ended
-from service.runner.lease import Health, RunLease, held, unknown
+from service.runner.lease import RunLease, held
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
 from service.runner.undriven_runs import give_up
@@ -73,7 +73,7 @@ class RunJob:
     owner: str
     elapsed_seconds: float = 0.0
     patience_seconds: float = math.inf
-    health: Health = unknown
+    health: Health = unknown_health
     embedder: Embedder | None = None
     extensions: Sequence[tuple[ExtensionKind, str]] = ()
 

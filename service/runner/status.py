@@ -94,7 +94,7 @@ class StatusFold:
             case RunUnblocked():
                 status = replace(status, waiting="")
             case CandidateCreated():
-                self._pending[data.candidate_id] = (data.number, data.program_id)
+                self._pending[data.candidate_id] = (data.proposal_number, data.program_id)
             case CandidateDuplicate(candidate_id=candidate_id):
                 self._pending.pop(candidate_id, None)
             case CandidateEvaluated():

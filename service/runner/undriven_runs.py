@@ -118,9 +118,9 @@ class _Run:
     def _apply(self, event: Event) -> None:
         self.state = entered(event) or self.state
         match event.data:
-            case ProposalCreated(number=number):
+            case ProposalCreated(proposal_number=number):
                 self._open.add(number)
-            case ProposalAnswered(number=number) | ProposalFailed(number=number):
+            case ProposalAnswered(proposal_number=number) | ProposalFailed(proposal_number=number):
                 self._open.discard(number)
             case CandidateCreated(candidate_id=candidate_id):
                 self._pending.add(candidate_id)

@@ -18,7 +18,7 @@ from service.sandbox import scratch, selftest
 from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
-from service.sandbox.layers import IsolationLevel, Layer
+from service.sandbox.layers import REACHABLE, IsolationLevel, Layer
 from service.sandbox.reply import combine, read_reply
 
 _TRIES = 2
@@ -293,3 +293,13 @@ def main_file(program: Program, problem: Problem) -> str:
 def _seed(program: Program, repeat: int, draw: int) -> int:
     words = f"{program.id}/{repeat}" + (f"/{draw}" if draw else "")
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], "big")
+
+
+def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
+    """What programs can do under less than the sandbox's best, and what they cannot; empty: nothing."""
+    why = selftest.shortcomings(evaluator.report)
+    if evaluator.level == "none":
+        return [f"programs run without isolation and with all your rights ({why})"]
+    if evaluator.level == "weak":
+        return [f"isolation is weak: programs can read files and use the network ({why})"]
+    return [layer.reason for layer in evaluator.layers if layer.name == REACHABLE and not layer.on]

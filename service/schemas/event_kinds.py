@@ -169,7 +169,7 @@ class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
     kind: Literal["proposal.created"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal. 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     proposal_id: str = Field(description="Id of the proposal")
     island: Count = Field(description="Number of the island, from 0")
     operator: str = Field(description="Operator that was drawn, such as `mutate`")
@@ -198,7 +198,7 @@ class ProposalAnsweredEvent(EventBase):
     """A policy has answered."""
 
     kind: Literal["proposal.answered"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal. 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     answers: Count = Field(description="Number of answers that were taken")
     dropped: Count = Field(default=0, description="Number of parts in which no answer could be read")
     drops: dict[str, Count] = Field(default={}, description="Number of these parts by reason")
@@ -216,7 +216,7 @@ class ProposalFailedEvent(EventBase):
     """A policy gave no answer, or was cut off."""
 
     kind: Literal["proposal.failed"] = Field(description="Kind of the event")
-    number: Count = Field(description="Number of the proposal. 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     reason: str = Field(description="The reason, in one sentence")
     tokens: EventTokens | None = Field(
         default=None, description="Tokens of the part that was written. Left out if unknown"
@@ -231,7 +231,7 @@ class CandidateCreatedEvent(EventBase):
 
     kind: Literal["candidate.created"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    number: Count = Field(description="Number of the proposal. 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     position: Count = Field(description="Place among the answers of its proposal, from 0")
     island: Count = Field(description="Number of the island, from 0")
     program_id: str = Field(description="Id of its content")
@@ -249,7 +249,7 @@ class CandidateRejectedEvent(EventBase):
 
     kind: Literal["candidate.rejected"] = Field(description="Kind of the event")
     candidate_id: str = Field(description="Id of the candidate")
-    number: Count = Field(description="Number of the proposal. 0: a seed")
+    proposal_number: Count = Field(description="Number of the proposal. 0: a seed")
     position: Count = Field(description="Place among the answers of its proposal, from 0")
     island: Count = Field(description="Number of the island, from 0")
     parents: list[tuple[str, str]] = Field(

@@ -123,7 +123,7 @@ class RunColumns(Reply):
     operators: list[ForeignName] = Field(description="Values for `operator`. Grows only at its end")
     policies: list[ForeignName] = Field(description="Values for `policy`. Empty text: a seed. Grows only at its end")
     place: list[int] = Field(description="Place of the evaluation in the run, from 0")
-    number: list[int] = Field(description="Number of the proposal")
+    proposal_number: list[int] = Field(description="Number of the proposal")
     position: list[int] = Field(description="Position of the answer in its proposal")
     island: list[int] = Field(description="Number of the island")
     outcome: list[int] = Field(description="Index into `outcomes`")

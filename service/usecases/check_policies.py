@@ -9,18 +9,14 @@ from pathlib import Path
 from evolve.ports import AdaptedPolicy, AdaptivePolicy, Evaluator, Policy, ServedPolicy
 from evolve.problem import Problem
 from evolve.search.format_yield import FormatYield, measure_format_yield
-from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.policy_factory import answering
-from service.config import Settings
 from service.errors import UsageError
-from service.policy.forms import open_forms
-from service.policy.openai import OpenAIPolicy
-from service.policy.recommendation import best_yield, next_form, sized
+from service.policy_settings.forms import open_forms
+from service.policy_settings.recommendation import best_yield, next_form, sized
 from service.policy_settings.settings import PolicySettings
+from service.ports import EvaluatorFactory, EvaluatorRequest, ModelDescription
 from service.problems.init import init_problem
-from service.sandbox.read_paths import private_places
 from service.timestamps import SystemClock
-from service.usecases.plan import RunOrder, RunPlan, plan_new
+from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, plan_new
 
 SLOTS = 2
 LIMIT_SECONDS = 90.0  # for each form
@@ -64,15 +60,19 @@ class PolicyReport:
 
 
 async def check_policies(
-    settings: Settings, order: RunOrder, trying: Callable[[PolicySettings, str], None]
+    order: RunOrder,
+    policies: PolicyFactory,
+    evaluators: EvaluatorFactory,
+    trying: Callable[[PolicySettings, str], None],
 ) -> list[PolicyReport]:
     """Check each author among the policies of an order: up to three proposals each.
 
     Where none of the answers is of use at the default temperature, they are made again at a lower one.
 
     Args:
-        settings: of the installation.
         order: names the policies; without a problem a small one of our own is used.
+        policies: opens them.
+        evaluators: score the answers.
         trying: called with the policy and the form before each proposal.
 
     Raises:
@@ -89,55 +89,53 @@ async def check_policies(
     authors = [policy for policy in plan.policies if policy.role == "author"]
     if all(author.kind == "syntax" for author in authors):
         raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
-    private = private_places(settings)
-    opening = scoring(plan.problem, plan.bundle, settings.sandbox, slots=SLOTS, private=private, source=plan.source)
-    async with opening as evaluator:
+    request = EvaluatorRequest(problem=plan.problem, bundle=plan.bundle, source=plan.source, slots=SLOTS)
+    async with evaluators.open(request) as opened:
         models = [author for author in authors if author.kind != "syntax"]
-        return [await _check_author(settings, plan, author, evaluator, trying) for author in models]
+        return [await _check_author(policies, plan, author, opened.evaluator, trying) for author in models]
 
 
 async def _check_author(
-    settings: Settings,
+    policies: PolicyFactory,
     plan: RunPlan,
     author: PolicySettings,
     evaluator: Evaluator,
     trying: Callable[[PolicySettings, str], None],
 ) -> PolicyReport:
-    report = await _check(settings, plan, author, evaluator, trying)
+    report = await _check(policies, plan, author, evaluator, trying)
     if report.usable or "temperature" in author.model_fields_set or author.kind == "bundled":
         return report
     cooler = author.model_copy(update={"temperature": LOW_TEMPERATURE})
-    again = await _check(settings, plan, cooler, evaluator, trying)
+    again = await _check(policies, plan, cooler, evaluator, trying)
     return again if again.usable else report
 
 
 async def _check(
-    settings: Settings,
+    policies: PolicyFactory,
     plan: RunPlan,
     author: PolicySettings,
     evaluator: Evaluator,
     trying: Callable[[PolicySettings, str], None],
 ) -> PolicyReport:
     async with AsyncExitStack() as stack:
-        asked = await stack.enter_async_context(answering(replace(plan, policies=(author,)), settings.policies))
+        asked = await stack.enter_async_context(policies.open(replace(plan, policies=(author,))))
         policy = asked.members[0].policy
-        report, heard = _described(author, policy), _heard(policy)
+        report, heard = _described(author, asked.models.get(policy.name)), _heard(policy)
         yields = await _yields(plan.problem, author, policy, evaluator, trying)
         requests = sum(found.completed.attempts for found in yields if found.completed)
         adapted = tuple(policy.notices()) if isinstance(policy, ServedPolicy) else ()
         return replace(report, adapted=adapted, yields=yields, streams=_heard(policy) - heard > 2 * requests > 0)
 
 
-def _described(author: PolicySettings, policy: Policy) -> PolicyReport:
-    found = policy.connection.found if isinstance(policy, OpenAIPolicy) else None
+def _described(author: PolicySettings, found: ModelDescription | None) -> PolicyReport:
     if found is None:
         return PolicyReport(settings=author, model=author.model, context_tokens=author.context_tokens)
     return PolicyReport(
         settings=author,
         model=found.model,
         context_tokens=found.context_tokens,
-        tells_context=found.told,
-        counts_tokens=found.tokenizer,
+        tells_context=found.tells_context,
+        counts_tokens=found.counts_tokens,
     )
 
 

@@ -1,20 +1,15 @@
 """Steering runs: of a database, where what nobody drives is settled at once, or of a service."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from service.client.run_site import remote_site
-from service.client.service_choice import SourceOptions, choose_service
 from service.errors import ConflictError
-from service.ports import PAUSED, RUNNING, Intent, RunRecord
-from service.projections.run_site import RunSite, stored_site
-
-if TYPE_CHECKING:
-    from service.bootstrap.storage import Storage
-    from service.config import Settings
+from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
+from service.process.identity import this_process
+from service.projections.run_site import RunSite
+from service.runner.undriven_runs import settle
 
 COMMAND_LINE = "command line"
 
@@ -53,82 +48,47 @@ class RunController:
     alone: bool
 
 
-@contextmanager
-def open_helm(settings: "Settings", where: SourceOptions) -> Iterator[RunController]:
-    """The place where runs are, for steering.
-
-    Raises:
-        NotFoundError: it is a SQLite file that is not there.
-        UsageError: the service or its key cannot be used.
-    """
-    if service := choose_service(settings, where):
-        from service.client.control import RemoteControl
-
-        with service.client() as client:
-            yield RunController(site=remote_site(client), control=RemoteControl(client), alone=False)
-        return
-    from service.bootstrap.storage import open_storage, refuse_missing
-    from service.config import database_url
-
-    refuse_missing(database_url(settings, where.db))
-    with open_storage(settings, where.db) as storage:
-        yield RunController(
-            site=stored_site(storage.reader, storage.url), control=StoredControl(settings, storage), alone=True
-        )
-
-
 class StoredControl:
     """Steers the runs of a database, of whichever tenant.
 
     What is wanted is written down for whoever drives the run. Where nobody does, a run is paused or cancelled here.
+
+    Args:
+        storage: where the runs are.
+        submissions: makes what forks are submitted to.
     """
 
-    def __init__(self, settings: "Settings", storage: "Storage") -> None:
-
-        self._settings, self._storage, self._clock = settings, storage, storage.database.clock
+    def __init__(self, storage: Storage, submissions: Callable[[], Submissions]) -> None:
+        self._storage, self._submissions = storage, submissions
 
     def want(self, run: RunRecord, desired_state: str) -> RunRecord:
         """Want a run running, paused or cancelled."""
-        from service.db.intents import SqlRunIntents
-
-        intents = SqlRunIntents(self._storage.database, run.tenant, self._clock)
-        wanted = intents.want(run.id, desired_state, COMMAND_LINE)
+        wanted = self._storage.intents(run.tenant).want(run.id, desired_state, COMMAND_LINE)
         if desired_state != RUNNING and (run.state, desired_state) != (PAUSED, PAUSED):
             self._settle(wanted, desired_state)
         return self._storage.reader.run(run.id)
 
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
-        from service.db.intents import SqlRunIntents
-
-        return SqlRunIntents(self._storage.database, run.tenant, self._clock).extend(run.id, budget, COMMAND_LINE)
+        return self._storage.intents(run.tenant).extend(run.id, budget, COMMAND_LINE)
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
     ) -> RunRecord:
         """Submit a run that begins with a program of another."""
-        from service.ports import RunRequest
-        from service.usecases.submit_run import BundledSubmissions
-
-        submissions = BundledSubmissions(self._settings, self._storage.database, self._clock)
+        submissions = self._submissions()
         request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
-        return submissions.submit(run.tenant, request, COMMAND_LINE)
+        (new,) = submissions.prepare(run.tenant, [request], COMMAND_LINE)
+        return submissions.store(new)
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
-        from service.db.deletion import remove
-        from service.db.intents import SqlRunIntents
-
-        SqlRunIntents(self._storage.database, run.tenant, self._clock).delete(run.id)
-        for _ in remove(self._storage.database, run.id):
-            pass
+        self._storage.intents(run.tenant).delete(run.id)
+        self._storage.deletions.remove(run.id)
 
     def _settle(self, run: RunRecord, desired_state: str) -> None:
-        from service.process.identity import this_process
-        from service.runner.undriven_runs import settle
-
         intent = Intent(desired_state=desired_state, by=COMMAND_LINE)
         try:
-            asyncio.run(settle(self._storage.log, self._clock, run, intent, this_process()))
+            asyncio.run(settle(self._storage.log, self._storage.clock, run, intent, this_process()))
         except ConflictError:
             return  # somebody drives it, and hears what is wanted

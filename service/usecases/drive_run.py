@@ -1,6 +1,6 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from evolve.evaluation import Evaluation, ScoringRequest
-from evolve.ports import Evaluator
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.policy_factory import answering
-from service.bootstrap.storage import Storage
-from service.bootstrap.workers import queue_url, queued
-from service.config import Settings
+from service.config import SandboxSettings
 from service.errors import UsageError
-from service.policy.activity import Activity
-from service.policy_settings.choice import submitted
-from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord
+from service.ports import (
+    ENDED,
+    PAUSED,
+    RUNNING,
+    Activity,
+    EvaluatorFactory,
+    EvaluatorRequest,
+    Intent,
+    OpenedEvaluator,
+    RunRecord,
+    Storage,
+)
 from service.problems.check import CheckReport, check_problem
 from service.problems.configuration import config_from_json
 from service.problems.evaluator_environment import environment_warning, with_environment
@@ -26,17 +30,12 @@ from service.problems.load import load_problem
 from service.problems.project import Project
 from service.process.identity import this_process
 from service.runner.run_loop import RunJob
-from service.sandbox.evaluator import SandboxEvaluator
-from service.sandbox.layers import REACHABLE
-from service.sandbox.read_paths import private_places
-from service.sandbox.selftest import shortcomings
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
-from service.usecases.plan import RunOrder, RunPlan, new_run, plan_again, plan_new
+from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
-WORKERS = "workers"
 PATIENCE_SECONDS = 60.0  # somebody watches this run, and will rather hear of a database that stays away
 
 
@@ -64,7 +63,9 @@ class OpenedRun:
 
 
 @asynccontextmanager
-async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AsyncIterator[OpenedRun]:
+async def open_run(
+    order: RunOrder, storage: Storage, policies: PolicyFactory, evaluators: EvaluatorFactory
+) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
@@ -78,19 +79,18 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
-    clock = storage.database.clock
-    plan = _plan(order, storage, clock)
+    clock = storage.clock
+    plan = _plan(order, storage)
     named = named_beside(plan.policies, plan.problem)
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
-        _want_running(storage, plan.record, clock)
-    private = private_places(settings, storage.url)
-    async with answering(plan, settings.policies) as asked, open_scorer(plan, settings, order, private) as scorer:
+        _want(storage, plan.record, RUNNING)
+    async with policies.open(plan) as asked, evaluators.open(evaluator_request(plan)) as opened:
         if plan.record is None:
-            new = new_run(plan, scorer.isolation, clock.now())
+            new = new_run(plan, opened.isolation, clock.now())
             storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
         else:
-            plan = _continued(plan, plan.record, order, storage, clock)
+            plan = _continued(plan, plan.record, order, storage)
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
@@ -98,7 +98,7 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             policies=asked.members,
             embedder=asked.embedder,
             health=asked.health,
-            evaluator=scorer.evaluator,
+            evaluator=opened.evaluator,
             log=storage.log,
             clock=clock,
             owner=this_process(),
@@ -106,27 +106,25 @@ async def open_run(settings: Settings, order: RunOrder, storage: Storage) -> Asy
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
         )
-        warnings = (*plan.warnings, *scorer.warnings)
+        warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
             job=job,
-            critic=asked.critic.name if asked.critic else "",
+            critic=asked.critic,
             activity=asked.activity,
-            isolation=scorer.isolation,
+            isolation=opened.isolation,
             warnings=warnings,
             resumed=plan.record is not None,
             wanted=partial(_wanted, storage, plan.run_id),
-            rest=partial(_rest, storage, plan.run_id, clock),
+            rest=partial(_rest, storage, plan.run_id),
         )
 
 
-def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
+def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage) -> RunPlan:
     """The plan of a stored run that goes on, with what of its budget is changed; one that has ended is continued."""
-    from service.db.intents import SqlRunIntents
-
     budget = _budget(order)
     if not budget and record.state not in ENDED:
         return plan
-    intents = SqlRunIntents(storage.database, record.tenant, clock)
+    intents = storage.intents(record.tenant)
     by = COMMAND_LINE
     now = intents.extend(record.id, budget, by) if budget else intents.want(record.id, RUNNING, by)
     return replace(plan, record=now, config=replace(plan.config, budget=config_from_json(now.config).budget))
@@ -137,27 +135,21 @@ def _budget(order: RunOrder) -> dict[str, Any]:
     return {key.removeprefix(BUDGET): value for key, value in order.flags.items() if key.startswith(BUDGET)}
 
 
-def _want_running(storage: Storage, record: RunRecord, clock: Clock) -> None:
-    from service.db.intents import SqlRunIntents
-
-    SqlRunIntents(storage.database, record.tenant, clock).want(record.id, RUNNING, COMMAND_LINE)
+def _want(storage: Storage, record: RunRecord, desired_state: str) -> None:
+    storage.intents(record.tenant).want(record.id, desired_state, COMMAND_LINE)
 
 
-def _rest(storage: Storage, run_id: str, clock: Clock) -> None:
-    from service.db.intents import SqlRunIntents
-
+def _rest(storage: Storage, run_id: str) -> None:
     intent = _wanted(storage, run_id)
     if intent is not None and intent.by and intent.desired_state == RUNNING:
-        SqlRunIntents(storage.database, storage.reader.run(run_id).tenant, clock).want(run_id, PAUSED, COMMAND_LINE)
+        _want(storage, storage.reader.run(run_id), PAUSED)
 
 
 def _wanted(storage: Storage, run_id: str) -> Intent | None:
-    from service.db.intents import SqlRunClaims
-
-    return SqlRunClaims(storage.database, storage.database.clock).wanted([run_id]).get(run_id)
+    return storage.claims().wanted([run_id]).get(run_id)
 
 
-async def check_folder(settings: Settings, place: Path | Project) -> CheckReport:
+async def check_folder(sandbox: SandboxSettings, place: Path | Project, evaluators: EvaluatorFactory) -> CheckReport:
     """Check a problem and run its seeds once in the sandbox.
 
     Raises:
@@ -166,77 +158,31 @@ async def check_folder(settings: Settings, place: Path | Project) -> CheckReport
     """
     loaded = load_problem(place)
     warning = await environment_warning(loaded.problem, loaded.bundle, others=False)
-    problem = await with_environment(loaded.problem, loaded.bundle, settings.sandbox, others=False)
+    problem = await with_environment(loaded.problem, loaded.bundle, sandbox, others=False)
     warnings = (*loaded.warnings, *filter(None, [warning]))
     loaded = replace(loaded, problem=problem, warnings=warnings)
     async with AsyncExitStack() as stack:
-        opened: list[SandboxEvaluator] = []
+        opened: list[OpenedEvaluator] = []
 
         async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
             # Opened at the first seed only: what the interpreter lacks is explained better by the check itself.
             if not opened:
-                private = private_places(settings)
-                scorer = scoring(
-                    loaded.problem, loaded.bundle, settings.sandbox, slots=1, private=private, source=loaded.place
-                )
-                opened.append(await stack.enter_async_context(scorer))
-            return await opened[0].evaluate(program, "check", wanted)
+                request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=1)
+                opened.append(await stack.enter_async_context(evaluators.open(request)))
+            return await opened[0].evaluator.evaluate(program, "check", wanted)
 
         return await check_problem(loaded, evaluate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scorer:
-    """Who scores the programs of a run, and under which isolation."""
-
-    evaluator: Evaluator
-    isolation: str
-    warnings: tuple[str, ...] = ()
+async def evaluator_warnings(plan: RunPlan, opened: OpenedEvaluator) -> tuple[str, ...]:
+    """How the evaluation of a run can fail its owner: gaps of the isolation, and packages that this process lacks."""
+    lack = await environment_warning(plan.problem, plan.bundle, others=False) if opened.in_process else None
+    return (*opened.warnings, *filter(None, [lack]))
 
 
-@asynccontextmanager
-async def open_scorer(
-    plan: RunPlan, settings: Settings, order: RunOrder, private: Sequence[Path]
-) -> AsyncIterator[Scorer]:
-    """Who scores the programs of a run: the workers of a queue where one is named, else this process."""
-    url = queue_url(settings, order.queue)
-    if url is not None:
-        if order.require_isolation is not None:
-            raise UsageError("workers set their own isolation: set sandbox.require where you start them")
-        async with queued(url, plan.problem, plan.bundle) as evaluator:
-            yield Scorer(evaluator=evaluator, isolation=WORKERS)
-        return
-    slots, require = plan.config.concurrency.evaluations, order.require_isolation
-    opening = scoring(
-        plan.problem,
-        plan.bundle,
-        settings.sandbox,
-        slots=slots,
-        require=require,
-        others=submitted(plan.source),
-        private=private,
-        source=plan.source,
-        allow=settings.extensions.allow,
-    )
-    async with opening as sandbox:
-        lack = await environment_warning(plan.problem, plan.bundle, others=False)
-        warnings = (*isolation_warnings(sandbox), *filter(None, [lack]))
-        yield Scorer(evaluator=sandbox, isolation=str(sandbox.level), warnings=warnings)
-
-
-def _plan(order: RunOrder, storage: Storage, clock: Clock) -> RunPlan:
+def _plan(order: RunOrder, storage: Storage) -> RunPlan:
     if order.resume is not None:
         return plan_again(order.resume, storage, order.flags.get(SLOTS), _budget(order))
     if order.problem is None:
         raise UsageError("name a problem folder, or a run to continue")
-    return plan_new(order, order.problem, clock.now())
-
-
-def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:
-    """What programs can do under less than the sandbox's best, and what they cannot; empty: nothing."""
-    why = shortcomings(evaluator.report)
-    if evaluator.level == "none":
-        return [f"programs run without isolation and with all your rights ({why})"]
-    if evaluator.level == "weak":
-        return [f"isolation is weak: programs can read files and use the network ({why})"]
-    return [layer.reason for layer in evaluator.layers if layer.name == REACHABLE and not layer.on]
+    return plan_new(order, order.problem, storage.clock.now())

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from evolve.configuration import RunConfig
-from evolve.errors import MissingExtensionError
+from evolve.errors import ExtensionError, MissingExtensionError
 from evolve.event_types import RunStarted
 from evolve.extensions import Extension, ExtensionKind, Extensions, built_in_names, installed, is_known
 from evolve.problem import Problem
+from evolve.runtimes import with_runtime
 from service.config import ExtensionsSettings
-from service.errors import RefusedError
+from service.errors import InvalidProblemError, RefusedError
 from service.policy_settings.settings import PolicySettings
 from service.ports import RunLog, RunRecord
 from service.problems.configuration import VARIANTS, Layer, invalid_values
@@ -111,6 +112,25 @@ def refuse_runtime(problem: Problem, allow: Sequence[str]) -> None:
     name = problem.evaluator.runtime
     for kind, foreign in _foreign([(ExtensionKind.RUNTIME, name)] if name else [], allow):
         raise RefusedError(_unallowed(kind, foreign))
+
+
+def with_commands(problem: Problem, allow: Sequence[str] | None) -> Problem:
+    """A problem with the commands of its runtime.
+
+    Args:
+        problem: as it was read.
+        allow: runtimes that may be imported. None means all of them.
+
+    Raises:
+        RefusedError: the problem names another.
+        InvalidProblemError: the runtime is missing, or fails.
+    """
+    if allow is not None:
+        refuse_runtime(problem, allow)
+    try:
+        return with_runtime(problem, Extensions())
+    except (ExtensionError, MissingExtensionError) as error:
+        raise InvalidProblemError([f"evaluator.runtime: {error}"]) from error
 
 
 def refuse_missing(record: RunRecord, log: RunLog) -> None:

@@ -1,21 +1,14 @@
 """Keys made and closed at the command line, by whoever may read the installation's secret."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from service import keys
-from service.config import database_url
-from service.db.secret import open_seal
 from service.errors import UsageError
 from service.identifiers import new_id
 from service.ports import AuditEntry, AuditLog, Clock, KeyRecord, KeyStore, Scope
 from service.signer import Signer
-
-if TYPE_CHECKING:
-    from service.config import Settings
 
 COMMAND_LINE = "command line"
 
@@ -73,25 +66,6 @@ class KeyService:
             address="",
         )
         self.audit.write(entry)
-
-
-@contextmanager
-def open_keyring(settings: "Settings", db: str | None) -> Iterator[KeyService]:
-    """The keys of the installation that settings or a flag name.
-
-    Raises:
-        UsageError: there is no secret.
-    """
-    from service.db.audit import SqlAuditLog
-    from service.db.engine import open_database
-    from service.db.keys import SqlKeyStore
-
-    signer = open_seal(settings, db)
-    database = open_database(database_url(settings, db))
-    try:
-        yield KeyService(store=SqlKeyStore(database), audit=SqlAuditLog(database), signer=signer, clock=database.clock)
-    finally:
-        database.close()
 
 
 def read_scopes(words: Sequence[str]) -> tuple[Scope, ...]:

@@ -1,24 +1,25 @@
 """What a run is to be, from a front door's words or from the run's record, before anything of it is started."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from evolve.budget import check_money
 from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
-from service.bootstrap.storage import Storage
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
+from service.policy_settings.choice import submitted
 from service.policy_settings.roles import PolicyRoles, read_policies, together, with_params
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
-from service.ports import ENDED, Bundle, NewRun, RunLog, RunRecord
+from service.ports import ENDED, Bundle, EvaluatorRequest, NewRun, RunLog, RunPolicies, RunRecord, Storage
 from service.problems.configuration import (
     PROBLEM,
     Layer,
@@ -94,6 +95,23 @@ class RunPlan:
     record: RunRecord | None = None
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class PolicyFactory(Protocol):
+    """Opens the policies of planned runs."""
+
+    def open(self, plan: RunPlan) -> AbstractAsyncContextManager[RunPolicies]:
+        """Open the policies of a run, each asked who it is before anything is asked of it.
+
+        A run that was begun goes on with those that can be asked.
+
+        Raises:
+            PolicyUnavailable: one of a new run, or all of one that was begun, cannot be reached.
+            PolicyDenied: they refuse the key, or do not offer the model.
+            UsageError: a key that is named is not there, or a model or a template cannot be read.
+            RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
+            ConfigurationError: a template is off, or prices are in different currencies.
+        """
 
 
 def plan_new(order: RunOrder, place: Path | Project, now: datetime) -> RunPlan:
@@ -185,6 +203,22 @@ def plan_stored(record: RunRecord, log: RunLog) -> RunPlan:
         config=config_from_json(record.config),
         policies=tuple(read_policy(policy, f"the policy of {record.id}") for policy in record.policies),
         record=record,
+    )
+
+
+def evaluator_request(plan: RunPlan, slots: int = 0) -> EvaluatorRequest:
+    """The problem of a run, to be evaluated.
+
+    Args:
+        plan: the run.
+        slots: evaluations at once, where the configuration of the run does not say how many.
+    """
+    return EvaluatorRequest(
+        problem=plan.problem,
+        bundle=plan.bundle,
+        source=plan.source,
+        slots=plan.config.concurrency.evaluations or slots,
+        others=submitted(plan.source),
     )
 
 

@@ -4,25 +4,15 @@ import asyncio
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, ScoringRequest
-from evolve.ports import Evaluator
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import refuse_too_much, refuse_unpermitted, scoring
-from service.bootstrap.policy_factory import read_templates
-from service.bootstrap.workers import queue_url, queued, queued_here
 from service.config import Settings
-from service.db.accounts import SqlAccounts
-from service.db.engine import Database
-from service.db.log import SqlRunLog
-from service.db.problems import SqlProblemStore
-from service.db.readers import SqlReaders
 from service.errors import (
     REQUEST,
     InvalidConfigurationError,
@@ -39,13 +29,16 @@ from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
 from service.ports import (
     DEFAULT_TENANT,
-    Clock,
+    WORKERS,
+    EvaluatorFactory,
+    EvaluatorRequest,
     NewProblem,
     NewRun,
     ProblemReport,
     RunRecord,
     RunRequest,
     SeedReport,
+    Storage,
     Upload,
 )
 from service.problems.check import check_problem
@@ -56,15 +49,11 @@ from service.problems.evaluator_environment import environment_warning
 from service.problems.forked_problem import fork_problem
 from service.problems.load import LoadedProblem, load_bundle
 from service.problems.upload import load_upload
-from service.sandbox.read_paths import private_places, refuse_ungranted
 from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.usecases.labels import check_labels
 from service.usecases.plan import RunPlan, limits_of, new_run
+from service.usecases.prompt_templates import read_templates
 
-if TYPE_CHECKING:
-    from service.queue.memory import MemoryBroker
-
-WORKERS = "workers"
 DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0
 _CHECKS_AT_ONCE = 2
@@ -83,14 +72,12 @@ class _Start:
 
 
 class BundledSubmissions:
-    """The port Submissions over a database, with the policies, the sandbox or the workers of this installation.
+    """The port Submissions over the stores, with the policies, the sandbox or the workers of this installation.
 
     Args:
         settings: what the operator allows.
-        database: where problems, runs, quotas and usage are.
-        clock: the time.
-        queue: Redis whose workers check problems, in place of the settings' one.
-        broker: the queue of this process, where there is no Redis; without either, the sandbox of this process checks.
+        storage: where problems, runs, quotas and usage are.
+        evaluators: check the seeds of a problem, and say what this place allows.
         resolve: gives the addresses of a host; the system's when None.
 
     Raises:
@@ -100,19 +87,14 @@ class BundledSubmissions:
     def __init__(
         self,
         settings: Settings,
-        database: Database,
-        clock: Clock,
+        storage: Storage,
+        evaluators: EvaluatorFactory,
         *,
-        queue: str | None = None,
-        broker: "MemoryBroker | None" = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self._settings, self._database, self._clock = settings, database, clock
-        self._problems = SqlProblemStore(database)
-        self._readers = SqlReaders(database)
-        self._log = SqlRunLog(database, clock)
-        self._accounts = SqlAccounts(database)
-        self._queue, self._broker = queue_url(settings, queue), broker
+        self._settings, self._storage, self._clock = settings, storage, storage.clock
+        self._problems, self._accounts = storage.problems, storage.accounts
+        self._evaluators = evaluators
         self._operators = operator_policies(settings.policies)
         self._choice = PolicyChoice(settings.policies, self._operators, resolve)
         self._checks = asyncio.Semaphore(_CHECKS_AT_ONCE)
@@ -192,9 +174,9 @@ class BundledSubmissions:
         Raises:
             QuotaError: the tenant has no room for another run.
         """
-        with self._database.unit():
+        with self._storage.unit():
             self.store_all([run])
-            return self._readers.of(run.tenant).run(run.id)
+            return self._storage.readers.of(run.tenant).run(run.id)
 
     def store_all(self, runs: Sequence[NewRun]) -> None:
         """Store prepared runs of one tenant, queued: all of them or none.
@@ -204,10 +186,10 @@ class BundledSubmissions:
         """
         if not runs:
             return
-        with self._database.unit():
+        with self._storage.unit():
             self._refuse_beyond(runs[0].tenant, len(runs), self._clock.now())
             for run in runs:
-                self._log.create(run)
+                self._storage.log.create(run)
 
     def submit(self, tenant: str, request: RunRequest, by: str = "") -> RunRecord:
         """Prepare a run and store it; what both raise."""
@@ -247,10 +229,10 @@ class BundledSubmissions:
     def _forked(self, tenant: str, request: RunRequest) -> _Start:
         if request.problem:
             raise UsageError("a fork uses the problem of its run: leave out problem")
-        reader = self._readers.of(tenant)
+        reader = self._storage.readers.of(tenant)
         candidate = reader.candidate(request.fork_of)
         run = reader.run(candidate.run_id)
-        loaded = fork_problem(self._log.bundle(run.id), run.problem_name, reader.program(candidate.id))
+        loaded = fork_problem(self._storage.log.bundle(run.id), run.problem_name, reader.program(candidate.id))
         asked = request.policy
         policies = self._choice.again(run.policies) if asked is None else self._choice.asked(asked)
         return _Start(
@@ -295,11 +277,7 @@ class BundledSubmissions:
                 " out, or ask for it in sandbox.interpreters"
             )
         refuse_runtime(problem, self._settings.extensions.allow)
-        refuse_ungranted(problem.evaluator, self._settings.sandbox)
-        if self._queue is None:
-            refuse_unpermitted(problem, self._settings.sandbox)
-        else:  # workers know themselves what devices and networks are permitted there
-            refuse_too_much(problem, self._settings.sandbox)
+        self._evaluators.refuse_unpermitted(problem)
 
     def admit(self, tenant: str) -> None:
         """Nothing where one more run of a tenant may be at work.
@@ -323,15 +301,15 @@ class BundledSubmissions:
             _refuse_used(tenant, tokens, 1, quotas.tokens_per_day, f"tokens {words}")
 
     async def _score(self, loaded: LoadedProblem, document: Mapping[str, Any]) -> ProblemReport:
-        async with self._evaluator(loaded) as evaluator:
+        request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, slots=1, others=True)
+        async with self._evaluators.open(request) as opened:
 
             async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
-                return await evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}", wanted)
+                return await opened.evaluator.evaluate(program, f"evl_check_{secrets.token_hex(8)}", wanted)
 
-            here = self._queue is None and self._broker is None
-            report = await check_problem(loaded, evaluate, look_up=here)
+            report = await check_problem(loaded, evaluate, look_up=opened.in_process)
         lack = ""
-        if here and not self._settings.sandbox.environments:
+        if opened.in_process and not self._settings.sandbox.environments:
             lack = await environment_warning(loaded.problem, loaded.bundle, others=True)
         return ProblemReport(
             name=loaded.problem.name,
@@ -344,15 +322,6 @@ class BundledSubmissions:
             errors=report.errors,
             advice=report.advice,
         )
-
-    def _evaluator(self, loaded: LoadedProblem) -> AbstractAsyncContextManager[Evaluator]:
-        if self._queue is not None:
-            return queued(self._queue, loaded.problem, loaded.bundle)
-        if self._broker is not None:
-            return queued_here(self._broker, loaded.problem, loaded.bundle)
-        sandbox, private = self._settings.sandbox.for_others(), private_places(self._settings)
-        allow = self._settings.extensions.allow
-        return scoring(loaded.problem, loaded.bundle, sandbox, slots=1, others=True, private=private, allow=allow)
 
 
 def created_at(began: datetime, place: int) -> datetime:

@@ -8,36 +8,36 @@ from pathlib import Path
 from evolve.evaluation import Evaluation
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
-from service.config import SandboxSettings
+from service.ports import EvaluatorFactory, EvaluatorRequest
 from service.problems.load import load_problem
 
 Evaluate = Callable[[Sequence[Program]], list[Evaluation]]
 
 
 @contextmanager
-def judging(
-    folder: Path, settings: SandboxSettings, *, slots: int = 0, require: str | None = None
+def open_sync_scoring(
+    folder: Path, evaluators: EvaluatorFactory, *, slots: int = 0
 ) -> Iterator[tuple[Problem, Evaluate]]:
-    """The problem in a folder, and a function that scores programs in its sandbox, in order.
+    """The problem in a folder, and a function that scores programs, in order.
 
     Args:
         folder: of the problem.
-        settings: what the operator allows and requires.
+        evaluators: score the programs.
         slots: evaluations at once; 0: as many as this process has cores.
-        require: weakest isolation; None: what the settings say.
 
     Raises:
         InvalidProblemError: the problem cannot be searched on, or its evaluator cannot be used.
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
     """
     loaded = load_problem(folder)
-    opening = scoring(loaded.problem, loaded.bundle, settings, slots=slots, require=require, source=loaded.place)
+    opening = evaluators.open(
+        EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=slots)
+    )
     with asyncio.Runner() as runner:
-        evaluator = runner.run(opening.__aenter__())
+        opened = runner.run(opening.__aenter__())
 
         async def score(programs: Sequence[Program]) -> list[Evaluation]:
-            return await asyncio.gather(*(evaluator.evaluate(program, program.id) for program in programs))
+            return await asyncio.gather(*(opened.evaluator.evaluate(program, program.id) for program in programs))
 
         try:
             yield loaded.problem, lambda programs: runner.run(score(programs))

@@ -1,25 +1,18 @@
 """Runs to learn from: those of a database have a problem of their own, exports need its folder."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
-from service.bootstrap.policy_factory import read_templates
-from service.bootstrap.storage import Storage, open_storage, refuse_missing
-from service.config import database_url
 from service.errors import NotFoundError, UsageError
 from service.policy_settings.settings import PolicySettings
-from service.ports import RunRecord
+from service.ports import RunRecord, Storage
 from service.problems.load import load_problem
 from service.projections.export import export_lines
 from service.usecases.plan import RunOrder, RunPlan, plan_loaded, plan_stored
-
-if TYPE_CHECKING:
-    from service.config import Settings
+from service.usecases.prompt_templates import read_templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +54,6 @@ def stored_source(record: RunRecord, storage: Storage) -> RunSource:
         InvalidProblemError, ConfigurationError, UsageError: this version cannot read its problem.
     """
     return _source(plan_stored(record, storage.log), record.id, export_lines(storage.reader, record.id))
-
-
-@contextmanager
-def existing_storage(settings: "Settings", db: str | None) -> Iterator[Storage]:
-    """The database that holds runs.
-
-    Raises:
-        NotFoundError: it is a SQLite file that is not there.
-    """
-    refuse_missing(database_url(settings, db))
-    with open_storage(settings, db) as storage:
-        yield storage
 
 
 def _source(plan: RunPlan, name: str, lines: Iterator[str]) -> RunSource:

@@ -1,6 +1,9 @@
 """A worker: takes tasks of one pool as slots are free, has them evaluated, and gives the results."""
 
 import asyncio
+import os
+import secrets
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,8 +13,10 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
+from evolve.version import __version__
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
 from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, RunningTask, WorkerHeartbeat, WorkerState
+from service.timestamps import SystemClock
 from service.worker.evaluator_cache import Evaluators, Open
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -237,3 +242,22 @@ class Worker:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.drain.wait()
+
+
+def first_heartbeat(pool: str, slots: int | None, isolation: str) -> WorkerHeartbeat:
+    """The heartbeat of a new worker, under a name that no other worker has, on whatever machine.
+
+    Args:
+        pool: whose tasks it takes.
+        slots: evaluations at once. None means as many as this process has cores.
+        isolation: the level that its sandbox reaches.
+    """
+    return WorkerHeartbeat(
+        worker_id=f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}",
+        pool=pool,
+        slots=slots or len(os.sched_getaffinity(0)),
+        busy=0,
+        isolation=isolation,
+        version=__version__,
+        started_at=SystemClock().now(),
+    )

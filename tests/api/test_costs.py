@@ -67,9 +67,9 @@ async def test_they_keep_up_with_what_is_lost(told: Told, client: httpx.AsyncCli
     told.append([
         story.propose(4, story.id(0)),
         story.create(4, parents=[(story.id(0), "parent")]),
-        story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1), number=4),
+        story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1)),
         story.propose(5, story.id(0)),
-        story.tell(EventKind.PROPOSAL_FAILED, number=5, reason="the server went away"),
+        story.tell(EventKind.PROPOSAL_FAILED, proposal_number=5, reason="the server went away"),
     ])  # fmt: skip
     after = await costs(client)
     changed = {name: after[name] - before[name] for name in after if after[name] != before[name]}
@@ -111,7 +111,7 @@ async def test_money_of_what_was_cut_off_is_spent_and_what_has_no_price_is_not_k
 ) -> None:
     tokens, cost = {"input": 10, "cached": 0, "output": 5}, "0.0050001 USD"
     proposed = story.propose(4, story.id(0))
-    cut = story.tell(EventKind.PROPOSAL_FAILED, number=4, reason="it ended", tokens=tokens, cost=cost)
+    cut = story.tell(EventKind.PROPOSAL_FAILED, proposal_number=4, reason="it ended", tokens=tokens, cost=cost)
     told.append([proposed, cut])
     found = await costs(client)
     assert (found["cost"], found["tokens_output"], found["failed"]) == ("0.0500001 USD", 125, 1)

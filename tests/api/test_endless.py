@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from service.api.event_poller import EventPoller
-from service.bootstrap.serving import keep_up
+from service.process.supervise import keep_up
 from tests.contract.story import RUN
 from tests.patience import PATIENCE_SECONDS
 

@@ -291,7 +291,7 @@ class TestAllRuns:
             for number in (4, 5):
                 told.append(story.child(number, story.id(0)))
                 committed = time.monotonic()
-                assert (await take(events, 1))[0]["data"]["number"] == number
+                assert (await take(events, 1))[0]["data"]["proposal_number"] == number
                 assert time.monotonic() - committed < 1
 
     async def test_another_tenants_runs_are_not_told(self, told: Told, story: Story) -> None:

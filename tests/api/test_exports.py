@@ -90,7 +90,7 @@ class TestExport:
             story.propose(4, story.id(0), form=ReplyForm(format="single", edits="diff", answers=1, samples=2)),
             story.create(4, 0, parents=[(story.id(0), "parent")]),
             story.create(4, 1, parents=[(story.id(0), "parent")]),
-            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4, 1), of=story.id(1), number=4),
+            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4, 1), of=story.id(1)),
             story.answer(4, text="two answers", reasoning=["hm"]),
             story.evaluate(story.id(4, 0), 4.0),
             story.propose(5, story.id(0)),  # not answered yet
@@ -136,7 +136,7 @@ class TestExport:
             story.tell(
                 EventKind.PROPOSAL_ANSWERED,
                 completed,
-                number=4,
+                proposal_number=4,
                 answers=0,
                 dropped=0,
                 tokens={"input": 0, "cached": 0, "output": 0},

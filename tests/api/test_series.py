@@ -188,7 +188,7 @@ class TestMetrics:
         told.append([
             story.propose(4, story.id(0)),
             story.create(4, parents=[(story.id(0), "parent")]),
-            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1), number=4),
+            story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(4), of=story.id(1)),
         ])  # fmt: skip
         metrics = await read(client, f"/v1/runs/{RUN}/metrics")
         points = metrics["points"]
@@ -267,7 +267,11 @@ class TestColumns:
         columns = await read(client, f"/v1/runs/{TRADE}/columns")
         assert (columns["total"], columns["begin"], columns["sampled"]) == (4, 0, False)
         assert columns["sequence"] == trade.sequence
-        assert (columns["place"], columns["number"], columns["position"]) == ([0, 1, 2, 3], [0, 1, 2, 3], [0] * 4)
+        assert (columns["place"], columns["proposal_number"], columns["position"]) == (
+            [0, 1, 2, 3],
+            [0, 1, 2, 3],
+            [0] * 4,
+        )
         assert (columns["parent"], columns["island"]) == ([-1, 0, 0, 0], [0] * 4)
         assert (columns["operators"], columns["operator"]) == (["seed", "mutate"], [0, 1, 1, 1])
         assert (columns["policies"], columns["policy"]) == (["", "syntax"], [0, 1, 1, 1])
@@ -323,7 +327,7 @@ class TestColumns:
         assert (some["sampled"], some["total"], whole["sampled"]) == (True, 204, False)
         assert len(some["place"]) <= 100
         assert {0, 1, 2, 4, 5, 6, 203} <= set(some["place"])  # the first, those that became the best, and the last
-        for name in ("fitness", "number", "parent", "seconds", "outcome"):
+        for name in ("fitness", "proposal_number", "parent", "seconds", "outcome"):
             assert some[name] == [whole[name][place] for place in some["place"]]
         assert None in some["fitness"]
         assert (await read(client, path, points=10**9)) == whole

@@ -55,7 +55,7 @@ def test_events_lead_to_what_they_name(page: Page, service: Service, finished_ru
     page.goto(f"/runs/{finished_run}/events?kind=candidate.created&after={event['sequence'] - 1}")
     row = page.locator(f"#event-{event['sequence']}")
     expect(row.locator(f"a[href='/candidates/{event['candidate_id']}']")).to_be_visible()
-    expect(row.locator(f"a[href='/runs/{finished_run}/proposals/{event['number']}']")).to_be_visible()
+    expect(row.locator(f"a[href='/runs/{finished_run}/proposals/{event['proposal_number']}']")).to_be_visible()
     row.get_by_text("JSON").click()
     expect(row.locator("pre")).to_contain_text(f'"fingerprint": "{event["fingerprint"]}"')
 

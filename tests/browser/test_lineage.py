@@ -52,12 +52,12 @@ def kin(columns: Any, chosen: int) -> tuple[set[int], set[int]]:
 
 
 def at(columns: Any, place: int) -> str:
-    return f"{columns['number'][place]}.{columns['position'][place]}"
+    return f"{columns['proposal_number'][place]}.{columns['position'][place]}"
 
 
 def a_middle(columns: Any) -> int:
     """An evaluation that has ancestors and descendants, and stands alone at its place of the map."""
-    places = list(zip(columns["number"], columns["fitness"], strict=True))
+    places = list(zip(columns["proposal_number"], columns["fitness"], strict=True))
     found = [
         place
         for place in range(columns["total"])
@@ -168,7 +168,7 @@ def many(run_id: str, count: int) -> dict[str, Any]:
     return {
         "run_id": run_id, "sequence": count, "total": count, "begin": 0, "sampled": False, "first_at": None,
         "objectives": [], "outcomes": ["ok", "error"], "operators": ["mutate"], "policies": ["syntax"],
-        "place": places.tolist(), "number": (places // 4 + 1).tolist(), "position": (places % 4).tolist(),
+        "place": places.tolist(), "proposal_number": (places // 4 + 1).tolist(), "position": (places % 4).tolist(),
         "island": (places // 4 % 4).tolist(), "outcome": (places % 9 == 0).astype(int).tolist(),
         "operator": [0] * count, "policy": [0] * count, "seconds": [0.0] * count, "rewards": [], "marks": [],
         "parent": np.minimum(places - 1, np.maximum(0, places - 1 - rng.integers(0, 300, count))).tolist(),

@@ -31,6 +31,12 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return sqlite_file(tmp_path / "evolve.db")
     url: str = request.getfixturevalue("postgres_with_schema")
+    empty(url)
+    return url
+
+
+def empty(url: str) -> None:
+    """Empty a PostgreSQL of what a test left in it."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "truncate runs, problems, bundles, programs, texts, batches, views, webhooks, api_keys, idempotency_keys,"
@@ -38,7 +44,6 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         )
         connection.execute("delete from tenants where id <> 'default'")
         connection.execute("update tenants set quotas = '{}'")
-    return url
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ class Story:
         program = program or Program.of({"program.py": f"x = {number}\ny = {position}\n"})
         candidate = Candidate(
             id=self.id(number, position),
-            number=number,
+            proposal_number=number,
             position=position,
             island=island,
             program=program,
@@ -126,7 +126,7 @@ class Story:
             EventKind.CANDIDATE_CREATED,
             candidate,
             candidate_id=candidate.id,
-            number=number,
+            proposal_number=number,
             position=position,
             island=island,
             program_id=program.id,
@@ -204,7 +204,7 @@ class Story:
         return self.tell(
             EventKind.PROPOSAL_CREATED,
             proposal,
-            number=number,
+            proposal_number=number,
             proposal_id=proposal.id,
             island=island,
             operator="mutate",
@@ -241,7 +241,7 @@ class Story:
         return self.tell(
             EventKind.PROPOSAL_ANSWERED,
             completed,
-            number=number,
+            proposal_number=number,
             answers=4,
             dropped=1,
             tokens={"input": usage.input, "cached": usage.cached, "output": usage.output},

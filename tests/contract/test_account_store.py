@@ -78,7 +78,7 @@ class TestUsage:
         log.append(RUN, fence, story.child(1, seed) + story.child(2, seed, None))
         rejected: dict[str, Any] = {
             "candidate_id": story.id(2, 1),
-            "number": 2,
+            "proposal_number": 2,
             "position": 1,
             "island": 0,
             "reason": "empty",

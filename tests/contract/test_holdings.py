@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from evolve.events import EventKind
 from service.db.engine import Database
-from service.db.maintenance import RetentionPolicy, prune
+from service.db.maintenance import prune
 from service.db.tenant_usage import SqlHoldings
-from service.ports import RunLog, TenantStorage
+from service.ports import RetentionPolicy, RunLog, TenantStorage
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 from tests.contract.test_run_log import begin
 

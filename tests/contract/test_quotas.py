@@ -6,11 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
+from service.bootstrap.submissions import make_submissions
 from service.config import DatabaseSettings, Settings
 from service.db.accounts import SqlAccounts
 from service.db.engine import Database
 from service.db.problems import SqlProblemStore
 from service.db.readers import SqlReaders
+from service.db.storage import SqlStorage
 from service.errors import QuotaError
 from service.ports import NewRun, Quotas, RunLog, RunRequest, Upload
 from service.usecases.submit_run import BundledSubmissions
@@ -20,9 +22,12 @@ from tests.unit.problems.folders import NATIVE, SCORE, SEED
 FILES = {"problem.toml": NATIVE.encode(), "seed.py": SEED.encode(), "evaluator.py": SCORE.encode()}
 
 
+def submissions_to(database: Database, url: str, clock: FixedClock) -> BundledSubmissions:
+    return make_submissions(Settings(database=DatabaseSettings(url=url)), SqlStorage(database, url, clock))
+
+
 def test_of_many_runs_at_once_no_more_are_stored_than_may_be_active(database: Database, database_url: str) -> None:
-    settings = Settings(database=DatabaseSettings(url=database_url))
-    submissions = BundledSubmissions(settings, database, FixedClock())
+    submissions = submissions_to(database, database_url, FixedClock())
     SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
     SqlAccounts(database).set_quotas("default", Quotas(active_runs=2))
     runs = submissions.prepare("default", [RunRequest(problem="p")] * 8)
@@ -41,7 +46,7 @@ def test_of_many_runs_at_once_no_more_are_stored_than_may_be_active(database: Da
 
 
 def test_no_row_of_a_run_is_read_for_a_quota(database: Database, database_url: str) -> None:
-    submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, FixedClock())
+    submissions = submissions_to(database, database_url, FixedClock())
     SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
     SqlAccounts(database).set_quotas("default", Quotas(active_runs=9, evaluations_per_day=9, tokens_per_day=9))
     (run,) = submissions.prepare("default", [RunRequest(problem="p")])
@@ -64,7 +69,7 @@ def test_a_quota_of_a_day_holds_until_the_hour_is_a_day_old(
     database: Database, database_url: str, log: RunLog, quotas: Quotas, words: str
 ) -> None:
     clock = FixedClock()
-    submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, clock)
+    submissions = submissions_to(database, database_url, clock)
     SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
     log.create(new_run())
     story, fence = Story(), log.take(RUN, "runner-1", 60)
@@ -80,7 +85,7 @@ def test_a_quota_of_a_day_holds_until_the_hour_is_a_day_old(
 
 
 def test_runs_of_a_batch_count_together(database: Database, database_url: str) -> None:
-    submissions = BundledSubmissions(Settings(database=DatabaseSettings(url=database_url)), database, FixedClock())
+    submissions = submissions_to(database, database_url, FixedClock())
     SqlProblemStore(database).add(submissions.read_problem(Upload(name="p", files=FILES)))
     SqlAccounts(database).set_quotas("default", Quotas(active_runs=7))
     runs = submissions.prepare("default", [RunRequest(problem="p")] * 8)

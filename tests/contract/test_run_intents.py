@@ -468,7 +468,13 @@ class TestReevaluating:
         self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story, candidate: str
     ) -> None:
         fence = begin(log, story)
-        fields: dict[str, Any] = {"number": 1, "position": 0, "island": 0, "parents": [], "reason": "it does not parse"}
+        fields: dict[str, Any] = {
+            "proposal_number": 1,
+            "position": 0,
+            "island": 0,
+            "parents": [],
+            "reason": "it does not parse",
+        }
         rejected = story.tell(EventKind.CANDIDATE_REJECTED, candidate_id=story.id(1), **fields)
         log.append(RUN, fence, [rejected, story.tell(EventKind.RUN_PAUSED, by="ada")])
         wanted = [story.id(0), story.id(1) if candidate == "rejected" else candidate]

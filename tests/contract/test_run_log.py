@@ -333,7 +333,7 @@ class TestRebuilding:
         told = story.create(1, 2, parents=parents, island=3)
         log.append(RUN, fence, [told])
         found = log.candidates(RUN, [story.id(1, 2), story.id(0), story.id(1, 2)])
-        assert [candidate.number for candidate in found] == [1, 0, 1]
+        assert [candidate.proposal_number for candidate in found] == [1, 0, 1]
         assert found[0] == told.event.subject
 
     def test_individuals_come_back_as_they_were_told(self, log: RunLog, story: Story) -> None:
@@ -383,7 +383,7 @@ def reject(story: Story, number: int, position: int) -> LoggedEvent:
     return story.tell(
         EventKind.CANDIDATE_REJECTED,
         candidate_id=story.id(number, position),
-        number=number,
+        proposal_number=number,
         position=position,
         island=0,
         parents=[[story.id(0), "parent"]],

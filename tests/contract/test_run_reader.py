@@ -159,7 +159,11 @@ class TestStates:
         parent = story.id(0)
         log.append(RUN, fence, story.child(1, parent))
         log.append(RUN, fence, story.child(2, parent, None))
-        asked = [story.propose(3, parent), story.create(3), story.tell(EventKind.PROPOSAL_FAILED, number=3, reason="x")]
+        asked = [
+            story.propose(3, parent),
+            story.create(3),
+            story.tell(EventKind.PROPOSAL_FAILED, proposal_number=3, reason="x"),
+        ]
         log.append(RUN, fence, asked)
         duplicate = story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(3), of=parent)
         rejected = reject(story, 3, 1)
@@ -429,7 +433,10 @@ class TestProposals:
     @pytest.mark.parametrize("together", [True, False])
     def test_a_failed_proposal_says_why(self, log: RunLog, reader: RunReader, story: Story, together: bool) -> None:
         fence = begin(log, story)
-        told = [story.propose(1, story.id(0)), story.tell(EventKind.PROPOSAL_FAILED, number=1, reason="it refused")]
+        told = [
+            story.propose(1, story.id(0)),
+            story.tell(EventKind.PROPOSAL_FAILED, proposal_number=1, reason="it refused"),
+        ]
         for batch in [told] if together else [told[:1], told[1:]]:
             log.append(RUN, fence, batch)
         found = reader.proposal(RUN, 1)

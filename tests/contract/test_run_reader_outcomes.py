@@ -28,7 +28,7 @@ def tell(log: RunLog, story: Story) -> None:
     log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(7), of=story.id(1))])
     log.append(RUN, fence, [story.propose(8, story.id(0))])
     rejected: dict[str, Any] = {
-        "number": 8,
+        "proposal_number": 8,
         "position": 0,
         "island": 0,
         "candidate_id": story.id(8),
@@ -36,7 +36,9 @@ def tell(log: RunLog, story: Story) -> None:
     }
     log.append(RUN, fence, [story.tell(EventKind.CANDIDATE_REJECTED, **rejected)])
     log.append(RUN, fence, [story.propose(9, story.id(0))])
-    log.append(RUN, fence, [story.tell(EventKind.PROPOSAL_FAILED, number=9, reason="401: the key is not valid")])
+    log.append(
+        RUN, fence, [story.tell(EventKind.PROPOSAL_FAILED, proposal_number=9, reason="401: the key is not valid")]
+    )
 
 
 def test_outcomes_are_those_of_every_candidate_counted(log: RunLog, reader: RunReader, story: Story) -> None:

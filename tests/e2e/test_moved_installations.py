@@ -175,9 +175,9 @@ def states_of(client: httpx.Client, deliveries: str) -> list[str]:
 
 def seeds_of(events: Log) -> set[int]:
     """The seeds of the proposals that were answered; each has its own."""
-    numbers = {event["number"] for event in events if event["kind"] == "proposal.answered"}
+    numbers = {event["proposal_number"] for event in events if event["kind"] == "proposal.answered"}
     created = [event for event in events if event["kind"] == "proposal.created"]
-    return {event["seed"] % SEEDS for event in created if event["number"] in numbers}
+    return {event["seed"] % SEEDS for event in created if event["proposal_number"] in numbers}
 
 
 def check_messages(before: Sequence[Heard], after: Sequence[Heard], runs: Mapping[str, str]) -> None:

@@ -20,10 +20,11 @@ from sqlalchemy import select
 
 from evolve.evaluation import Outcome
 from evolve.events import EventKind
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.storage import open_storage
 from service.config import load_settings
 from service.db.intents import SqlRunIntents
 from service.db.models import RunRow
+from service.db.storage import SqlStorage
 from service.errors import StorageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, LoggedEvent, RunRecord
 from service.timestamps import SystemClock
@@ -87,7 +88,7 @@ class RunnerProcess:
 class Installation:
     """A database with runs in it, and the processes of a test."""
 
-    def __init__(self, evolve: Evolve, storage: Storage, stack: ExitStack) -> None:
+    def __init__(self, evolve: Evolve, storage: SqlStorage, stack: ExitStack) -> None:
         self.evolve, self.storage, self._stack = evolve, storage, stack
         self.intents = SqlRunIntents(storage.database, "default", SystemClock())
 

@@ -23,13 +23,13 @@ def proposal_created(number: int, **changes: Any) -> ProposalCreated:
         "samples": 1,
         "limit": 1,
     }
-    return ProposalCreated(number=number, **fields | changes)
+    return ProposalCreated(proposal_number=number, **fields | changes)
 
 
 def candidate_rejected(number: int, position: int = 0) -> CandidateRejected:
     return CandidateRejected(
         candidate_id=f"cnd_{number}_{position}",
-        number=number,
+        proposal_number=number,
         position=position,
         island=0,
         parents=(("cnd_parent", "parent"),),

@@ -130,11 +130,11 @@ class UnrulyWorld:
     def score(self, candidate: Candidate) -> Evaluation:
         """What becomes of a program: mostly a score, else any way to fail."""
         rng = self._drawn("score", candidate.program.id)
-        if candidate.number and rng.random() > self.candour:
+        if candidate.proposal_number and rng.random() > self.candour:
             return _mishap(rng)
         x = float(rng.integers(-50, 50)) / 10
         raw: dict[str, Any] = {"closeness": -abs(x), "smallness": 1 / (1 + abs(x)), "magnitude": x}
-        if candidate.number and rng.random() > self.candour:
+        if candidate.proposal_number and rng.random() > self.candour:
             raw[str(rng.choice(list(raw)))] = EXTREMES[int(rng.integers(len(EXTREMES)))]
         if rng.random() < 0.8:
             raw["cases"] = {name: float(rng.integers(5)) / 4 for name in "abcd"[: int(rng.integers(1, 5))]}

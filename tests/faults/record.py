@@ -14,8 +14,8 @@ from evolve.events import EventKind
 from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.search import Search
-from service.bootstrap.storage import Storage
 from service.db.models import CandidateRow, EvaluationRow, MembershipRow, ProposalRow, RunRow
+from service.db.storage import SqlStorage
 from service.ports import CANCELLED, ENDED, Counters, LoggedEvent, RunRecord
 from service.projections import count, entered
 from service.usecases.plan import plan_stored
@@ -50,7 +50,7 @@ class Run:
         return [entry.event.payload for entry in self.events if entry.event.kind in kinds]
 
 
-def read(storage: Storage, told: Told) -> Run:
+def read(storage: SqlStorage, told: Told) -> Run:
     """Read a run, and replay it through a search of its own."""
     record, run_id = storage.reader.run(told.run_id), told.run_id
     events = list(storage.log.events(run_id))
@@ -85,7 +85,7 @@ def _rows(connection: Connection, table: Any, where: Any) -> list[dict[str, Any]
     return [dict(row) for row in connection.execute(select(*table.__table__.c).where(where)).mappings()]
 
 
-def _replayed(storage: Storage, record: RunRecord, events: Sequence[LoggedEvent]) -> Search | DeterministicSchedule:
+def _replayed(storage: SqlStorage, record: RunRecord, events: Sequence[LoggedEvent]) -> Search | DeterministicSchedule:
     plan = plan_stored(record, storage.log)
     search = open_search(record.id, plan.problem, plan.config, PolicyRequest(policy=plan.policies[0].name))
     search.replay(
@@ -140,8 +140,10 @@ def candidates(run: Run) -> Complaints:
         once = settled.get(row["status"], Counter())[candidate_id] == 1
         if not once or run.evaluations[candidate_id] != (row["status"] == "evaluated"):
             yield f"candidate {candidate_id} is {row['status']}, with {run.evaluations[candidate_id]} evaluations"
-    asked = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_CREATED))
-    closed = Counter(payload["number"] for payload in run.of(EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED))
+    asked = Counter(payload["proposal_number"] for payload in run.of(EventKind.PROPOSAL_CREATED))
+    closed = Counter(
+        payload["proposal_number"] for payload in run.of(EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED)
+    )
     if asked != closed or list(asked) != list(range(1, len(asked) + 1)) or set(run.proposals) != set(asked):
         yield f"{asked.total()} proposals were asked, and {closed.total()} closed"
     if left := {number: state for number, state in run.proposals.items() if state not in ("answered", "failed")}:

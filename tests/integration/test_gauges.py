@@ -3,11 +3,8 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from evolve.events import EventKind
-from service.bootstrap import serving
-from service.bootstrap.serving import QUEUED
+from service.queue.metrics import QUEUED, keep_gauges
 from tests.api.told import open_told
 from tests.contract.story import Story, new_run
 from tests.patience import PATIENCE_SECONDS
@@ -22,10 +19,9 @@ async def told_of(number: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_runs_are_queued_until_a_runner_takes_them_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "GAUGE_SECONDS", 0.01)
+async def test_runs_are_queued_until_a_runner_takes_them_up(tmp_path: Path) -> None:
     async with open_told(tmp_path) as told:
-        reading = asyncio.create_task(serving._read_gauges(told.parts))
+        reading = asyncio.create_task(keep_gauges(told.parts.workers, told.parts.queued, 0.01))
         for number, run_id in enumerate(RUNS, start=1):
             told.create(new_run(run_id))
             await told_of(number)

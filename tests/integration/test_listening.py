@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from service.app import create_app
-from service.bootstrap.serving import Address, open_api
+from service.bootstrap.serving import open_api
 from service.config import load_settings
+from service.net.listening import Address
 from tests.patience import PATIENCE_SECONDS
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from service.bootstrap.storage import open_keys
 from service.config import load_settings
 from service.db.secret import open_seal
 from service.errors import RefusedError
 from service.ports import DEFAULT_TENANT, Scope
-from service.usecases.keys import open_keyring
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def digest(db: Path) -> str:
 
 def make_key(db: Path) -> str:
     """Make a key, and give its id."""
-    with open_keyring(load_settings(), str(db)) as key_service:
+    with open_keys(load_settings(), str(db)) as key_service:
         record, _ = key_service.create(tenant=DEFAULT_TENANT, name="mine", scopes=tuple(Scope), expires_days=None)
     return record.id
 
@@ -51,7 +51,7 @@ def test_a_secret_that_keys_were_made_with_is_not_replaced(db: Path, monkeypatch
 
 def test_without_a_valid_key_there_is_nothing_to_lose(db: Path) -> None:
     made = make_key(db)
-    with open_keyring(load_settings(), str(db)) as key_service:
+    with open_keys(load_settings(), str(db)) as key_service:
         key_service.revoke(DEFAULT_TENANT, made)
     before = digest(db)
     db.with_suffix(".secret").unlink()

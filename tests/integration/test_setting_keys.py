@@ -14,13 +14,14 @@ from fastapi import FastAPI, Request
 from evolve.errors import ConfigurationError
 from service import keys
 from service.api.dependencies import ApiDependencies
+from service.api.http_server import http_server
 from service.api.problem_errors import ApiFault
 from service.app import create_app
 from service.bootstrap.api import open_parts
+from service.bootstrap.evaluators import queue_url
 from service.bootstrap.runners import open_runner
-from service.bootstrap.serving import http_server
 from service.bootstrap.storage import open_storage
-from service.bootstrap.workers import queue_url
+from service.bootstrap.submissions import make_submissions
 from service.client.service_choice import SourceOptions, server_key, server_of
 from service.config import Settings, database_url, known_keys, load_settings
 from service.dashboard.pages import public_address
@@ -35,8 +36,7 @@ from service.problems.inline_problem import InlineProblem, load_sketch
 from service.queue.memory import MemoryBroker
 from service.sandbox.examination import examine_sandbox
 from service.timestamps import SystemClock
-from service.usecases.maintenance import retention
-from service.usecases.submit_run import BundledSubmissions
+from service.usecases.maintenance import read_retention
 from tests.contract.story import START
 from tests.databases import sqlite_file
 from tests.unit.problems.folders import NATIVE, SCORE, SEED
@@ -53,7 +53,7 @@ def submitting(lines: str = "", policy: Any = "syntax") -> Proof:
         document = NATIVE.replace("[[objectives]]", f"{lines}\n[[objectives]]")
         files = {"problem.toml": document.encode(), "seed.py": SEED.encode(), "evaluator.py": SCORE.encode()}
         with open_storage(settings) as storage:
-            submissions = BundledSubmissions(settings, storage.database, SystemClock(), resolve=lambda *_: ["10.0.0.9"])
+            submissions = make_submissions(settings, storage, resolve=lambda *_: ["10.0.0.9"])
             SqlProblemStore(storage.database).add(submissions.read_problem(Upload(name="", files=files)))
             try:
                 return bool(submissions.prepare("default", [RunRequest(problem="p", policy=policy)]))
@@ -207,8 +207,8 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "policies.private": ("true", submitting(policy=PRIVATE)),
     "extensions.allow": ("my_package:Greedy", submitting("[search]\nselection = { 'my_package:Greedy' = 1.0 }\n")),
     "webhooks.private": ("true", served(_hooked)),
-    "retention.days": ("9", of(lambda settings: retention(settings, None, []))),
-    "retention.audit_days": ("9", of(lambda settings: retention(settings, 1, []))),
+    "retention.days": ("9", of(lambda settings: read_retention(settings.retention, None, []))),
+    "retention.audit_days": ("9", of(lambda settings: read_retention(settings.retention, 1, []))),
     "runner.runs": ("3", _driving),
     "server.url": ("https://evolve.example", of(lambda settings: server_of(settings, SourceOptions()))),
     "server.key_file": ("FOLDER/key", of(lambda settings: server_key(settings, SourceOptions()))),

@@ -27,7 +27,18 @@ MARKED: Mapping[EventKind, Mapping[str, Any]] = {
     EventKind.RUN_RESUMED: {"by": "me"},
     EventKind.BUDGET_EXTENDED: {"key": "evaluations", "from": 10, "to": 20, "by": "me"},
 }
-COLUMNS = ("place", "number", "position", "island", "outcome", "operator", "policy", "parent", "fitness", "seconds")
+COLUMNS = (
+    "place",
+    "proposal_number",
+    "position",
+    "island",
+    "outcome",
+    "operator",
+    "policy",
+    "parent",
+    "fitness",
+    "seconds",
+)
 Happened = ScoredCandidate | LoggedEvent
 
 
@@ -92,7 +103,7 @@ def told(happened: Sequence[Happened]) -> list[dict[str, Any]]:
     for place, one in enumerate(scored):
         before = [other.candidate_id for other in scored[:place]]
         rows.append({
-            "place": place, "number": one.proposal_number, "position": one.position, "island": one.island,
+            "place": place, "proposal_number": one.proposal_number, "position": one.position, "island": one.island,
             "outcome": one.outcome, "operator": one.operator, "policy": one.policy.replace("\ud800", "\\ud800"),
             "parent": before.index(one.parent_id) if one.parent_id in before else -1, "fitness": one.fitness,
             "seconds": (one.at - scored[0].at).total_seconds(), "rewards": one.rewards or (None, None),
@@ -121,7 +132,7 @@ def test_columns_tell_each_evaluation_as_it_was(happened: list[Happened]) -> Non
     rows = told(happened)
     assert (found["total"], found["begin"], found["sampled"]) == (len(rows), 0, False)
     assert found["objectives"] == ["a", "b"]
-    for name in ("place", "number", "position", "island", "parent"):
+    for name in ("place", "proposal_number", "position", "island", "parent"):
         assert found[name] == [row[name] for row in rows]
     for name, names in (("outcome", "outcomes"), ("operator", "operators"), ("policy", "policies")):
         assert [found[names][code] for code in found[name]] == [row[name] for row in rows]

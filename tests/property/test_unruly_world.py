@@ -167,11 +167,13 @@ def check_log(search: Search | DeterministicSchedule, log: list[Event]) -> None:
     assert sorted(created) == sorted(payload["candidate_id"] for payload in ends)
     assert len(set(created)) == len(created)
     answered = Counter(
-        p["number"] for p in of[EventKind.CANDIDATE_CREATED] + of[EventKind.CANDIDATE_REJECTED] if p["number"]
+        p["proposal_number"]
+        for p in of[EventKind.CANDIDATE_CREATED] + of[EventKind.CANDIDATE_REJECTED]
+        if p["proposal_number"]
     )
-    limits = {payload["number"]: payload["limit"] for payload in of[EventKind.PROPOSAL_CREATED]}
+    limits = {payload["proposal_number"]: payload["limit"] for payload in of[EventKind.PROPOSAL_CREATED]}
     assert all(answered[number] <= limit for number, limit in limits.items())
-    closed = [payload["number"] for payload in of[EventKind.PROPOSAL_ANSWERED] + of[EventKind.PROPOSAL_FAILED]]
+    closed = [payload["proposal_number"] for payload in of[EventKind.PROPOSAL_ANSWERED] + of[EventKind.PROPOSAL_FAILED]]
     assert sorted(closed) == sorted(limits)
     duplicates = {payload["candidate_id"]: payload["of"] for payload in of[EventKind.CANDIDATE_DUPLICATE]}
     assert not set(duplicates.values()) & set(duplicates)
@@ -183,8 +185,10 @@ def barren(log: list[Event]) -> int:
     """Proposals at the end of a log that brought nothing to evaluate."""
     duplicates = {event.payload["candidate_id"] for event in log if event.kind is EventKind.CANDIDATE_DUPLICATE}
     created = [event.payload for event in log if event.kind is EventKind.CANDIDATE_CREATED]
-    fruitful = {payload["number"] for payload in created if payload["candidate_id"] not in duplicates}
-    closed = [e.payload["number"] for e in log if e.kind in {EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED}]
+    fruitful = {payload["proposal_number"] for payload in created if payload["candidate_id"] not in duplicates}
+    closed = [
+        e.payload["proposal_number"] for e in log if e.kind in {EventKind.PROPOSAL_ANSWERED, EventKind.PROPOSAL_FAILED}
+    ]
     return len(list(takewhile(lambda number: number not in fruitful, reversed(closed))))
 
 

@@ -9,7 +9,7 @@ MODULES = {str(path.relative_to(TOP)): ast.parse(path.read_text()) for path in s
 # What runs within an evaluation or clears up after one ends with the limits of that evaluation.
 INSIDE = "service/sandbox/inside/"
 # The application answers in the same process: nothing is outside.
-WITHIN = {"service/dashboard/session.py", "service/bootstrap/api_access.py"}
+WITHIN = {"service/dashboard/session.py"}
 # Their options come from `options` and `_timeouts` beside them, which a test of its own looks at.
 OPTIONS = {"service/client/client.py", "service/client/asynchronous.py", "service/client/leases.py"}
 COMMANDS = {"run", "check_call", "check_output", "call"}

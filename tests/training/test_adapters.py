@@ -100,7 +100,7 @@ def test_rewards_that_make_no_sense_are_named(texts: list[str], complaint: str) 
 
 
 def test_a_judge_that_loses_completions_is_named() -> None:
-    with pytest.raises(RewardError, match="2 completions were to be scored, and 1 rewards came back"):
+    with pytest.raises(RewardError, match="2 completions needed scores, and 1 rewards came back"):
         set_reward_function(lambda _: [[[1.0]]])(["p", "p"], ["", ""])
 
 

@@ -90,7 +90,7 @@ def saved(value: object) -> Callable[[Path], None]:
 def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     path = tmp_path / "warm-start-000001.pt"
     spoil(path)
-    with pytest.raises(CheckpointError, match=f"{path} is no checkpoint that this version wrote: remove it"):
+    with pytest.raises(CheckpointError, match=f"{path} is not a checkpoint of this version: remove it"):
         read(path)
 
 

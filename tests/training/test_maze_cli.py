@@ -82,8 +82,8 @@ def test_a_model_card_stands_in_each_folder(trained: Trained, name: str) -> None
     text = (trained.folder / name / "README.md").read_text()
     assert f"# maze-{name}\n" in text
     assert f"evolve train maze -o {trained.folder} {' '.join(SMALL)} --json" in text
-    assert "warm start: 4 updates" in text
-    assert ("then 4 steps" in text) is (name == "vpo")
+    assert "* Warm start: 4 updates" in text
+    assert ("* Reinforcement: 4 steps" in text) is (name == "vpo")
     (row,) = [line for line in text.splitlines() if line.startswith("| small |")]
     if name == "vpo":
         figures = trained.lines[-1]["figures"]["small"]
@@ -145,8 +145,8 @@ def test_an_unknown_method_is_answered_with_the_known_ones(capsys: pytest.Captur
         (["--kinds", "small,small"], "--kinds small,small: name each kind once"),
         (["--device", "abacus"], "there is no device 'abacus' here: choose cpu"),
         (["--steps", "1"], "--steps"),
-        (["--alpha", "0"], "alpha must lie between 1e-06 and 1e+06, not be 0.0"),
-        (["--alpha", "nan"], "alpha must lie between"),
+        (["--alpha", "0"], "alpha must be between 1e-06 and 1e+06, not be 0.0"),
+        (["--alpha", "nan"], "alpha must be between"),
         (["--warm-steps", "0"], "--warm-steps"),
         (["--validated", "0"], "--validated"),
         (["--seed", "-1"], "--seed"),

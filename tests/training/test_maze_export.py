@@ -89,8 +89,8 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "no vocabulary": (written("tokenizer.json", '{"model": {"vocab": 3}}'), "cut off or damaged"),
     "foreign words": (foreign, f"has 4 words and does not fit the {len(WORDS)} words of mazes"),
     "swapped words": (swapped, "does not fit"),
-    "other architecture": (lambda folder: configured(folder, architectures=["GPT2LMHeadModel"]), "is no Llama"),
-    "no architecture": (lambda folder: configured(folder, architectures=None), "is no Llama"),
+    "other architecture": (lambda folder: configured(folder, architectures=["GPT2LMHeadModel"]), "is not a Llama"),
+    "no architecture": (lambda folder: configured(folder, architectures=None), "is not a Llama"),
     "a size that is none": (lambda folder: configured(folder, hidden_size="32"), "does not say hidden_size"),
     "a size below one": (lambda folder: configured(folder, num_hidden_layers=0), "does not say num_hidden_layers"),
     "a constant that is none": (lambda folder: configured(folder, rms_norm_eps=None), "does not say its epsilon"),
@@ -123,7 +123,7 @@ def test_a_folder_that_does_not_fit_is_named_with_the_cure(folder: Path, spoilt:
 
 
 def test_no_folder_is_named_too(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="nowhere is no model folder"):
+    with pytest.raises(ModelError, match="nowhere is not a model folder"):
         read_model(tmp_path / "nowhere")
 
 

@@ -234,6 +234,6 @@ def test_a_loss_that_is_not_finite_ends_training_before_it_spoils_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maze, "imitation_loss", lambda weights, *_: sum(w.sum() for w in weights.values()) * np.inf)
-    with pytest.raises(TrainingError, match="warm-start ran into a loss that is not finite: take another seed"):
+    with pytest.raises(TrainingError, match="warm-start has an infinite loss: use another seed"):
         maze.warm_start(RECIPE, RunFolder(folder=tmp_path), lambda _: None)
     assert not [path for path in tmp_path.rglob("*") if path.suffix == ".pt"]

@@ -12,9 +12,10 @@ import pytest
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
+from service.bootstrap.evaluators import SandboxEvaluators
 from service.config import Settings
 from service.problems.load import load_problem
-from service.usecases.sync_scoring import judging
+from service.usecases.sync_scoring import open_sync_scoring
 from tests.e2e.evolving import Evolve
 from tests.fakes.openai_server import chain, openai_server
 from tests.training.problem import SEED, evaluate, make_point, point
@@ -116,7 +117,7 @@ def test_a_program_that_was_not_scored_is_no_failure_of_it(run: tuple[Path, Path
 
 def test_the_sandbox_scores_as_the_formula_does(run: tuple[Path, Path]) -> None:
     programs = [Program.of({"program.py": text}) for text in (point(0.3, 0.4), "def point():\n    return 1 / 0\n")]
-    with judging(run[0], Settings().sandbox, slots=1, require="none") as (problem, score):
+    with open_sync_scoring(run[0], SandboxEvaluators(Settings(), require="none"), slots=1) as (problem, score):
         for _ in range(2):
             fine, failed = score(programs)
             assert fine.scores == pytest.approx(evaluate(programs)[0].scores)
@@ -148,9 +149,9 @@ def broken(run: tuple[Path, Path], folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"messages": "gone"}, "line 1, is no training record .'messages' is missing"),
-        ({"parent": {"files": {"../a": "x"}}}, "is no training record .*not a plain relative path"),
-        ({"asked": {"format": "xml", "edits": "rewrite", "answers": 1}}, "is no training record .*unknown"),
+        ({"messages": "gone"}, "line 1, is not a training record .'messages' is missing"),
+        ({"parent": {"files": {"../a": "x"}}}, "is not a training record .*not a plain relative path"),
+        ({"asked": {"format": "xml", "edits": "rewrite", "answers": 1}}, "is not a training record .*unknown"),
         ({"answers": [{"rewards": [1.0]}]}, "rewards are 2 finite numbers"),
         ({"answers": [{"rewards": [1.0, float("nan")]}]}, "rewards are 2 finite numbers"),
         ({"messages": []}, "The records hold no prompt with answers"),
@@ -167,7 +168,7 @@ def test_records_that_cannot_be_used_are_named(
 def test_a_file_cut_in_half_is_named_with_its_line(run: tuple[Path, Path], tmp_path: Path) -> None:
     text = run[1].read_text()
     (tmp_path / "half.jsonl").write_text(text[: len(text) * 2 // 3])
-    with pytest.raises(TrainingError, match=r"half.jsonl, line \d+, is no training record"):
+    with pytest.raises(TrainingError, match=r"half.jsonl, line \d+, is not a training record"):
         read_records([tmp_path / "half.jsonl"])
     with pytest.raises(TrainingError, match=r"gone\.jsonl cannot be read"):
         read_records([tmp_path / "gone.jsonl"])
@@ -181,7 +182,7 @@ def test_records_of_two_problems_are_refused(run: tuple[Path, Path], tmp_path: P
 
 def test_records_of_another_problem_are_refused(run: tuple[Path, Path], tmp_path: Path) -> None:
     records = read_records([broken(run, tmp_path, objectives=["value"], answers=[])])
-    with pytest.raises(TrainingError, match="records are of another problem than point"):
+    with pytest.raises(TrainingError, match="records are from another problem than point"):
         ProgramJudge(load_problem(run[0]).problem, evaluate, records)
 
 

@@ -86,7 +86,7 @@ def test_an_adapter_is_trained_saved_and_loads(settings: Callable[..., LoraSetti
 
 def test_a_training_goes_on_from_its_last_checkpoint(settings: Callable[..., LoraSettings]) -> None:
     train_lora(settings(steps=1), COLOURS, evaluate)
-    with pytest.raises(CheckpointError, match="holds a training: resume it, or name another folder"):
+    with pytest.raises(CheckpointError, match="holds another training: resume it, or name another folder"):
         train_lora(settings(), COLOURS, evaluate)
     train_lora(settings(resume=True), COLOURS, evaluate)
     assert [line["step"] for line in log_of(settings().output)] == [1, 2]
@@ -98,9 +98,9 @@ def test_a_checkpoint_cut_in_half_is_named(settings: Callable[..., LoraSettings]
     for place in (folder, checkpoint):
         weights = place / "adapter_model.safetensors"
         weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
-    with pytest.raises(CheckpointError, match="holds no whole adapter"):
+    with pytest.raises(CheckpointError, match="does not hold a complete adapter"):
         check_adapter(folder)
-    with pytest.raises(CheckpointError, match="checkpoint-1 holds no whole adapter"):
+    with pytest.raises(CheckpointError, match="checkpoint-1 does not hold a complete adapter"):
         train_lora(settings(resume=True), COLOURS, evaluate)
 
 

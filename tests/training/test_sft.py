@@ -120,7 +120,7 @@ def test_a_training_goes_on_from_its_last_checkpoint(
     settings: Callable[..., SftSettings], source: CandidateSource
 ) -> None:
     train_sft(settings(updates=1), [source])
-    with pytest.raises(CheckpointError, match="holds a training: resume it, or name another folder"):
+    with pytest.raises(CheckpointError, match="holds another training: resume it, or name another folder"):
         train_sft(settings(), [source])
     assert train_sft(settings(resume=True), [source]).updates == 2
     assert [entry["step"] for entry in log_of(settings().output)] == [1, 2]
@@ -219,7 +219,7 @@ def test_the_command_trains_on_a_run_of_the_syntax_mutator(
         ),
         (("{export}",), USAGE, "is an export: name the folder of its problem with --problem"),
         (("last", "--answers", "some"), USAGE, "--answers some must be numbers with commas between them"),
-        (("last", "--answers", "64"), FAILED, "no 64 are children of one parent"),
+        (("last", "--answers", "64"), FAILED, "no 64 are children of the same parent"),
         (("last", "--max-tokens", "20"), FAILED, "prompts with their replies fits 20 tokens: raise --max-tokens"),
         (("last", "--model", "/nowhere"), FAILED, "The model /nowhere cannot be loaded"),
         (("last", "--format", "xml"), USAGE, "format = 'xml' is unknown"),

@@ -78,7 +78,9 @@ def test_a_better_loss_enters_a_front_where_the_bounds_make_it_the_same_reward(c
     scorer, archive = CandidateScorer(FINE, RunConfig(archive=config)), open_archive(FINE, config, 0)
     for number, loss in enumerate([1e-11, 1e-13, 1e-12]):
         evaluation = read_result({"loss": loss, "gain": 0.5, "m": 0.5}, FINE)
-        candidate = Candidate(id=f"c{number}", number=1, position=0, island=0, program=program(loss), fingerprint="")
+        candidate = Candidate(
+            id=f"c{number}", proposal_number=1, position=0, island=0, program=program(loss), fingerprint=""
+        )
         add(archive, scorer.individual(candidate, evaluation))
     assert names(archive) == {"c1"}
     assert archive.members[0].rewards == (1.0, 0.5)

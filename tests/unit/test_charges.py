@@ -129,7 +129,7 @@ def test_an_event_tells_of_charges_only_where_there_are_any() -> None:
     own = Bill("", data.tokens, data.cost)
     charge = Bill("judge", Usage(input=7, cached=2, output=3), Money.read("0.5 USD"))
     assert bills(data) == [own, charge, charge]
-    assert bills(ProposalFailed(number=1, reason="refused")) == []
+    assert bills(ProposalFailed(proposal_number=1, reason="refused")) == []
     plain = World(toy_problem())
     search = open_search("run_toy", plain.problem, RunConfig(budget=BudgetConfig(evaluations=10)), ASKING)
     plain.play(search, search.start())

@@ -20,9 +20,9 @@ from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import CompletedReply, Individual, Proposal, Reply
 from evolve.search.ensemble import EnsembleMember, PolicyRequest
 from evolve.search.stopping import Progress
-from service.bootstrap.policy_factory import prompt_builder, read_templates
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.policy.prompt_builder import prompt_builder
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import load_policies
 from service.ports import LoggedEvent
@@ -33,6 +33,7 @@ from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.timestamps import SystemClock
 from service.usecases.plan import RunPlan
+from service.usecases.prompt_templates import read_templates
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
 from tests.fakes.vectors import look

@@ -91,7 +91,9 @@ def test_a_program_below_a_threshold_keeps_the_scores_of_its_stages(lenient: boo
 
 
 def individual_measures(found: Evaluation, *measures: str) -> dict[str, float]:
-    candidate = Candidate(id="cnd_1", number=0, position=0, island=0, program=SEED, fingerprint="f", parents=())
+    candidate = Candidate(
+        id="cnd_1", proposal_number=0, position=0, island=0, program=SEED, fingerprint="f", parents=()
+    )
     return dict(CandidateScorer(problem(*measures), RunConfig()).individual(candidate, found).measures)
 
 

@@ -168,7 +168,9 @@ def test_what_was_cut_off_when_a_run_ended_was_spent() -> None:
         world._score(search, candidate)
     numbers = [search.ask().proposals[0].number for _ in range(3)]
     step = search.close({numbers[1]: CompletedReply(completions=("half",), usage=USAGE, cost=COST)})
-    failed = {event.payload["number"]: event.payload for event in step.events if event.kind == "proposal.failed"}
+    failed = {
+        event.payload["proposal_number"]: event.payload for event in step.events if event.kind == "proposal.failed"
+    }
     assert list(failed) == numbers
     assert failed[numbers[1]]["cost"] == str(COST)
     assert "cost" not in failed[numbers[0]]

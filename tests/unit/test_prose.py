@@ -146,9 +146,15 @@ def test_ceilings_only_shrink() -> None:
     assert lowered({HOW_TO: Figures(words=1000, you=2)}, TARGETS, ceilings) == {HOW_TO: {"you": 3}}
 
 
+def test_no_ceiling_returns_when_all_pages_have_met_their_targets() -> None:
+    found = {PAGE: Figures(words=1000, what=9)}
+    assert lowered(found, TARGETS, {}) == {}
+    assert [*complaints(found, TARGETS, {})] == [f"{PAGE}: what met its target before, and is 9"]
+
+
 def test_first_ceilings_are_the_figures_of_the_day() -> None:
     found = {PAGE: Figures(words=1000, what=9, sentences=10, sentence_words=160)}
-    ceilings = lowered(found, TARGETS, {})
+    ceilings = lowered(found, TARGETS, None)
     assert ceilings == {PAGE: {"what": 9, "mean_words": 16.1}}
     assert not [*complaints(found, TARGETS, ceilings)]
 

@@ -102,7 +102,7 @@ def put(sequence: int, number: int, answers: int, samples: int, **more: Any) -> 
 def came(sequence: int, number: int, tokens: tuple[int, int] = (10, 5), **more: Any) -> LoggedEvent:
     payload = {"answers": 1, "dropped": 0, "cost": "0", "seconds": 1.0} | more
     bill = {"input": tokens[0], "cached": 0, "output": tokens[1]}
-    return logged(EventKind.PROPOSAL_ANSWERED, sequence, number=number, tokens=bill, **payload)
+    return logged(EventKind.PROPOSAL_ANSWERED, sequence, proposal_number=number, tokens=bill, **payload)
 
 
 def told(
@@ -227,13 +227,18 @@ def test_chains_that_a_policy_did_not_write_are_not_counted() -> None:
 
 def test_chains_of_a_proposal_that_was_cut_off_count_and_those_that_nobody_began_do_not() -> None:
     rows = [row(1, 0), row(2, 1, 0, (3.0, 0.0))]
-    cut = {"number": 1, "reason": "the run ended", "tokens": {"input": 9, "cached": 0, "output": 3}, "cost": None}
+    cut = {
+        "proposal_number": 1,
+        "reason": "the run ended",
+        "tokens": {"input": 9, "cached": 0, "output": 3},
+        "cost": None,
+    }
     events = [
         put(3, 1, 2, 3),
         put(4, 2, 2, 3),
         put(5, 3, 2, 3),
         logged(EventKind.PROPOSAL_FAILED, 6, **cut),
-        logged(EventKind.PROPOSAL_FAILED, 7, number=2, reason="refused"),
+        logged(EventKind.PROPOSAL_FAILED, 7, proposal_number=2, reason="refused"),
     ]
     _, columns, run = told(rows, events=events)
     found = answers.of_chains(columns, run)

@@ -63,9 +63,9 @@ class RealRun:
     @property
     def asked(self) -> dict[int, int]:
         """Completions asked for, by the number of each proposal that was answered: one holds one answer."""
-        answered = {event["number"] for event in self.answered}
+        answered = {event["proposal_number"] for event in self.answered}
         created = [event for event in self.events if event["kind"] == "proposal.created"]
-        return {event["number"]: event["limit"] for event in created if event["number"] in answered}
+        return {event["proposal_number"]: event["limit"] for event in created if event["proposal_number"] in answered}
 
     @property
     def completions(self) -> int:
@@ -95,8 +95,8 @@ def perform(server: VllmServer, home: Path, example: str, more: str = "") -> Rea
 def test_every_completion_is_taken_or_dropped_and_its_tokens_are_counted(run: RealRun) -> None:
     assert run.answered
     asked = run.asked
-    assert all(event["answers"] + event["dropped"] >= asked[event["number"]] for event in run.answered)
-    assert all(event["tokens"]["output"] > asked[event["number"]] for event in run.answered)
+    assert all(event["answers"] + event["dropped"] >= asked[event["proposal_number"]] for event in run.answered)
+    assert all(event["tokens"]["output"] > asked[event["proposal_number"]] for event in run.answered)
     assert run.summary["tokens"]["output"] >= sum(event["tokens"]["output"] for event in run.answered)
     assert run.summary["tokens"]["input"] > run.summary["tokens"]["cached"] > 0
 
@@ -126,9 +126,11 @@ def test_replies_that_are_begun_are_far_more_often_valid_and_new(server: VllmSer
 
 
 def test_an_answer_is_read_seconds_before_its_proposal_is_complete(run: RealRun) -> None:
-    complete = {event["number"]: datetime.fromisoformat(event["at"]) for event in run.answered}
+    complete = {event["proposal_number"]: datetime.fromisoformat(event["at"]) for event in run.answered}
     read = [event for event in run.events if event["kind"] in ("candidate.created", "candidate.rejected")]
     leads = [
-        complete[event["number"]] - datetime.fromisoformat(event["at"]) for event in read if event["number"] in complete
+        complete[event["proposal_number"]] - datetime.fromisoformat(event["at"])
+        for event in read
+        if event["proposal_number"] in complete
     ]
     assert max(leads) > timedelta(seconds=1)

@@ -105,13 +105,15 @@ async def test_a_vllm_that_is_killed_in_the_middle_of_a_chain_is_waited_for(pyth
     assert any("cannot be reached (connection refused)" in reason for reason in reasons)
     assert kinds[EventKind.RUN_UNBLOCKED]
     assert not kinds[EventKind.PROPOSAL_FAILED]
-    answered = {event.payload["number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED}
+    answered = {
+        event.payload["proposal_number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED
+    }
     assert kinds[EventKind.PROPOSAL_ANSWERED] == len(answered)
     reader = SqlRunReader(database)
     cut = {number for number in answered if "cut" in reader.proposal(RUN, number).finish_reasons}
     assert 3 in cut
     assert len(cut) <= 4  # no more than were under way: nothing after the restart is cut
     created = [event.payload for event in events if event.kind is EventKind.CANDIDATE_CREATED]
-    assert len({(payload["number"], payload["position"]) for payload in created}) == len(created)
+    assert len({(payload["proposal_number"], payload["position"]) for payload in created}) == len(created)
     assert status.counters.tokens_output == sum(payload["tokens"]["output"] for payload in answered.values())
     database.close()

@@ -1,1 +1,1 @@
-"""Vector Policy Optimization inside other people's trainers; nothing of a trainer is imported before it is used."""
+"""Vector Policy Optimization inside other trainers. A trainer is imported only at its first use."""

@@ -13,13 +13,13 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One completion.
+    """A completion.
 
     Attributes:
-        text: what the policy wrote.
-        prompt: what it was asked, a text or a list of messages.
+        text: of the policy.
+        prompt: a text or a list of messages.
         columns: of the data set, in the prompt's row.
-        cut: it ran out of tokens, so that an answer still open is not whole.
+        cut: it ran out of tokens, so an open answer is not complete.
     """
 
     text: str
@@ -32,7 +32,7 @@ Judge = Callable[[Sequence[Completion]], Sequence[Rollout]]
 
 
 def one_by_one(score: Callable[[str], Rollout]) -> Judge:
-    """A judge out of a function from a text to its (m, k) reward matrix; None where nothing could be read."""
+    """A judge from a function that maps a text to its (m, k) reward matrix. None if nothing could be read."""
     return lambda completions: [score(completion.text) for completion in completions]
 
 
@@ -41,7 +41,7 @@ def by_domain(domain: Domain[Question, Answer], m: int, question_of: Callable[[C
 
     Args:
         domain: parses and scores.
-        m: answers that were asked for.
+        m: requested answers.
         question_of: finds the question, in a column or in the prompt, as `evolve.domains.maze.read` does.
     """
     return lambda completions: [

@@ -18,7 +18,7 @@ _OWN = frozenset({"completion_ids", "trainer_state", "log_extra", "log_metric", 
 
 
 class RewardFunction(Protocol):
-    """What TRL calls with the completions of a process: one number each comes back."""
+    """The callable for TRL: it takes the completions of a process and returns a number for each."""
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
         """The set reward of each completion."""
@@ -27,20 +27,20 @@ class RewardFunction(Protocol):
 def set_reward_function(
     judge: Judge, weighting: Weighting | None = None, max_tokens: int | None = None
 ) -> RewardFunction:
-    """A reward function that returns R(S) of each completion, S being its answers.
+    """A reward function that returns R(S) of each completion, where S is the set of its answers.
 
-    All completions to a prompt are valued under the same weights, which depend on the seed, the global step and the
-    prompt alone: a group that is split over processes is valued alike in all of them. A completion without a matrix is
-    worth 0 and so discouraged; TRL would leave it out of its group if it were None.
+    All completions to a prompt are scored under the same weights. These depend only on the seed, the global step and
+    the prompt, so a group that is split over processes has the same weights in all of them. A completion without a
+    matrix is worth 0 and so discouraged. TRL would leave it out of its group if it were None.
 
     Args:
-        judge: gives the reward matrix of each completion.
-        weighting: how weights are drawn.
-        max_tokens: the trainer's `max_completion_length`: a completion of so many tokens counts as cut off.
+        judge: returns the reward matrix of each completion.
+        weighting: draws the weights.
+        max_tokens: the trainer's `max_completion_length`. A completion of that many tokens counts as cut off.
 
     Returns:
-        The function; it logs `vpo/set_reward`, `vpo/group_std`, `vpo/pool_size` and `vpo/unread` where it is offered a
-        `log_metric`, and raises `RewardError` for rewards that are not finite or not equally wide in a group.
+        The function. It logs `vpo/set_reward`, `vpo/group_std`, `vpo/pool_size` and `vpo/unread` if it gets a
+            `log_metric`. It raises `RewardError` for rewards that are not finite or not equally wide in a group.
     """
     drawn = weighting or Weighting()
 
@@ -57,7 +57,7 @@ def set_reward_function(
 
 
 def text_of(completion: Any) -> str:
-    """The text of a completion: itself, or what the assistant says in a list of messages.
+    """The text of a completion: itself, or the assistant's message in a list of messages.
 
     Raises:
         RewardError: it is neither.
@@ -75,7 +75,7 @@ def _completions(
     prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], max_tokens: int | None
 ) -> list[Completion]:
     if len(prompts) != len(completions):
-        raise RewardError(f"There are {len(completions)} completions to {len(prompts)} prompts: pair them.")
+        raise RewardError(f"There are {len(completions)} completions for {len(prompts)} prompts: pair them.")
     kept = {name: column for name, column in columns.items() if name not in _OWN}
     tokens = columns.get("completion_ids") or [()] * len(prompts)
     return [

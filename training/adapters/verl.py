@@ -1,13 +1,14 @@
 """Vector Policy Optimization with veRL: a reward function, and an advantage estimator that it registers.
 
-veRL hands an estimator one number a token and nothing else of the reward, so there are two ways:
+veRL passes an estimator a number for each token and nothing else of the reward, so there are two ways.
 
-* As it is: the reward function returns the set reward R(S), and the estimator `vpo` (or veRL's own `grpo`, whose
-  deviation has Bessel's correction) takes standard scores of it in the group. The reward function does not know the
-  step: the weights of a prompt are the same whenever it comes up.
-* With `non_tensor_batch` passed on: veRL does so for the estimator called gdpo, in `compute_advantage` of
-  `verl/trainer/ppo/ray_trainer.py`; name `vpo` in that condition too. The estimator then draws new weights at each call
-  and values the matrices, which the reward function sends along as JSON, as they may be ragged.
+Without a change of veRL, the reward function returns the set reward R(S). The estimator `vpo` (or veRL's own `grpo`,
+whose deviation has Bessel's correction) computes standard scores of it in the group. The reward function does not know
+the step, so a prompt always has the same weights.
+
+With `non_tensor_batch`, the estimator draws new weights at each call. It scores the matrices that the reward function
+sends along as JSON, because they may be ragged. veRL passes `non_tensor_batch` to the estimator gdpo, in
+`compute_advantage` of `verl/trainer/ppo/ray_trainer.py`. Add `vpo` to that condition.
 """
 
 import json
@@ -32,13 +33,13 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
     """A `compute_score` for veRL's `custom_reward_function`.
 
     Args:
-        judge: gives the reward matrix of a completion; its columns are data_source, ground_truth and extra_info.
-        weighting: how weights are drawn, by the seed and the prompt, which `extra_info["index"]` stands for.
+        judge: returns the reward matrix of a completion. Its columns are data_source, ground_truth and extra_info.
+        weighting: draws the weights by the seed and the prompt, for which `extra_info["index"]` stands.
 
     Returns:
-        A function of (data_source, solution_str, ground_truth, extra_info) to `score`, that is R(S), `vpo_answers`, how
-        many answers there were, and `vpo_rewards`, their matrix as JSON: null for a completion without one. It raises
-        `RewardError` for rewards that are not finite, or where the prompt has no index.
+        A function of (data_source, solution_str, ground_truth, extra_info) to `score` (R(S)), `vpo_answers` (the number
+            of answers) and `vpo_rewards` (their matrix as JSON, null for a completion without one). It raises
+            `RewardError` for rewards that are not finite, or if the prompt has no index.
     """
     drawn = weighting or Weighting()
 
@@ -62,13 +63,13 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
 
 
 def register(weighting: Weighting | None = None, epsilon: float = 1e-6) -> Callable[..., Any]:
-    """Register the estimator `vpo` with veRL, for `algorithm.adv_estimator=vpo`; the first one registered stays.
+    """Register the estimator `vpo` with veRL, for `algorithm.adv_estimator=vpo`. The first registration stays.
 
-    Its standard scores divide by the population deviation plus `epsilon`; a group that is all alike gets zeros.
+    Its standard scores divide by the population deviation plus `epsilon`. A group of equal rewards gets zeros.
 
     Returns:
         The estimator: (token_level_rewards, response_mask, index, non_tensor_batch) to advantages and returns, both
-        (batch, response length).
+            (batch, response length).
     """
     from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, register_adv_est
 
@@ -79,7 +80,7 @@ def register(weighting: Weighting | None = None, epsilon: float = 1e-6) -> Calla
 
 
 def estimator(weighting: Weighting, epsilon: float = 1e-6) -> Callable[..., Any]:
-    """The estimator itself; it counts its calls, each of which is a step with weights of its own."""
+    """The estimator itself. It counts its calls, and each call is a step with its own weights."""
     from evolve.vpo import Options
 
     options, calls = Options(epsilon=epsilon), iter(range(1 << 62))
@@ -120,11 +121,11 @@ def _read(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as error:
         raise RewardError(
-            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send what score_function gives."
+            f"{MATRIX} holds {str(text)[:60]!r}, which is not JSON: send the value of score_function."
         ) from error
 
 
 def _prompt(data_source: str, extra_info: Mapping[str, Any]) -> list[Any]:
     if "index" not in extra_info:
-        raise RewardError("extra_info has no index: number the rows of the data set, as weights are shared by prompt.")
+        raise RewardError("extra_info has no index: number the rows of the data set, because prompts share weights.")
     return [data_source, str(extra_info.get("split", "")), str(extra_info["index"])]

@@ -1,4 +1,4 @@
-"""Weights that everyone who holds a part of a group draws alike, and the set reward under them."""
+"""Weights that all processes of a group draw identically, and the set reward under them."""
 
 import hashlib
 import json
@@ -39,31 +39,31 @@ class Weighting:
         """The weights of the group of a prompt, (draws, k).
 
         Args:
-            step: of the training; another step has other weights.
+            step: of the training. Another step has other weights.
             prompt: a text or anything that is JSON.
             k: number of objectives.
 
         Raises:
-            RewardError: a setting is out of its range.
+            RewardError: a setting is out of range.
         """
         digest = hashlib.sha256(json.dumps(prompt, sort_keys=True, default=str).encode()).digest()
         words = np.frombuffer(digest[:16], dtype=np.uint32).tolist()
         return draw_weights(k, np.random.default_rng([self.seed, step, *words]), self.draws, self.alpha, self.sampler)
 
     def value(self, rewards: Floats | None, step: int, prompt: Any) -> float:
-        """The set reward of one rollout; 0 without a matrix, as there is nothing to be good at."""
+        """The set reward of a rollout. 0 without a matrix."""
         return 0.0 if rewards is None else set_reward(rewards, self.weights(step, prompt, rewards.shape[1]))
 
 
 def checked(rollouts: Sequence[Rollout], prompts: Sequence[Any]) -> list[Floats | None]:
-    """The matrices of rollouts, equally wide within a prompt; None for one without answers.
+    """The matrices of rollouts, equally wide within a prompt. None for a rollout without answers.
 
     Raises:
-        RewardError: one is no matrix of finite numbers, or differs in width from others to the same prompt; or there is
-            not one rollout for each prompt.
+        RewardError: a value is not a matrix of finite numbers, or differs in width from others to the same prompt, or
+            the number of rollouts and prompts differs.
     """
     if len(rollouts) != len(prompts):
-        raise RewardError(f"{len(prompts)} completions were to be scored, and {len(rollouts)} rewards came back.")
+        raise RewardError(f"{len(prompts)} completions needed scores, and {len(rollouts)} rewards came back.")
     widths: dict[str, int] = {}
     matrices: list[Floats | None] = []
     for number, (rollout, prompt) in enumerate(zip(rollouts, prompts, strict=True)):

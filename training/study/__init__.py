@@ -1,1 +1,1 @@
-"""The study: trained maze policies compared by what they answer, alone and inside searches, in one report."""
+"""The study: it compares the answers of trained maze policies, alone and inside searches, in a report."""

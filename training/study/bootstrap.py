@@ -1,8 +1,8 @@
-"""Means over training seeds and mazes, with intervals that say how far another choice of both might move them.
+"""Means over training seeds and mazes, with intervals for another choice of both.
 
-Every seed is asked the same mazes, so both are resampled, crossed: a draw picks seeds and mazes with replacement, and
-its mean is over the cells of the table that they span (the pigeonhole bootstrap, Owen 2007, "The pigeonhole
-bootstrap", Annals of Applied Statistics 1). With one seed it is the plain bootstrap over mazes.
+Every seed answers the same mazes, so both are resampled, crossed. A draw picks seeds and mazes with replacement, and
+its mean is over the cells of the table that they span (the pigeonhole bootstrap, Owen 2007, "The pigeonhole bootstrap",
+Annals of Applied Statistics 1). With a single seed it is the plain bootstrap over mazes.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ _SEED = 20_07
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference(Estimate):
-    """A difference between means; `p_value` is two-sided, of the draws that the interval is of.
+    """A difference between means. `p_value` is two-sided, from the draws of the interval.
 
-    It is the share of the draws on the rarer side of zero, twice, counted with the measured value as one more draw
+    It is twice the share of the draws on the rarer side of zero, counted with the measured value as an additional draw
     (Davison and Hinkley 1997, "Bootstrap Methods and their Application", section 4.2).
     """
 
@@ -35,7 +35,7 @@ def mean(values: ArrayLike) -> Estimate:
 
 
 def difference(values: ArrayLike, others: ArrayLike) -> Difference:
-    """How far one table lies above another in the mean, paired cell by cell."""
+    """The mean difference of two tables, paired cell by cell."""
     apart = _table(values) - _table(others)
     draws = _means(apart)
     found = percentiles(float(apart.mean()), draws)
@@ -45,7 +45,7 @@ def difference(values: ArrayLike, others: ArrayLike) -> Difference:
 
 
 def ratio(values: ArrayLike, others: ArrayLike) -> Estimate | None:
-    """The mean of one table over that of another, paired; None where the other is zero."""
+    """The ratio of the means of two tables, paired. None if the second is zero."""
     table, other = _table(values), _table(others)
     if not other.mean() > 0:
         return None
@@ -64,7 +64,7 @@ def _means(table: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _shares(seeds: int, mazes: int) -> tuple[Floats, Floats]:
-    """How much of each draw is which seed and which maze, (draws, seeds) and (draws, mazes); always the same."""
+    """The weights of seeds and mazes in each draw, (draws, seeds) and (draws, mazes), always the same."""
     rng = np.random.default_rng([_SEED, seeds, mazes])
     counted = [rng.multinomial(count, np.full(count, 1 / count), DRAWS) / count for count in (seeds, mazes)]
     return counted[0], counted[1]

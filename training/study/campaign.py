@@ -1,4 +1,4 @@
-"""Which tasks a study consists of, and what is chosen on validation mazes before anything is compared."""
+"""The tasks of a study, and the choices on validation mazes before any comparison."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from training.study.searching import SearchTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsScore:
-    """What searches on validation mazes came to, in the mean: share solved, and best mean of the objectives."""
+    """The mean results of searches on validation mazes: share solved, and best mean of the objectives."""
 
     solved: float
     best: float
@@ -36,14 +36,14 @@ class SettingsScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedSettings:
-    """Settings of searches with what they reached, the mean over policies."""
+    """Settings of searches with their results, as the mean over policies."""
 
     settings: SearchSettings
     reached: SettingsScore
 
 
 def best_temperature(found: Mapping[float, SettingsScore]) -> float:
-    """The temperature at which searches solve most; among equals that of the best mean."""
+    """The temperature at which searches solve most, and of equals that with the best mean."""
     return max(found, key=lambda temperature: (found[temperature].solved, found[temperature].best))
 
 
@@ -166,7 +166,7 @@ class Campaign:
         return [task for settings in TRIED for task in self.tuning(settings)]
 
     def tried(self) -> list[TriedSettings]:
-        """The settings that were tried with all policies, and what they reached."""
+        """The settings tried with all policies, and their results."""
         return [
             self._tried(settings, tasks)
             for settings in TRIED
@@ -174,7 +174,7 @@ class Campaign:
         ]
 
     def settings(self) -> SearchSettings:
-        """The settings that solve most validation mazes; among equals the best mean, then the first."""
+        """The settings that solve most validation mazes, of equals those with the best mean, then the first."""
         tried = self.tried()
         return max(tried, key=lambda one: (one.reached.solved, one.reached.best)).settings if tried else TRIED[0]
 

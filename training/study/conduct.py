@@ -1,4 +1,4 @@
-"""Conducts a study: samples, searches, writes the report; goes on where it was stopped."""
+"""Conducts a study: it samples, searches and writes the report, and continues after an interruption."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -39,11 +39,11 @@ class StudyRunner:
     command: str
 
     def go(self, stages: Sequence[str]) -> Findings | None:
-        """Go through stages; what the report says, if that is one of them.
+        """Run stages. Returns the content of the report, if that is one of them.
 
         Raises:
-            UsageError: pictures are wanted and cannot be drawn.
-            StudyError: there is nothing to report on, or a measurement is damaged.
+            UsageError: pictures are requested and cannot be drawn.
+            StudyError: there is nothing to report, or a measurement is damaged.
         """
         if REPORT in stages:
             check_drawing()

@@ -1,4 +1,4 @@
-"""The trained models that a study compares, as they lie in a folder: `METHOD-sSEED`."""
+"""The trained models of a study, in a folder with the names `METHOD-sSEED`."""
 
 import hashlib
 import re
@@ -24,8 +24,8 @@ class Contender:
     Attributes:
         seed: of its training.
         folder: of the model.
-        m: answers of one chain.
-        digest: tells models apart by their content.
+        m: answers per chain.
+        digest: identifies the model by its content.
     """
 
     method: str
@@ -44,8 +44,8 @@ def find_contenders(folder: Path) -> tuple[Contender, ...]:
     """All models in a folder, methods in the order of the tables, each with its seeds in order.
 
     Raises:
-        NotFoundError: there is no such folder, or no model in it.
-        UsageError: a model cannot be used, or is none that walks through mazes; the text names it.
+        NotFoundError: the folder does not exist, or holds no model.
+        UsageError: a model cannot be used, or is not a maze policy. The text names it.
     """
     if not folder.is_dir():
         raise NotFoundError(f"there is no folder {folder}: name one that holds trained models")
@@ -82,7 +82,7 @@ def choose(contenders: Sequence[Contender], methods: Sequence[str]) -> tuple[Con
 
 
 def _model_in(place: Path, method: str) -> Path | None:
-    """The model folder itself, or what training left in a folder of its own."""
+    """The model folder itself, or the output of training in it."""
     return next((folder for folder in (place, place / method) if (folder / "config.json").is_file()), None)
 
 

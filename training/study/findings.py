@@ -15,14 +15,14 @@ from training.study.results import MethodTable, common
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a study found.
+    """The results of a study.
 
     Attributes:
         sampled: by kind of maze and label (`AT_ONE`, `OWN`), each method's figures.
         searched: by strategy and label, each method's searches on hard mazes.
-        temperatures: by kind and method, what each temperature reached on validation mazes.
-        heated: by method, what searches reached on validation mazes at each temperature.
-        command: that measures all of it again.
+        temperatures: by kind and method, the result of each temperature on validation mazes.
+        heated: by method, the results of searches on validation mazes at each temperature.
+        command: measures all of it again.
     """
 
     scope: StudyScope
@@ -73,18 +73,18 @@ def findings_of(campaign: Campaign, command: str) -> Findings:
 
 
 def estimate(found: MethodTable | None, name: str) -> Estimate | None:
-    """A figure of a method; None where it was not measured."""
+    """A figure of a method. None if it was not measured."""
     return mean(found.tables[name]) if found is not None and name in found.tables else None
 
 
 def lead(compared: Compared, method: str, other: str, name: str) -> Difference | None:
-    """How far one method lies above another in a figure, over the training seeds that both have."""
+    """The difference of two methods in a figure, over their common training seeds."""
     pair = _pair(compared.get(method), compared.get(other), name)
     return difference(*pair) if pair else None
 
 
 def gain(found: MethodTable | None, against: MethodTable | None, name: str) -> Estimate | None:
-    """How many times what another reached, over the training seeds that both have."""
+    """The ratio of two methods in a figure, over their common training seeds."""
     pair = _pair(found, against, name)
     return ratio(*pair) if pair else None
 

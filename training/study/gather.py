@@ -1,4 +1,4 @@
-"""Measurements gathered into tables: what there is of each comparison, whether all of it was measured or not."""
+"""Measurements gathered into tables, for complete and incomplete comparisons."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -34,11 +34,11 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiguresTask:
-    """The figures of what was sampled, maze by maze.
+    """The figures of sampled answers, maze by maze.
 
     Attributes:
-        rate: tokens that stand for one answer at equal tokens.
-        tokens: that an answer of this model takes.
+        rate: tokens of an answer at equal tokens.
+        tokens: mean tokens of an answer of this model.
     """
 
     sampled: SamplingTask
@@ -50,7 +50,7 @@ class FiguresTask:
 
     @property
     def key(self) -> MeasurementKey:
-        """What decides the outcome."""
+        """The conditions of the task."""
         values = {
             "what": "figures",
             "version": _VERSION,
@@ -94,12 +94,12 @@ class FiguresTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainFigures:
-    """What was seen beside the figures, each by method at temperature 1.
+    """Further observations, each by method at temperature 1.
 
     Attributes:
         missing, repeats: shares of the answers, by kind and method.
-        hit: (training seeds, hard mazes), 1 where the many answers of the warm start hold the optimum.
-        many: how many those are.
+        hit: (training seeds, hard mazes), 1 if the many answers of the warm start hold the optimum.
+        many: number of these answers.
     """
 
     missing: Mapping[str, Mapping[str, float]]
@@ -110,7 +110,7 @@ class PlainFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
-    """Reads what a campaign left in its store."""
+    """Reads the measurements of a campaign."""
 
     campaign: Campaign
 
@@ -121,7 +121,7 @@ class Gathering:
         ]
 
     def sampled(self, kind: str, label: str) -> Compared:
-        """Each method's figures on the test mazes of a kind; needs the figures' tasks done."""
+        """Each method's figures on the test mazes of a kind. Their tasks must be done."""
         return {
             method: stacked(
                 {task.sampled.contender.seed: [task.read()] for task in tasks},
@@ -132,7 +132,7 @@ class Gathering:
         }
 
     def searched(self, label: str) -> dict[str, Compared]:
-        """By strategy, each method's searches; equal tokens are the same for all strategies and methods."""
+        """By strategy, each method's searches. Equal tokens are the same for all strategies and methods."""
         read = {
             strategy: {
                 method: [(task, task.read(self.campaign.store)) for task in tasks]
@@ -158,7 +158,7 @@ class Gathering:
         return stacked(by_seed, tokens=tokens, temperature=read[0][0].temperature)
 
     def plain(self) -> PlainFigures:
-        """What was seen at temperature 1 beside the figures."""
+        """Further observations at temperature 1."""
         missing: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
         repeats: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
         for kind in KINDS:

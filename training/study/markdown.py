@@ -12,7 +12,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodComparison:
-    """Two methods on a figure; `ahead` is how far the first lies above the second, None where it was not measured."""
+    """Two methods and a figure. `ahead` is the lead of the first, None if it was not measured."""
 
     ahead: Difference | None
     one: str
@@ -21,7 +21,7 @@ class MethodComparison:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; what has no row is said in words."""
+    """A table. A sentence replaces an empty table."""
     if not rows:
         return "Not measured."
     lines = [head, ["---"] * len(head), *rows]
@@ -34,7 +34,7 @@ def cell(estimate: Estimate | None) -> str:
 
 
 def signed(estimate: Estimate | None) -> str:
-    """A difference with its interval; bold where that leaves zero out."""
+    """A difference with its interval, in bold if the interval leaves zero out."""
     if estimate is None:
         return NOTHING
     apart = estimate.low > 0 or estimate.high < 0
@@ -42,10 +42,10 @@ def signed(estimate: Estimate | None) -> str:
 
 
 def conclusions(comparisons: Sequence[MethodComparison]) -> list[str]:
-    """A sentence about each of several differences, whichever way they came out.
+    """A sentence about each of several differences.
 
-    Their p-values are adjusted together by Holm's method, so that the chance of any false finding among them stays
-    below 5 %.
+    Their p-values are adjusted together by Holm's method, so the chance of any false finding among them stays below 5
+    %.
     """
     adjusted = iter(holm([one.ahead.p_value for one in comparisons if one.ahead is not None]))
     return [
@@ -65,5 +65,5 @@ def _conclusion(compared: MethodComparison, ahead: Difference, p_value: float) -
 
 
 def paragraphs(*parts: str) -> str:
-    """Parts apart by blank lines; empty ones are left out."""
+    """Parts, separated by blank lines. Empty parts are left out."""
     return "\n\n".join(part.strip("\n") for part in parts if part)

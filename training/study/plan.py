@@ -1,4 +1,4 @@
-"""What a study compares: methods, mazes, temperatures, budgets, and the settings of searches that are tried."""
+"""The plan of a study: methods, mazes, temperatures, budgets, and the settings of searches to try."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,23 +36,22 @@ MAX_ANSWERS_FOR_EACH = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyScope:
-    """How much a study does.
+    """The size of a study.
 
     Attributes:
         mazes: of the test split, by kind.
         answers: to each maze.
-        base_answers: of the warm start to each hard maze, to see what plain sampling misses.
-        validated: mazes of the validation split on which temperatures are chosen.
-        temperatures: to choose from; 1 is among them.
-        budgets: evaluations at which searches are looked at; the last is how long they run.
-        questions: hard mazes that are searched on.
-        tuned, tuned_evaluations: validation mazes and evaluations with which settings and temperatures of searches are
-            chosen.
-        search_temperatures: to choose those of searches from; 1 is among them.
+        base_answers: of the warm start to each hard maze, for the reach of plain sampling.
+        validated: mazes of the validation split for choosing temperatures.
+        temperatures: to choose from, including 1.
+        budgets: evaluations at which searches are compared. The last is their length.
+        questions: hard mazes for searches.
+        tuned, tuned_evaluations: validation mazes and evaluations for choosing settings and temperatures of searches.
+        search_temperatures: to choose those of searches from, including 1.
         search_seeds: searches on each maze with each policy.
-        searched: methods that searches run with, by every strategy.
-        beside: methods that `islands` alone runs with, at temperature 1 and with the settings chosen for the others.
-        own_temperatures: whether searches run at each method's own temperature too.
+        searched: methods that search with every strategy.
+        beside: methods that search only with `islands`, at temperature 1 and with the settings of the others.
+        own_temperatures: whether searches also run at each method's own temperature.
     """
 
     mazes: Mapping[str, int]
@@ -105,7 +104,7 @@ QUICK = StudyScope(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """Settings of the strategy `islands` that are tried on validation mazes; the other strategies use none of them."""
+    """Settings of the strategy `islands` to try on validation mazes. The other strategies use none of them."""
 
     islands: int
     archive: str
@@ -119,9 +118,10 @@ class SearchSettings:
         return f"{many}, {self.archive} archive of {self.size}, {self.selection}"
 
     def configuration(self, strategy: str, evaluations: int, seed: int) -> RunConfig:
-        """The configuration of a run. Inspirations and failures are left out: small policies do not read them.
+        """The configuration of a run. It leaves out inspirations and failures, because small policies do not read them.
 
-        The pace is fixed: by default it depends on the budget, and no search would be the beginning of a longer one.
+        The pace is fixed. By default it depends on the budget, and a short search would not be the start of a longer
+        search.
         """
         return RunConfig(
             strategy=strategy,

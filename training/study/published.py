@@ -1,6 +1,7 @@
-"""Figures that others published, to stand beside ours: other tasks, other models, other sizes.
+"""Published figures of others, beside ours: other tasks, other models, other sizes.
 
-Vector Policy Optimization, arXiv 2605.22817, and the page of its project, read off its tables and drawn figures.
+They are from Vector Policy Optimization, arXiv 2605.22817, and the page of its project, read from its tables and
+figures.
 """
 
 SOURCE = "arXiv 2605.22817 and the page of its project"

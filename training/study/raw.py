@@ -1,4 +1,4 @@
-"""What a study measured, kept in files, so that one that was stopped goes on: a file a task, whole or not there."""
+"""The measurements of a study in files, so that an interrupted study continues: a complete file for each task."""
 
 import hashlib
 import json
@@ -20,10 +20,10 @@ _KEY = "key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementKey:
-    """What was measured, with all that decides what comes of it.
+    """The name of a measurement, with all conditions that decide its result.
 
     Attributes:
-        title: readable beginning of the file's name.
+        title: readable start of the file's name.
         values: JSON values.
     """
 
@@ -72,7 +72,7 @@ class Store:
         return arrays
 
     def read_any(self, key: MeasurementKey, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """A measurement's arrays, whatever their shapes; errors are those of `read`."""
+        """A measurement's arrays of any shape, with the errors of `read`."""
         path = self.folder / key.file
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as found:

@@ -1,4 +1,4 @@
-"""The report: what was done, what came of it, and how that stands against targets and published figures."""
+"""The report: the methods, the results, and their comparison with targets and published figures."""
 
 from training.study import published
 from training.study.findings import Findings
@@ -28,7 +28,7 @@ from training.study.targets import targets
 
 
 def report(found: Findings) -> str:
-    """The whole report in Markdown; its pictures lie in `images/` beside it."""
+    """The whole report in Markdown. Its pictures are in `images/` beside it."""
     return (
         paragraphs(
             "# Vector Policy Optimization on mazes: what it is worth",

@@ -1,4 +1,4 @@
-"""What was measured of a method under one condition, as tables of (training seeds, mazes) to take means of."""
+"""The measurements of a method under a condition, as tables of (training seeds, mazes) for means."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodTable:
-    """A method under one condition.
+    """A method under a condition.
 
     Attributes:
         seeds: of training, as the rows of the tables.
         tables: (seeds, mazes) by the name of the figure.
-        tokens: written for an answer, in the mean.
-        temperature: at which it wrote.
+        tokens: mean tokens of an answer.
+        temperature: of its sampling.
     """
 
     seeds: tuple[int, ...]
@@ -54,18 +54,18 @@ def tokens_in_search(paths: Paths) -> float:
 
 
 def figures(maze: Maze, rewards: Floats, m: int, ks: Sequence[int], fitting: Mapping[int, float]) -> dict[str, float]:
-    """Figures of the answers to one maze.
+    """Figures of the answers to a maze.
 
     Args:
         rewards: (n, 4), chain by chain.
         m: answers of a chain.
         ks: sizes of sets.
-        fitting: for each of `ks` how many answers fit the tokens that it stands for; need not be whole.
+        fitting: for each of `ks`, the number of answers that fit its tokens, which may be fractional.
 
     Returns:
-        What `measure` gives; the same of whole chains for k that are chains of m (`chain-best@k`, `chain-solved@k`,
-        `chain-ew@k`); and at equal tokens (`tokens-best@k`, `tokens-solved@k`, `tokens-ew@k`), in a straight line
-        between whole numbers of answers, where one answer fits at all.
+        The result of `measure`. For k that are chains of m, the same for whole chains (`chain-best@k`,
+            `chain-solved@k`, `chain-ew@k`). At equal tokens (`tokens-best@k`, `tokens-solved@k`, `tokens-ew@k`), linear
+            between whole numbers of answers, if at least one answer fits.
     """
     n = len(rewards)
     whole = {k: int(np.floor(fit + _ROUNDING)) for k, fit in fitting.items() if 1 - _ROUNDING <= fit <= n + _ROUNDING}
@@ -98,21 +98,22 @@ def _of_chains(maze: Maze, rewards: Floats, m: int, ks: Sequence[int]) -> dict[s
 
 
 def solved_within(maze: Maze, rewards: Floats) -> float:
-    """1 where one of the answers is the optimum, else 0."""
+    """1 if any of the answers is the optimum, else 0."""
     return float((rewards.mean(axis=1) >= float(optimum(maze, EQUAL)) - _ROUNDING).any())
 
 
 def reached(paths: Paths, budgets: Sequence[int], rate: float) -> dict[str, Floats]:
-    """What searches found within budgets, each (mazes,).
+    """The results of searches within budgets, each (mazes,).
 
     Args:
         paths: of the searches.
         budgets: evaluations.
-        rate: tokens that stand for one evaluation at equal tokens.
+        rate: tokens of an evaluation at equal tokens.
 
     Returns:
-        For each budget `best@` and `solved@` (evaluations), `answers-solved@` (as many answers written, repeated ones
-        included) and `tokens-solved@` (budget * rate tokens written); `ended`, whether it ended before the last one.
+        For each budget `best@` and `solved@` (evaluations), `answers-solved@` (that many answers written, including
+            repeated answers) and `tokens-solved@` (budget * rate tokens written). `ended` says whether it ended before
+            the last.
     """
     found: dict[str, Floats] = {}
     for budget in budgets:
@@ -133,7 +134,7 @@ def _solved(best: Floats, paths: Paths) -> Floats:
 
 
 def stacked(found: Mapping[int, Sequence[Mapping[str, Floats]]], *, tokens: float, temperature: float) -> MethodTable:
-    """Tables of what was found for each training seed; several searches of a seed count as their mean."""
+    """Tables of the results of each training seed. Several searches of a seed count as their mean."""
     seeds = tuple(sorted(found))
     names = set.intersection(*(set(one) for some in found.values() for one in some))
     tables = {name: np.stack([np.mean([one[name] for one in found[seed]], axis=0) for seed in seeds]) for name in names}

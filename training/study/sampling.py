@@ -1,4 +1,4 @@
-"""Plain sampling: what a policy answers to a maze when nobody searches."""
+"""Plain sampling: a policy's answers to a maze without a search."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _VERSION = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What a model answered.
+    """The answers of a model.
 
     Attributes:
-        rewards: (mazes, answers, 4), in the order written; zeros where an answer is missing or malformed.
-        missing: (mazes, answers), whether it is.
-        repeats: (mazes, answers), whether its walk stands earlier in the same chain; it is scored all the same.
-        tokens: (mazes, chains), written, the end included.
+        rewards: (mazes, answers, 4), in the order written. Zeros for a missing or malformed answer.
+        missing: (mazes, answers), whether it is missing or malformed.
+        repeats: (mazes, answers), whether its chain holds the same walk before. It is scored anyway.
+        tokens: (mazes, chains), written, including the end.
     """
 
     rewards: Floats
@@ -38,7 +38,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingTask:
-    """A model is asked for so many answers to each of the first mazes of a split."""
+    """A task: a model gives a number of answers to each of the first mazes of a split."""
 
     contender: Contender
     kind: str
@@ -49,7 +49,7 @@ class SamplingTask:
 
     @property
     def key(self) -> MeasurementKey:
-        """What decides the outcome."""
+        """The conditions of the task."""
         values = {
             "what": "sampling",
             "version": _VERSION,
@@ -86,7 +86,7 @@ class SamplingTask:
         return {name: np.stack([one[name] for one in scored]) for name in names}
 
     def read(self, store: Store) -> Answers:
-        """What came of it.
+        """The result.
 
         Raises:
             StudyError: the file is cut off or damaged.

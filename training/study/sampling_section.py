@@ -1,4 +1,4 @@
-"""What a report says about plain sampling."""
+"""The report's section about plain sampling."""
 
 from collections.abc import Callable
 
@@ -126,7 +126,7 @@ def _leads(found: Findings, compared: Compared) -> str:
 
 
 def _whole_chains(found: Findings, compared: Compared) -> list[str]:
-    """Drawing whole chains, which is what a user gets, in place of single answers out of all chains."""
+    """Figures for whole chains, as a user gets them, instead of single answers from all chains."""
     shown = {figure: _by_k(found, compared, figure, "chain-") for figure in FIGURES}
     return ["The same with whole chains, so k answers are k / m chains."] + [
         paragraphs(f"{figure}@k of whole chains:", text) for figure, text in shown.items()

@@ -1,4 +1,4 @@
-"""What a report says about searches."""
+"""The report's section about searches."""
 
 from itertools import permutations
 
@@ -138,7 +138,7 @@ def _sentences(found: Findings, label: str) -> str:
 
 
 def parent_pays(found: Findings, label: str) -> str:
-    """Whether showing a parent helps VPO, in one sentence."""
+    """Whether showing a parent helps VPO."""
     last = found.last
     islands, plain = (found.searched.get((strategy, label), {}).get(VPO) for strategy in (ISLANDS, PLAIN_SAMPLES))
     times = gain(islands, plain, f"solved@{last}")
@@ -193,7 +193,7 @@ def _leads(found: Findings, label: str) -> str:
 
 
 def _only_one(found: Findings, label: str) -> str:
-    """Mazes that one method solves and another does not: seed by seed, and whatever the seed."""
+    """Mazes that only one of two methods solves: seed by seed, and over all seeds."""
     compared, figure = found.searched[ISLANDS, label], f"solved@{found.last}"
     each, ever = [], []
     for row in compared:
@@ -226,7 +226,7 @@ def _only_one(found: Findings, label: str) -> str:
 
 
 def never_solved(found: Findings, label: str) -> str:
-    """The published claim held against our searches, in one sentence for each way around."""
+    """The published claim compared with our searches, with a sentence for each direction."""
     compared, figure = found.searched.get((ISLANDS, label), {}), f"solved@{found.last}"
     said = []
     for one, other in permutations((VPO, GRPO)):

@@ -37,15 +37,15 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """What searches found, evaluation by evaluation, the seed first.
+    """The results of searches, evaluation by evaluation, the seed first.
 
-    A search whose policy had nothing new to say ends early; NaN stands behind its end.
+    A search whose policy writes nothing new ends early. NaN follows its end.
 
     Attributes:
         best: (mazes, evaluations), best mean of the objectives so far.
-        answers: (mazes, evaluations), answers written so far, repeated and malformed ones included.
+        answers: (mazes, evaluations), answers written so far, including repeated and malformed answers.
         tokens: (mazes, evaluations), written so far.
-        optimum: (mazes,), the best there is.
+        optimum: (mazes,), the optimum.
     """
 
     best: Floats
@@ -69,7 +69,7 @@ class SearchTask:
 
     @property
     def key(self) -> MeasurementKey:
-        """What decides the outcome; of the settings nothing where the strategy uses none."""
+        """The conditions of the task, without settings if the strategy uses none."""
         islands = self.settings.title if self.strategy == "islands" else ""
         values = {
             "what": "search",
@@ -126,7 +126,7 @@ class SearchTask:
         }
 
     def read(self, store: Store) -> Paths:
-        """What came of it.
+        """The result.
 
         Raises:
             StudyError: the file is cut off or damaged.
@@ -137,7 +137,7 @@ class SearchTask:
 
 
 class _Seat:
-    """One search on one maze.
+    """A search on a maze.
 
     Attributes:
         path: for each evaluation the best so far, and the answers and tokens written so far.
@@ -163,7 +163,7 @@ class _Seat:
         return self._search.ask().proposals if len(self.path) < self._wanted else ()
 
     def answer(self, proposal: Proposal, chains: Sequence[SampledChain]) -> None:
-        """Take what the policy wrote, in order, each answer scored at once."""
+        """Take the policy's answers in order, and score each at once."""
         for number, chain in enumerate(chains):
             self._tokens += len(chain.ids)
             for answer in _answers_of(chain, number, proposal.answers):

@@ -1,4 +1,4 @@
-"""The targets of the comparison, each held against what was measured; nothing is known beforehand."""
+"""The targets of the comparison, each with its measurement. Nothing is known beforehand."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ GAIN = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What was aimed at.
+    """A target.
 
     Attributes:
-        met: None where it was not measured.
-        seen: what was measured, in words.
+        met: None if it was not measured.
+        seen: the measurement, in words.
     """
 
     name: str

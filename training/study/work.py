@@ -1,4 +1,4 @@
-"""The tasks of a study, done one by one or several at once; what was done before is not done again."""
+"""The tasks of a study, done one by one or concurrently. Finished tasks are not repeated."""
 
 import multiprocessing
 import os
@@ -21,11 +21,11 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class StudyTask(Protocol):
-    """A measurement of one model under one condition."""
+    """A measurement of a model under a condition."""
 
     @property
     def key(self) -> MeasurementKey:
-        """What decides the outcome."""
+        """The conditions of the task."""
 
     @property
     def size(self) -> int:
@@ -42,12 +42,12 @@ def missing(tasks: Sequence[StudyTask], store: Store) -> list[StudyTask]:
 
 
 def do(tasks: Sequence[StudyTask], store: Store, problems: Problems, workers: int, told: Told) -> None:
-    """Do tasks and keep what comes of them.
+    """Do tasks and store their results.
 
     Args:
-        problems: the problem of a maze, by kind, split and number; a function that other processes find by its name.
-        workers: processes at once; 1: all is done in this one.
-        told: hears of each task that is done.
+        problems: the problem of a maze, by kind, split and number, as a function that other processes find by its name.
+        workers: concurrent processes. 1: only this process.
+        told: gets each finished task.
 
     Raises:
         StudyError: a process was killed.
@@ -73,7 +73,7 @@ def _do(task: StudyTask, folder: Path, problems: Problems) -> None:
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes with one thread each, which end at once with what they are for."""
+    """Processes with a thread each, which end at once when their task ends."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ |= dict.fromkeys(_THREADS, "1")
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))

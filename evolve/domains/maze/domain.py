@@ -17,32 +17,29 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,40}>")
 _PART = re.compile(r"[↑↓←→]|[^\W_]+")
 _RULE = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)
 _NOTATION = (
-    "There cells are named as on a chess board from the top left, a letter for the column and a number for the row;"
-    " a walk may be written as moves with the cell that each leads to, such as `Rc4 Dc5`."
+    "There, cells are named as on a chess board from the top left, with a letter for the column and a number for the"
+    " row. You may write a walk as moves with the cell that each leads to, such as `Rc4 Dc5`."
 )
 _EARNS = {
     Rules.OPEN: (
-        "Four things count, each on its own: your last move ends on E; the share of the gold; the share of the"
-        " diamonds;"
-        " and how seldom you step onto lava (from the third step on nothing is left of it). E may be crossed."
+        "Four things count, each on its own: your last move ends on E, the share of the gold, the share of the"
+        " diamonds, and how seldom you step onto lava (with three steps or more this is zero). You may cross E."
     ),
     Rules.EXIT: (
-        "The walk ends on E, and nothing counts unless it gets there. Then four things count: that it did; the"
-        " share of the"
-        " gold; the share of the diamonds; the share of the lava cells left alone."
+        "The walk ends on E, and nothing counts unless it gets there. Then four things count: reaching E, the share"
+        " of the gold, the share of the diamonds, and the share of the lava cells that you avoid."
     ),
     Rules.CONVEX: (
-        "The walk ends on E, and nothing counts unless it gets there. Then four things count: that it did; the"
-        " share of the"
-        " gold, of the diamonds, and of the lava cells left alone, each squared, and half as much again after a"
-        " visit to B."
+        "The walk ends on E, and nothing counts unless it gets there. Then four things count: reaching E, and the"
+        " shares of the gold, of the diamonds, and of the lava cells that you avoid. These shares are squared, and"
+        " a visit to B makes each half as large again."
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MazeDomain:
-    """Walk through a maze: reach the exit, gather treasure, keep off lava; an answer is a string of `MOVES`."""
+    """Walk through a maze: reach the exit, collect treasure, avoid lava. An answer is a string of `MOVES`."""
 
     name: str = "maze"
 
@@ -51,11 +48,11 @@ class MazeDomain:
         return OBJECTIVES
 
     def task(self, question: Maze) -> str:
-        """The maze drawn, its rules, and the maze in short, which is what small policies read."""
+        """The drawn maze, its rules, and its short form, which small policies read."""
         return (
             f"Find a way from S to E.\n\n{render(question)}\n\n# wall, G gold, D diamond, L lava, B bonus, . empty."
-            " A move is UP, DOWN, LEFT or RIGHT; one against a wall or the border leads nowhere and is used up. Moves"
-            f" behind the first {question.limit} do not count. {_EARNS[question.rules]}\n\n"
+            " A move is UP, DOWN, LEFT or RIGHT. A move against a wall or the border leads nowhere and counts as a"
+            f" move. Only the first {question.limit} moves count. {_EARNS[question.rules]}\n\n"
             f"In short: {brief(question)}\n\n{_NOTATION}"
         )
 
@@ -65,18 +62,17 @@ class MazeDomain:
         form = (
             "Write the moves, and nothing else, between <answer> and </answer>, such as <answer>UP UP RIGHT</answer>."
             if m == 1
-            else f"Think briefly, then give {m} walks that differ in what they go for, each with a full set of"
-            " moves of its"
-            f" own, between <route_1> and </route_1> to <route_{m}> and </route_{m}>, such as"
-            " <route_1>UP UP RIGHT</route_1>. Only moves inside of the tags."
+            else f"Think briefly, then give {m} walks that differ in their aims. Write each with a full set of moves"
+            f" of its own, between <route_1> and </route_1> to <route_{m}> and </route_{m}>, such as"
+            " <route_1>UP UP RIGHT</route_1>. Write only moves inside of the tags."
         )
         return f"{self.task(question)}\n\n{form}\n"
 
     def parse(self, text: str, m: int = 1, cut: bool = False) -> DomainReply[str]:
-        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in all of the text.
+        """Walks in `<route_i>` tags, else in `<answer>` tags, else between lines `---`, else one in the whole text.
 
-        Moves are words, capital letters or arrows, or a capital letter with the cell it leads to, such as `Rc4`;
-        letters may be small where nothing but moves stands. Other words are passed over and counted; `END` ends a walk.
+        Moves are words, capital letters or arrows, or a capital letter with its destination cell, such as `Rc4`.
+        Letters may be lower case if the text holds only moves. Other words are ignored and counted. `END` ends a walk.
 
         Raises:
             ConfigurationError: `m` is below 1.
@@ -87,7 +83,7 @@ class MazeDomain:
             if mentions(said, tag):
                 return fill(*tagged(said, ChainFormat(kind="tags", tag=tag), m, cut), m, _moves)
         parts = [part for part in _RULE.split(said) if _moves(part)[0]]
-        dropped = ["no <route_i> tags: the completion was read as it stands"] if parts else []
+        dropped = ["no <route_i> tags: the completion was read without them"] if parts else []
         parts, beyond = taken(parts, m)
         return fill(parts, [*dropped, *beyond], m, _moves)
 
@@ -119,9 +115,9 @@ def _moves(text: str) -> tuple[str | None, str]:
     if not moves:
         return None, "the answer holds no move"
     others = len(parts) - len(taken)
-    notes = [f"{others} words that are no moves were passed over"] if others else []
+    notes = [f"{others} words that are not moves were ignored"] if others else []
     if len(moves) > MAX_WALK:
-        notes.append(f"moves behind the first {MAX_WALK} were left out")
+        notes.append(f"moves after the first {MAX_WALK} were left out")
     return moves[:MAX_WALK], "; ".join(notes)
 
 

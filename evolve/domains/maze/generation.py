@@ -1,4 +1,4 @@
-"""Mazes by chance: a small one, a hard one, and the published 9x9 one. All draws come from the generator passed in."""
+"""Random mazes: small, hard, and the published 9x9 kind. All draws come from the passed generator."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -16,8 +16,8 @@ SLACK = 7
 def small(rng: np.random.Generator) -> Maze:
     """A 6x6 maze of at most 10 moves, which plain sampling nearly covers.
 
-    Start, exit, 3 gold and 3 diamonds each keep to a quadrant of their own. Lava: 3 cells beside one treasure, chosen
-    by chance, 1 beside the other, 1 anywhere. 4 walls; everything can be reached.
+    Start, exit, 3 gold and 3 diamonds each stay in a quadrant of their own. 3 lava cells are beside a randomly chosen
+    treasure, 1 is beside the other, and 1 is anywhere. There are 4 walls, and everything can be reached.
     """
     return _first(lambda: _small(rng))
 
@@ -25,8 +25,8 @@ def small(rng: np.random.Generator) -> Maze:
 def hard(rng: np.random.Generator) -> Maze:
     """An 8x8 maze of at most 24 moves: too long for plain sampling, and too short to collect everything.
 
-    7 gold and 7 diamonds, each in two quadrants (4 and 3) that face each other diagonally; the start and the exit at
-    least 5 cells apart; 7 lava and 8 walls anywhere; everything can be reached.
+    7 gold and 7 diamonds are each in two diagonally opposite quadrants (4 and 3). The start and the exit are at least 5
+    cells apart. 7 lava cells and 8 walls are anywhere, and everything can be reached.
     """
     return _first(lambda: _hard(rng))
 
@@ -51,7 +51,7 @@ def _first(draw: Callable[[], Maze | None]) -> Maze:
 
 
 def _pick(rng: np.random.Generator, cells: Iterable[int], count: int) -> Cells:
-    """That many different cells, or fewer where there are not that many."""
+    """That many different cells, or fewer if there are fewer."""
     order = rng.permutation(sorted(cells))
     return [int(cell) for cell in order[:count]]
 
@@ -114,7 +114,7 @@ def _apart(cell: int, other: int, side: int) -> int:
 
 
 def _nine(rng: np.random.Generator) -> Maze | None:
-    """One draw; None when it breaks a constraint."""
+    """A draw. None if it breaks a constraint."""
     side, last = NINE, NINE * NINE - 1
     corners = [0, side - 1, last, last - side + 1]
     turn = int(rng.integers(4))
@@ -171,7 +171,7 @@ def _beside(cell: int, side: int) -> Iterator[int]:
 
 
 def _prim(rng: np.random.Generator, side: int) -> set[int]:
-    """Cells of a tree grown by chance: a cell is opened when exactly one beside it is open (Prim's algorithm)."""
+    """Cells of a random tree: a cell is opened if exactly one neighbour is open (Prim's algorithm)."""
     first = int(rng.integers(side * side))
     free, edge = {first}, list(_beside(first, side))
     while edge:

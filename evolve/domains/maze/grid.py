@@ -18,13 +18,12 @@ _SYMBOLS = {"#": "walls", "G": "gold", "D": "diamonds", "L": "lava", "B": "bonus
 
 
 class Rules(StrEnum):
-    """What ends a walk, and what it earns.
+    """The end of a walk, and its reward.
 
-    `open`: the walk ends where its moves do, each objective counts on its own, and each step onto lava counts.
-    `exit`: the walk ends on the exit and earns nothing without it; each lava cell counts once (Vector Policy
-    Optimization, arXiv 2605.22817, and its code).
-    `convex`: as `exit`, shares are squared and half as much again if the bonus cell was visited; both versions stand in
-    the authors' material.
+    `open`: the walk ends with its last move, each objective counts on its own, and each step onto lava counts. `exit`:
+    the walk ends on the exit and earns nothing without it. Each lava cell counts once (Vector Policy Optimization,
+    arXiv 2605.22817, and its code). `convex`: as `exit`, but shares are squared, and half as large again after a visit
+    to the bonus cell. Both versions are in the authors' material.
     """
 
     OPEN = "open"
@@ -42,12 +41,12 @@ class Maze:
     """A maze. Cells are numbered row by row from 0.
 
     Attributes:
-        limit: most moves of a walk.
+        limit: maximum number of moves of a walk.
         walls, gold, diamonds, lava, bonus: cells, ascending and disjoint.
-        steps: where each move of `MOVES` leads from each cell; a bump leads nowhere.
+        steps: destination of each move of `MOVES` from each cell. A move against a wall leads nowhere.
 
     Raises:
-        ProblemError: cells lie outside of the grid or on each other, or a number is beyond its bounds.
+        ProblemError: cells are outside of the grid or on each other, or a number is out of range.
     """
 
     height: int
@@ -75,7 +74,7 @@ class Maze:
         if outside:
             raise ProblemError(f"cell {outside[0]} lies outside of a maze of {self.height}x{self.width}")
         if len(set(taken)) < len(taken):
-            raise ProblemError("two things stand on one cell of the maze")
+            raise ProblemError("two things are on the same cell of the maze")
         object.__setattr__(self, "steps", _table(self.height, self.width, frozenset(self.walls)))
 
     @property
@@ -95,12 +94,12 @@ class Maze:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """What came of a walk.
+    """The result of a walk.
 
     Attributes:
-        end: the cell it ended on.
-        steps: moves made, bumps included; those behind the limit or the exit are not made.
-        lava: steps onto lava; under the rules with an exit, lava cells stepped on.
+        end: the last cell.
+        steps: number of moves made, including moves against a wall. Moves after the limit or the exit are not made.
+        lava: steps onto lava. Under the rules with an exit, the number of lava cells visited.
     """
 
     end: int
@@ -145,7 +144,7 @@ def _trail(maze: Maze, moves: str) -> Iterator[int]:
 
 
 def render(maze: Maze) -> str:
-    """The maze as text: one line that names its size, limit and rules, and one line a row; `read` reads it back."""
+    """The maze as text: a line with its size, limit and rules, and a line for each row. `read` reads it back."""
     symbols = ["."] * (maze.height * maze.width)
     symbols[maze.start], symbols[maze.goal] = "S", "E"
     for symbol, name in _SYMBOLS.items():

@@ -1,8 +1,8 @@
-"""What can be had in a maze at all: every outcome, the Pareto front, and the best walk under any weights.
+"""The solutions of a maze: every outcome, the Pareto front, and the best walk under any weights.
 
-Exact reachability over (cell, what was taken). What was taken is one number: a bit for each item and, by the rules, a
-bit for each lava cell or a count of steps onto lava that stops at the worst. The set of such numbers that can be
-carried to a cell is one long integer, so that a move unites sets with one `or` and picking something up is a shift.
+The oracle computes exact reachability over (cell, collected items). The collected items are a single number: a bit for
+each item and, by the rules, a bit for each lava cell or a count of steps onto lava that stops at the worst. The set of
+such numbers for a cell is a long integer. So a move unites sets with an `or`, and collecting an item is a shift.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def outcomes(maze: Maze) -> Floats:
     """Reward vectors of all walks of at least one move, each once, of shape (n, 4).
 
     Raises:
-        ProblemError: the maze holds so much that its outcomes cannot be counted.
+        ProblemError: the maze has too many items to count its outcomes.
     """
     return _summary(maze)[0].copy()
 
@@ -59,7 +59,7 @@ def optimum(maze: Maze, weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def best(maze: Maze, weights: ArrayLike) -> BestWalk:
-    """The best walk under the weights (4,), one of them if several are.
+    """A best walk under the weights (4,).
 
     Raises:
         ProblemError: as for `outcomes`.
@@ -71,7 +71,7 @@ def best(maze: Maze, weights: ArrayLike) -> BestWalk:
 
 
 class _Burden:
-    """How what is carried is written as a number, and how sets of such numbers change on entering a cell."""
+    """The encoding of collected items as a number, and the change of sets of such numbers on entering a cell."""
 
     def __init__(self, maze: Maze) -> None:
         self.by_cell = maze.rules.ends_on_exit
@@ -111,7 +111,7 @@ class _Burden:
 
 
 def _layers(maze: Maze, burden: _Burden) -> list[list[int]]:
-    """Layer t: for each cell, what can be carried to it by 1 to t + 1 moves; the last one is for the limit."""
+    """Layer t: for each cell, the collected items after 1 to t + 1 moves. The last layer is for the limit."""
     current = _moved(maze, burden, [1 if cell == maze.start else 0 for cell in range(len(maze.steps))])
     layers = [current]
     while len(layers) < maze.limit:

@@ -19,11 +19,11 @@ _SEED = 2605_22817
 def maze_of(kind: str, split: str, number: int) -> Maze:
     """The maze of that number, from 0, of a split.
 
-    Settings are chosen on `validation`, policies are compared on `test`, and searches on `questions`; `train` is for
-    training alone. Every maze has a random stream of its own, so that it does not matter how many are asked for.
+    Settings are chosen on `validation`, policies are compared on `test`, and searches on `questions`. `train` is only
+    for training. Every maze has its own random stream, so the number of mazes does not matter.
 
     Raises:
-        ProblemError: there is no such kind, split or number.
+        ProblemError: the kind, split or number does not exist.
     """
     if kind not in KINDS:
         raise ProblemError(f"there are no {kind!r} mazes: choose {', '.join(KINDS)}")

@@ -1,8 +1,8 @@
-"""The maze in few words, for small policies: every cell has a name, and every move says where it leads.
+"""The maze in few words, for small policies: every cell has a name, and every move names its destination.
 
-Cells are named as on a chess board, a letter for the column and a number for the row counted from the top: `a1` is the
-upper left corner. What lies where is one word, such as `G:c4` for gold, and a move with the cell that it leads to is
-one, such as `Rc4`: so a policy that reads its own answer knows where it stands.
+Cells are named as on a chess board, with a letter for the column and a number for the row, counted from the top: `a1`
+is the upper left corner. An item and its cell are a single word, such as `G:c4` for gold. A move and its destination
+are a single word too, such as `Rc4`. So a policy that reads its own answer knows its position.
 """
 
 import re
@@ -26,7 +26,7 @@ def cell_name(maze: Maze, cell: int) -> str:
 
 
 def brief(maze: Maze) -> str:
-    """The maze as words on one line: size, limit, rules, and what lies where; `read_brief` reads it back."""
+    """The maze as words on a line: size, limit, rules, and the items with their cells. `read_brief` reads it back."""
     words = [f"{maze.height}x{maze.width}", str(maze.limit), str(maze.rules)]
     for symbol, name in THINGS.items():
         cells = getattr(maze, name)
@@ -36,10 +36,10 @@ def brief(maze: Maze) -> str:
 
 
 def read_brief(text: str) -> Maze:
-    """Read what `brief` wrote.
+    """Read a line of `brief`.
 
     Raises:
-        ProblemError: it is no such line.
+        ProblemError: the line is not valid.
     """
     words = text.split()
     size = _SIZE.fullmatch(words[0]) if len(words) > 3 else None
@@ -65,10 +65,10 @@ def read_brief(text: str) -> Maze:
 
 
 def steps(maze: Maze, moves: str) -> list[str]:
-    """A walk as words, each a move with the cell where it leads, such as `Rc4`; a bump leads where one stands.
+    """A walk as words, each a move with its destination, such as `Rc4`. A move against a wall names the present cell.
 
     Raises:
-        ValueError: a move is none of `MOVES`.
+        ValueError: a move is not one of `MOVES`.
     """
     cell, words = maze.start, []
     for move in moves:
@@ -83,7 +83,7 @@ def is_step(word: str) -> bool:
 
 
 def moves_of(words: Sequence[str]) -> str:
-    """The moves of the words that `steps` writes; where they say they lead is taken for a note to oneself."""
+    """The moves in words of `steps`. Their destinations are ignored."""
     return "".join(word[0] for word in words)
 
 
@@ -91,5 +91,5 @@ def _cell(word: str, height: int, width: int) -> int:
     found = _CELL.fullmatch(word)
     row, column = (int(found[2]) - 1, COLUMNS.index(found[1])) if found else (MAX_SIDE, 0)
     if not (0 <= row < height and column < width):
-        raise ProblemError(f"{word[:20]!r} is no cell of a maze of {height}x{width}")
+        raise ProblemError(f"{word[:20]!r} is not a cell of a maze of {height}x{width}")
     return row * width + column

@@ -21,7 +21,7 @@ def shown_columns(run_id: str, drawn: ChartData) -> RunColumns:
         operators=list(drawn.operators.names),
         policies=list(drawn.policies.names),
         place=drawn.places.tolist(),
-        number=drawn.numbers.tolist(),
+        proposal_number=drawn.numbers.tolist(),
         position=drawn.positions.tolist(),
         island=drawn.islands.tolist(),
         outcome=drawn.outcomes.codes.tolist(),

@@ -13,7 +13,7 @@
  * @property {string[]} operators
  * @property {string[]} policies
  * @property {number[]} place
- * @property {number[]} number
+ * @property {number[]} proposal_number
  * @property {number[]} position
  * @property {number[]} island
  * @property {(number | null)[]} fitness
@@ -28,7 +28,7 @@
 
 const SERIES = /** @type {const} */ ([
   "place",
-  "number",
+  "proposal_number",
   "position",
   "island",
   "fitness",

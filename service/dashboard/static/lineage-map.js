@@ -112,7 +112,7 @@ class LineageMap extends HTMLElement {
     const columns = this.store?.columns;
     const [number, position] = at.split(".").map(Number);
     if (!columns || !at) return -1;
-    return columns.number.findIndex((value, place) => value === number && columns.position[place] === position);
+    return columns.proposal_number.findIndex((value, place) => value === number && columns.position[place] === position);
   }
 
   arrange() {
@@ -169,7 +169,7 @@ class LineageMap extends HTMLElement {
     if (tip.hidden) return;
     const x = across(layout, model.xs[pointed]);
     const near = x > layout.width / 2;
-    const place = `${columns.number[pointed]}.${columns.position[pointed]}`;
+    const place = `${columns.proposal_number[pointed]}.${columns.position[pointed]}`;
     const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
     const depth = `${model.depth[pointed]} steps from its seed`;
     tip.textContent = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
@@ -200,7 +200,7 @@ class LineageMap extends HTMLElement {
     const shown = at < 0 ? model.best : at;
     this.kin = relativesOf(model, shown);
     if (told) {
-      this.dataset.at = at < 0 ? "" : `${columns.number[at]}.${columns.position[at]}`;
+      this.dataset.at = at < 0 ? "" : `${columns.proposal_number[at]}.${columns.position[at]}`;
       this.tell();
       window.clearTimeout(this.wait);
       this.wait = window.setTimeout(() => fetchLine(this.dataset.run, this.dataset.at), 150);
@@ -218,7 +218,7 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const place = `${columns.number[at]}.${columns.position[at]}`;
+    const place = `${columns.proposal_number[at]}.${columns.position[at]}`;
     const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
     link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
@@ -302,7 +302,7 @@ class LineageMap extends HTMLElement {
         break;
       }
       case "Enter":
-        if (at >= 0) location.assign(`/runs/${this.dataset.run}/at/${columns.number[at]}/${columns.position[at]}`);
+        if (at >= 0) location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[at]}/${columns.position[at]}`);
         break;
       case "Escape":
         this.choose(-1);

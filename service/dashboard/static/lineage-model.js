@@ -40,7 +40,7 @@ export function modelOf(columns, axis) {
   let islands = 1;
   for (let at = 0; at < count; at += 1) {
     // Answers of one proposal stand side by side.
-    xs[at] = axis === "evaluation" ? at + 1 : columns.number[at] + (0.8 * columns.position[at]) / widest;
+    xs[at] = axis === "evaluation" ? at + 1 : columns.proposal_number[at] + (0.8 * columns.position[at]) / widest;
     fitness[at] = columns.fitness[at] ?? NaN;
     if (fitness[at] > (best < 0 ? -Infinity : fitness[best])) best = at;
     if (parent[at] >= at) parent[at] = -1;
@@ -57,7 +57,7 @@ export function modelOf(columns, axis) {
       x:
         axis === "evaluation"
           ? one.place + 0.5
-          : (one.place ? (columns.number[Math.min(one.place, count) - 1] ?? 0) : 0) + 0.9,
+          : (one.place ? (columns.proposal_number[Math.min(one.place, count) - 1] ?? 0) : 0) + 0.9,
       kind: one.kind,
       from: one.from_island ?? -1,
       to: one.to_island ?? -1,

@@ -155,12 +155,12 @@ export function fitted(canvas, height) {
 
 /** Where a candidate is. @param {string} run @param {Columns} columns @param {number} at */
 export function addressOf(run, columns, at) {
-  return `/runs/${run}/at/${columns.number[at]}/${columns.position[at]}`;
+  return `/runs/${run}/at/${columns.proposal_number[at]}/${columns.position[at]}`;
 }
 
 /** What a candidate is called on this page. @param {Columns} columns @param {number} at */
 export function nameOf(columns, at) {
-  return `Proposal ${columns.number[at]}, answer ${columns.position[at]}`;
+  return `Proposal ${columns.proposal_number[at]}, answer ${columns.position[at]}`;
 }
 
 /** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */

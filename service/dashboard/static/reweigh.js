@@ -48,7 +48,7 @@ export function bestUnder(columns, objectives, weights) {
   const equals = places.map((at, place) => ({ at, value: values[place] })).filter((one) => one.value >= least);
   equals.sort(
     (one, other) =>
-      columns.number[one.at] - columns.number[other.at] || columns.position[one.at] - columns.position[other.at],
+      columns.proposal_number[one.at] - columns.proposal_number[other.at] || columns.position[one.at] - columns.position[other.at],
   );
   return equals[0] ?? { at: -1, value: NaN };
 }
@@ -154,7 +154,7 @@ class WeightPicker extends HTMLElement {
       return cell;
     });
     row.replaceChildren(row.cells[0], ...cells);
-    this.dataset.winner = `${columns.number[at]}/${columns.position[at]}`;
+    this.dataset.winner = `${columns.proposal_number[at]}/${columns.position[at]}`;
     const fittest = this.querySelector("[data-fittest] a")?.textContent;
     if (this.status)
       this.status.textContent =

@@ -103,10 +103,10 @@ class ScoreCurve extends HTMLElement {
       const found = summary?.querySelector(`[data-${name}]`);
       if (found) found.textContent = text;
     };
-    const seeds = columns.number.findIndex((number) => number > 0);
+    const seeds = columns.proposal_number.findIndex((number) => number > 0);
     write("best", number(line[line.length - 1]));
     write("evaluated", `${number(columns.total)} evaluation${columns.total === 1 ? "" : "s"}`);
-    write("seed", number(line[(seeds < 0 ? columns.number.length : seeds) - 1] ?? null));
+    write("seed", number(line[(seeds < 0 ? columns.proposal_number.length : seeds) - 1] ?? null));
   }
 
   /** A value in the unit of the chart. @param {number | null} value */
@@ -320,7 +320,7 @@ class ScoreCurve extends HTMLElement {
   open() {
     const columns = this.store?.columns;
     if (columns && this.at !== undefined && this.at !== null)
-      location.assign(`/runs/${this.dataset.run}/at/${columns.number[this.at]}/${columns.position[this.at]}`);
+      location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[this.at]}/${columns.position[this.at]}`);
   }
 
   /** @param {import("./columns.js").Columns} columns */

@@ -40,7 +40,7 @@ class Filters:
     island: str = ""
     operator: str = ""
     policy: str = ""
-    number: str = ""
+    proposal_number: str = ""
     text: str = ""
 
     @property
@@ -55,7 +55,7 @@ def filters(
     island: Whole = "",
     operator: Text = "",
     policy: Text = "",
-    number: Whole = "",
+    proposal_number: Whole = "",
     text: Text = "",
 ) -> Filters:
     """The filters of an address."""
@@ -65,7 +65,7 @@ def filters(
         island=island.strip(),
         operator=operator.strip(),
         policy=policy.strip(),
-        number=number.strip(),
+        proposal_number=proposal_number.strip(),
         text=text,
     )
 
@@ -90,7 +90,7 @@ async def list_candidates(
         island=_whole(only.island),
         operator=only.operator,
         policy=only.policy,
-        proposal_number=_whole(only.number),
+        proposal_number=_whole(only.proposal_number),
         text=only.text,
         limit=PAGE,
         count=not only.text,

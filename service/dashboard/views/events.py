@@ -128,7 +128,7 @@ def _words(run_id: str, name: str, value: Any) -> list[EventLink]:
         return [*found, EventLink(name="", text=f"and {rest} more")] if rest else found
     if value is None or value in ("", [], {}):
         return []
-    if name == "number" and isinstance(value, int) and value > 0:
+    if name == "proposal_number" and isinstance(value, int) and value > 0:
         return [EventLink(name="proposal", text=str(value), href=f"/runs/{run_id}/proposals/{value}")]
     return [EventLink(name=name, text=_text(value))]
 

@@ -1,4 +1,4 @@
-"""What is remembered of texts that are being written: keys and values of their prompts, and of their own tokens."""
+"""The cache of texts that are being written: keys and values of their prompts, and of their own tokens."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ _FIRST_ROOM = 32
 
 
 class LayerCache:
-    """Keys and values of one layer.
+    """Keys and values of a layer.
 
     Attributes:
-        prompt_keys, prompt_values: (prompts, kv heads, longest prompt, head size), one for all samples of a prompt.
+        prompt_keys, prompt_values: (prompts, kv heads, longest prompt, head size), shared by all samples of a prompt.
     """
 
     def __init__(self, keys: Floats, values: Floats, rows: int) -> None:
@@ -24,7 +24,7 @@ class LayerCache:
         self._values = np.empty_like(self._keys)
 
     def append(self, key: Floats, value: Floats, length: int) -> tuple[Floats, Floats]:
-        """Add a token to every row, (rows, kv heads, head size); gives the rows' own `length` keys and values."""
+        """Add a token to every row, (rows, kv heads, head size). Returns the rows' own `length` keys and values."""
         if length > self._keys.shape[2]:
             self._keys, self._values = _doubled(self._keys), _doubled(self._values)
         self._keys[:, :, length - 1] = key
@@ -39,14 +39,13 @@ class LayerCache:
 
 
 class Cache:
-    """The memory of prompts with equally many rows each; row `prompt * samples + sample`.
+    """The cache of prompts with equal numbers of rows. Row `prompt * samples + sample`.
 
     Args:
         layers: keys and values of the prompts, layer by layer.
         lengths: of the prompts, (prompts,).
         samples: rows of each prompt.
-        mask: what is added to scores over the prompts, broadcast to (prompts, kv heads, rows, longest prompt); None:
-            nothing.
+        mask: added to scores over the prompts, broadcast to (prompts, kv heads, rows, longest prompt). None: no mask.
 
     Attributes:
         length: own tokens of every row.
@@ -65,7 +64,7 @@ class Cache:
         return len(self.lengths)
 
     def advance(self) -> Ints:
-        """Make room for one more token of every row; gives its position in each."""
+        """Make room for another token of every row. Returns its position in each."""
         self.length += 1
         return np.repeat(self.lengths + (self.length - 1), self.samples)
 

@@ -9,10 +9,10 @@ _MAX_CONTEXT = 131_072
 
 
 class LlamaConfig(BaseModel):
-    """Shape and constants of a Llama; names are those of the Hugging Face file.
+    """Shape and constants of a Llama, with the names of the Hugging Face file.
 
     Attributes:
-        num_key_value_heads: each shared by `num_attention_heads / num_key_value_heads` heads.
+        num_key_value_heads: each is shared by `num_attention_heads / num_key_value_heads` heads.
         eos_token_id: tokens that end an answer.
     """
 
@@ -51,9 +51,9 @@ class LlamaConfig(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.num_attention_heads % self.num_key_value_heads:
-            raise ValueError("num_attention_heads is no multiple of num_key_value_heads")
+            raise ValueError("num_attention_heads is not a multiple of num_key_value_heads")
         if any(not 0 <= token < self.vocab_size for token in self.eos_token_id):
-            raise ValueError("eos_token_id lies outside of the vocabulary")
+            raise ValueError("eos_token_id is outside of the vocabulary")
         return self
 
     @property
@@ -66,13 +66,13 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
     """Read the content of a `config.json`.
 
     Raises:
-        ValueError: it is of another architecture, or a value is off; the text says which and what to do.
+        ValueError: it has another architecture, or an invalid value. The text names the fault and the cure.
     """
     kind = values.get("model_type")
     if kind != "llama":
-        raise ValueError(f"its architecture is {str(kind)[:40]!r}, and only llama is run here: serve it with vLLM")
+        raise ValueError(f"its architecture is {str(kind)[:40]!r}, and only llama runs here: serve it with vLLM")
     if part := _unknown_part(values):
-        raise ValueError(f"its config.json asks for {part}, which is not run here: serve it with vLLM")
+        raise ValueError(f"its config.json needs {part}, which does not run here: serve it with vLLM")
     try:
         return LlamaConfig.model_validate(values)
     except ValidationError as error:
@@ -80,11 +80,11 @@ def read_config(values: Mapping[str, Any]) -> LlamaConfig:
         key = ".".join(str(place) for place in first["loc"][:1])
         said = first["msg"].removeprefix("Value error, ")
         said = said[0].lower() + said[1:]
-        raise ValueError(f"its config.json is off: {key + ': ' if key else ''}{said}") from None
+        raise ValueError(f"its config.json is invalid: {key + ': ' if key else ''}{said}") from None
 
 
 def _unknown_part(values: Mapping[str, Any]) -> str:
-    """A part of the family that changes the numbers and is not computed here; empty: there is none."""
+    """A part of the family that changes the numbers and is not supported. Empty: there is none."""
     if values.get("hidden_act", "silu") != "silu":
         return f"hidden_act {str(values['hidden_act'])[:40]!r}"
     for key in ("attention_bias", "mlp_bias", "quantization_config"):

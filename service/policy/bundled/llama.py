@@ -19,10 +19,10 @@ _MASKED = np.float32(-1e30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """One layer; the gains of its norms and the scale of its attention are multiplied into its matrices.
+    """A layer. The gains of its norms and the scale of its attention are multiplied into its matrices.
 
     Attributes:
-        qkv: (hidden, (heads + 2 * kv heads) * head size); the two numbers of each rotated pair stand side by side.
+        qkv: (hidden, (heads + 2 * kv heads) * head size). The two numbers of each rotated pair are adjacent.
         out: (heads * head size, hidden).
         gate_up: (hidden, 2 * inner).
         down: (inner, hidden).
@@ -35,7 +35,7 @@ class _Block:
 
 
 class Llama:
-    """A Llama (Touvron et al. 2023) with its weights; every method takes and gives arrays, and none keeps state.
+    """A Llama (Touvron et al. 2023) with its weights. Every method takes and returns arrays, without state.
 
     Args:
         config: its shape.
@@ -53,17 +53,16 @@ class Llama:
         self._rotations: _Rotations = np.exp(1j * angles).astype(np.complex64)
 
     def logits(self, ids: Sequence[int]) -> Floats:
-        """Logits of what follows each of the tokens of one text: (tokens, vocabulary)."""
+        """Logits of the next token after each token of a text: (tokens, vocabulary)."""
         tokens = np.asarray(ids, dtype=np.int64)[None]
         hidden, _ = self._read(tokens)
         return self._normed(hidden[0]) @ self._head
 
     def begin(self, prompts: Sequence[Sequence[int]], samples: int) -> tuple[Floats, Cache]:
-        """Read prompts, each once whatever the number of its samples.
+        """Read prompts, each once for all its samples.
 
         Returns:
-            Logits of what follows each prompt, (prompts, vocabulary), and what is remembered of them for `samples` rows
-            each.
+            Logits of the next token of each prompt, (prompts, vocabulary), and the cache for `samples` rows each.
         """
         lengths = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
         tokens = np.zeros((len(prompts), int(lengths.max())), dtype=np.int64)
@@ -77,7 +76,7 @@ class Llama:
         return self._normed(last) @ self._head, Cache(layers, lengths=lengths, samples=samples, mask=mask)
 
     def step(self, ids: Ints, cache: Cache) -> Floats:
-        """Read one more token of every row; gives the logits of what follows: (rows, vocabulary)."""
+        """Read another token of every row. Returns the logits of the next: (rows, vocabulary)."""
         x = self._embedding[ids]
         turned = self._rotations[cache.advance()][:, None]
         for block, layer in zip(self._blocks, cache.layers, strict=True):
@@ -116,7 +115,7 @@ class Llama:
         return rotated[:, :heads], rotated[:, heads:], parts[:, heads + keys :]
 
     def _attend(self, query: Floats, key: Floats, value: Floats, layer: LayerCache, cache: Cache) -> Floats:
-        """One token of every row over its prompt, which it shares with its siblings, and over its own tokens."""
+        """A token of every row, over its prompt, which it shares with its siblings, and over its own tokens."""
         config, prompts, samples = self.config, cache.prompts, cache.samples
         keys, group, size = config.num_key_value_heads, config.group, config.head_dim
         own_keys, own_values = layer.append(key, value, cache.length)
@@ -170,10 +169,10 @@ def _block(config: LlamaConfig, weights: Mapping[str, Floats], layer: int) -> _B
 
 
 def _paired(weight: Floats, size: int) -> Floats:
-    """Rows of a projection so ordered that the two numbers which are rotated together stand side by side.
+    """Rows of a projection, ordered so that the two numbers of a rotation are adjacent.
 
-    The layout rotates number i of a head with number i + size / 2. Side by side they are one complex number, and scores
-    do not depend on the order, as long as queries and keys share it.
+    The layout rotates number i of a head with number i + size / 2. Adjacent, they are a complex number. Scores do not
+    depend on the order, as long as queries and keys share it.
     """
     halves = weight.reshape(-1, 2, size // 2, weight.shape[-1])
     return halves.swapaxes(1, 2).reshape(weight.shape)

@@ -37,7 +37,7 @@ class Model:
     ends: frozenset[int]
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Messages, each with `role` and `content`, as the text that the model goes on from.
+        """Messages, each with `role` and `content`, as the text that the model continues.
 
         Raises:
             UsageError: the chat template fails, or refuses these messages.
@@ -45,7 +45,7 @@ class Model:
         return self.template.render(messages)
 
     def log_probabilities(self, ids: Sequence[int]) -> Floats:
-        """Logarithms of what may follow: row i is about the token after the first i + 1; (tokens, vocabulary)."""
+        """Log-probabilities of the next token. Row i is about the token after the first i + 1: (tokens, vocabulary)."""
         logits = self.llama.logits(ids)
         logits -= logits.max(axis=-1, keepdims=True)
         logits -= np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -56,8 +56,8 @@ def load_model(folder: Path) -> Model:
     """Read a model folder in the Hugging Face layout.
 
     Raises:
-        UsageError: a file is missing or damaged, they do not belong together, or it is a model of another kind; the
-            text names what is wrong and what to do.
+        UsageError: a file is missing or damaged, the files do not belong together, or the model has another kind. The
+            text names the fault and the cure.
     """
     try:
         # The tokenizer first: that of a large model says what the rest would only say after much reading.
@@ -73,7 +73,7 @@ def load_model(folder: Path) -> Model:
         ends = {*config.eos_token_id, *_ends_of_generation(folder, len(vocabulary))}
         ends |= {vocabulary.numbers[word] for word in [tokens.get("eos_token")] if word in vocabulary.numbers}
         if not ends:
-            raise ValueError("it names no eos_token_id and no eos_token, so that nothing would end its answers")
+            raise ValueError("it names no eos_token_id and no eos_token, so its answers would never end")
         template = ChatTemplate(_chat_template(folder, naming), tokens)
         llama = Llama(config, read_weights(folder / "model.safetensors", config))
     except (ValueError, UsageError) as error:
@@ -103,7 +103,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its {name} is not JSON ({error}): copy or export it again") from error
     if not isinstance(value, dict):
-        raise ValueError(f"its {name} holds no object: copy or export it again")
+        raise ValueError(f"its {name} is not a JSON object: copy or export it again")
     return value
 
 
@@ -118,13 +118,13 @@ def _chat_template(folder: Path, naming: Mapping[str, Any]) -> str:
 
 
 def _ends_of_generation(folder: Path, words: int) -> list[int]:
-    """What generation_config.json says ends an answer; servers of the field stop there too."""
+    """The tokens that end an answer by generation_config.json. Other servers stop there too."""
     if not (folder / "generation_config.json").is_file():
         return []
     value = _read_json(folder, "generation_config.json").get("eos_token_id")
     ends = value if isinstance(value, list) else [value] if value is not None else []
     if not all(type(end) is int and 0 <= end < words for end in ends):
-        raise ValueError("the eos_token_id of its generation_config.json is no token")
+        raise ValueError("the eos_token_id of its generation_config.json is not a token")
     return ends
 
 
@@ -138,7 +138,7 @@ def _unreadable(folder: Path, error: OSError) -> str:
     name = Path(str(error.filename)).name if error.filename else "one of its files"
     if isinstance(error, FileNotFoundError):
         return (
-            f"the model folder {folder} cannot be used: {name} is missing; config.json, model.safetensors,"
-            " tokenizer.json and tokenizer_config.json are needed"
+            f"the model folder {folder} cannot be used: {name} is missing: it needs config.json,"
+            " model.safetensors, tokenizer.json and tokenizer_config.json"
         )
     return f"the model folder {folder} cannot be used: {name} cannot be read: {error.strerror or error}"

@@ -33,7 +33,7 @@ class _TokenizedPrompt:
 
 
 class BundledPolicy:
-    """Answers proposals with a model that it runs itself; see `evolve.ports.Policy`. Equal proposals get equal answers.
+    """Answers proposals with a model in this process, see `evolve.ports.Policy`. Equal proposals get equal answers.
 
     Args:
         settings: of kind `bundled`.
@@ -61,12 +61,12 @@ class BundledPolicy:
 
     @property
     def answers(self) -> int:
-        """m: answers asked of one chain."""
+        """m: answers per chain."""
         return self.settings.answers
 
     @property
     def samples(self) -> int:
-        """n: chains asked of one proposal."""
+        """n: chains per proposal."""
         return self.settings.samples if self.settings.temperature else 1
 
     @property
@@ -75,10 +75,10 @@ class BundledPolicy:
         return self.settings.concurrency
 
     async def check(self) -> Model:
-        """Read the model, before anything is asked of it.
+        """Read the model before its first request.
 
         Raises:
-            UsageError: its folder is not there, or cannot be used; the text says why.
+            UsageError: its folder does not exist, or cannot be used. The text says why.
         """
         try:
             self._model = await asyncio.to_thread(lambda: load_model(find_folder(self.settings.model)))
@@ -87,7 +87,7 @@ class BundledPolicy:
         return self._model
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Answer a proposal: answers as they complete, at last one `CompletedReply`.
+        """Answer a proposal: answers as they complete, and finally a `CompletedReply`.
 
         Raises:
             PolicyRefused: the prompt does not fit the model's context, or its chat template refuses it.
@@ -112,10 +112,10 @@ class BundledPolicy:
         yield self._completed(chains, asked, words, self._monotonic() - started)
 
     def _asked(self, model: Model, proposal: Proposal) -> _TokenizedPrompt:
-        """The prompt with as much of the proposal as fits, judged by what the chat template keeps of it.
+        """The prompt with as much of the proposal as fits, after the chat template has shortened it.
 
         Raises:
-            PolicyRefused: not even the parent alone fits.
+            PolicyRefused: the parent alone does not fit.
         """
         context = model.config.max_position_embeddings
         reply = min(self.settings.max_tokens, max(1, context // _MIN_REPLY))
@@ -127,7 +127,7 @@ class BundledPolicy:
             try:
                 ids = model.vocabulary.encode(model.render(messages))
             except UsageError as error:
-                raise PolicyRefused(f"The model {model.folder.name} does not take the prompt: {error}") from error
+                raise PolicyRefused(f"The model {model.folder.name} does not accept the prompt: {error}") from error
             needed = len(ids) + reply
             if ids and needed <= context:
                 return _TokenizedPrompt(prompt=replace(prompt, tokens=len(ids)), ids=ids)
@@ -202,7 +202,7 @@ def _less_and_less(proposal: Proposal) -> Iterator[Proposal]:
 
 
 async def _in_a_thread(work: Callable[[], Iterator[DecodingStep]]) -> AsyncGenerator[DecodingStep, None]:
-    """What an iterator gives, made in a thread; leaving off stops the thread at its next step."""
+    """The items of an iterator in a thread. Closing it stops the thread at its next step."""
     loop, left = asyncio.get_running_loop(), threading.Event()
     made: asyncio.Queue[DecodingStep | None] = asyncio.Queue()
 

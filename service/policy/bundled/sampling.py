@@ -22,13 +22,13 @@ _ENDED_PART = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledChain:
-    """One chain.
+    """A chain.
 
     Attributes:
-        ids: what was drawn, the token that ended it included.
-        text: its words, special ones left out, joined by one blank.
-        finish_reason: `stop`: it came to its own end; `length`: it was cut at a limit.
-        log_probability: of `ids` under the model itself, whatever temperature and top_p they were drawn with; natural.
+        ids: the drawn tokens, including the token that ended it.
+        text: its words without special words, joined by a blank.
+        finish_reason: `stop`: it ended by itself. `length`: it was cut at a limit.
+        log_probability: of `ids` under the model itself, for any temperature and top_p of the draws. Natural logarithm.
     """
 
     ids: tuple[int, ...]
@@ -39,13 +39,13 @@ class SampledChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingStep:
-    """The next token of every chain of one batch that is still being written.
+    """The next token of every unfinished chain of a batch.
 
     Attributes:
         chains: their numbers, `prompt * samples + sample`.
         ids: the tokens.
         log_probabilities: of the tokens, under the model itself.
-        stopped, cut: whether the chain has ended with it, by itself or at a limit.
+        stopped, cut: whether the chain ended with it, by itself or at a limit.
     """
 
     chains: Ints
@@ -77,23 +77,23 @@ def generate(
 ) -> list[list[SampledChain]]:
     """Write `samples` chains for each prompt.
 
-    Chain i of a prompt depends on the model, the prompt, its seed and i, and on nothing else that is written with it,
-    but for the rounding of sums: a draw within that of a boundary may turn out otherwise in another company.
+    Chain i of a prompt depends only on the model, the prompt, its seed and i, except for the rounding of sums. A draw
+    within the rounding of a boundary may differ in another batch.
 
     Args:
-        model: what writes.
-        prompts: tokens of each, as `Model.encode` and `Model.render` give them.
+        model: writes the chains.
+        prompts: tokens of each, as from `Model.encode` and `Model.render`.
         samples: chains for each prompt.
-        max_tokens: most tokens of a chain; the model's context is the other limit.
-        temperature: 0: always the likeliest token.
-        top_p: draws are made from the likeliest tokens that have so much probability between them.
-        seeds: one for each prompt, not negative.
+        max_tokens: maximum number of tokens of a chain. The model's context is another limit.
+        temperature: 0: always the most likely token.
+        top_p: draws use the most likely tokens with this total probability.
+        seeds: for each prompt, not negative.
 
     Returns:
-        For each prompt its chains in order.
+        The chains of each prompt in order.
 
     Raises:
-        PolicyRefused: a prompt is empty, leaves no room in the model's context, or holds what is no token.
+        PolicyRefused: a prompt is empty, leaves no room in the model's context, or holds an invalid token.
     """
     ids: list[list[int]] = [[] for _ in range(len(prompts) * samples)]
     sums, reasons = np.zeros(len(ids)), [""] * len(ids)
@@ -124,7 +124,7 @@ def stream(
     top_p: float = 1.0,
     seeds: Sequence[int],
 ) -> Iterator[DecodingStep]:
-    """The same token by token; arguments and errors are those of `generate`. Leaving it off ends the work."""
+    """The same token by token, with the arguments and errors of `generate`. Closing it ends the work."""
     if samples < 1 or max_tokens < 1 or temperature < 0.0 or not 0.0 < top_p <= 1.0 or len(seeds) != len(prompts):
         raise ValueError("samples, max_tokens, temperature, top_p or the number of seeds is out of range")
     for prompt in prompts:
@@ -139,23 +139,23 @@ def stream(
 
 
 def check_prompt(model: Model, prompt: Sequence[int]) -> None:
-    """Refuse a prompt that the model cannot go on from.
+    """Refuse a prompt that the model cannot continue.
 
     Raises:
-        PolicyRefused: it cannot.
+        PolicyRefused: the prompt is refused.
     """
     context = model.config.max_position_embeddings
     if not 0 < len(prompt) < context:
         raise PolicyRefused(
-            f"The prompt takes {len(prompt)} tokens, and the context of the model {model.folder.name} is {context}: at"
-            " least one of the prompt and one of the reply are needed."
+            f"The prompt takes {len(prompt)} tokens, and the context of the model {model.folder.name} is {context}: the"
+            " prompt and the reply each need at least one."
         )
     if min(prompt) < 0 or max(prompt) >= model.config.vocab_size:
-        raise PolicyRefused(f"The prompt holds numbers that are no tokens of the model {model.folder.name}.")
+        raise PolicyRefused(f"The prompt holds numbers that are not tokens of the model {model.folder.name}.")
 
 
 class _Batch:
-    """Chains that are written side by side; `_chains` has a row for each prompt and -1 for those that have ended."""
+    """Chains that are written together. `_chains` has a row for each prompt and -1 for ended chains."""
 
     def __init__(
         self, model: Model, prompts: Sequence[Sequence[int]], seeds: Sequence[int], chains: Ints, draw: _Draw
@@ -197,7 +197,7 @@ class _Batch:
             logits = llama.step(ids, cache)
 
     def _kept(self, going: Bools) -> tuple[Ints, Ints]:
-        """Prompts with chains that go on, and as many rows of each as the one with most of them has."""
+        """Prompts with unfinished chains, with as many rows of each as the prompt with most of them has."""
         prompts = np.flatnonzero(going.any(axis=1))
         width = int(going.sum(axis=1).max())
         # Stable: those that go on first and in order, then ended ones to fill up.
@@ -213,7 +213,7 @@ class _Batch:
 
 
 def _chances(seeds: Sequence[int], chains: Ints, draw: _Draw, length: int) -> Doubles:
-    """Uniform numbers of each chain, (rows, length): the first ones of a stream of its own."""
+    """Uniform numbers of each chain, (rows, length): the first numbers of its own stream."""
     found = np.empty((chains.size, length))
     for row, chain in enumerate(chains.ravel().tolist()):
         prompt, sample = divmod(chain, draw.samples)
@@ -223,7 +223,7 @@ def _chances(seeds: Sequence[int], chains: Ints, draw: _Draw, length: int) -> Do
 
 
 def _drawn(logits: Floats, chances: Doubles | None, draw: _Draw) -> tuple[Ints, Floats]:
-    """One token for each row by inversion of its distribution, and its log-probability under the model itself."""
+    """A token for each row by inversion of its distribution, and its log-probability under the model itself."""
     raw = logits - logits.max(axis=-1, keepdims=True)
     likely = np.exp(raw)
     totals = np.log(likely.sum(axis=-1))
@@ -241,7 +241,7 @@ def _drawn(logits: Floats, chances: Doubles | None, draw: _Draw) -> tuple[Ints, 
 
 
 def _nucleus(likely: Floats, top_p: float) -> Floats:
-    """Only the likeliest tokens that have `top_p` of the probability between them (Holtzman et al. 2020)."""
+    """Only the most likely tokens with a total probability of `top_p` (Holtzman et al. 2020)."""
     order = np.argsort(-likely, axis=-1, kind="stable")
     ordered = np.take_along_axis(likely, order, axis=-1).astype(np.float64)
     before = np.cumsum(ordered, axis=-1) - ordered

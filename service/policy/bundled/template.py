@@ -17,14 +17,14 @@ _FAILURES = (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, Valu
 
 
 class ChatTemplate:
-    """A template in the sandbox of its language: it sees the messages and the names of the special tokens, no more.
+    """A template in the sandbox of its language. It sees only the messages and the names of the special tokens.
 
     Args:
         source: the template.
-        tokens: texts of special tokens by the names of the field, such as `bos_token`.
+        tokens: texts of special tokens by their standard names, such as `bos_token`.
 
     Raises:
-        UsageError: it is no template.
+        UsageError: it is not a template.
     """
 
     def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
@@ -40,7 +40,7 @@ class ChatTemplate:
             raise UsageError(f"its chat template cannot be read: {_said(error)}") from error
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The text up to where the model goes on.
+        """The text that the model continues.
 
         Raises:
             UsageError: the template fails, or refuses these messages.
@@ -58,7 +58,7 @@ class ChatTemplate:
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}`, with which training marks what a model wrote; here what stands inside of it is all."""
+    """`{% generation %}`, with which training marks the model's text. Here only its content counts."""
 
     tags = {"generation"}  # noqa: RUF012 - the base class fixes the form
 

@@ -14,7 +14,7 @@ class Vocabulary:
 
     Args:
         words: the word of each number.
-        unknown: the number that stands for every other word.
+        unknown: the number of every other word.
         added: words that are found inside of others, such as `<eos>`.
         special: numbers that no text shows.
     """
@@ -41,7 +41,7 @@ class Vocabulary:
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Words joined by one blank, without special ones."""
+        """Words joined by a blank, without special words."""
         return " ".join(self.words[number] for number in ids if number not in self.special)
 
 
@@ -49,22 +49,22 @@ def read_vocabulary(values: Mapping[str, Any]) -> Vocabulary:
     """Read the content of a `tokenizer.json`.
 
     Raises:
-        ValueError: its tokens are no whole words, or its numbers have gaps; the text says which and what to do.
+        ValueError: its tokens are not whole words, or its numbers have gaps. The text names the fault and the cure.
     """
     model, cutter = _table(values, "model"), _table(values, "pre_tokenizer")
     if model.get("type") != "WordLevel" or cutter.get("type") != "WhitespaceSplit":
         raise ValueError(
-            f"its tokenizer is {_named(model)} over {_named(cutter)}, and only WordLevel over WhitespaceSplit is run"
+            f"its tokenizer is {_named(model)} over {_named(cutter)}, and only WordLevel over WhitespaceSplit runs"
             " here: serve it with vLLM"
         )
     for key in ("normalizer", "decoder"):
         if values.get(key) is not None:
-            raise ValueError(f"its tokenizer has a {key}, which is not run here: serve it with vLLM")
+            raise ValueError(f"its tokenizer has a {key}, which does not run here: serve it with vLLM")
     added = _added(values.get("added_tokens"))
     words = _words(_table(model, "vocab") | {entry["content"]: entry["id"] for entry in added})
     unknown = model.get("unk_token")
     if unknown not in words:
-        raise ValueError("its tokenizer names no unk_token of its vocabulary, for words that it does not know")
+        raise ValueError("its tokenizer names no unk_token of its vocabulary for unknown words")
     return Vocabulary(
         words,
         unknown=words.index(str(unknown)),

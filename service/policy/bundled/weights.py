@@ -20,7 +20,8 @@ def read_weights(path: Path, config: LlamaConfig) -> dict[str, Floats]:
     """All weights by name, in single precision.
 
     Raises:
-        ValueError: the file is no whole safetensors file, or its weights do not fit the shape; the text says which.
+        ValueError: the file is not a complete safetensors file, or its weights do not fit the shape. The text says
+            which.
         OSError: it cannot be read.
     """
     if path.stat().st_size > MAX_BYTES:
@@ -63,9 +64,9 @@ def _shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
 
 def _check_names(wanted: Mapping[str, object], found: set[str]) -> None:
     if missing := sorted(set(wanted) - found):
-        raise ValueError(f"its model.safetensors lacks {missing[0]}, which its config.json asks for: export it again")
+        raise ValueError(f"its model.safetensors lacks {missing[0]}, which its config.json needs: export it again")
     if more := sorted(name for name in found - set(wanted) if not name.endswith(_NOT_NEEDED)):
-        raise ValueError(f"its model.safetensors holds {more[0][:80]}, which no plain Llama has: serve it with vLLM")
+        raise ValueError(f"its model.safetensors holds {more[0][:80]}, which a plain Llama lacks: serve it with vLLM")
 
 
 def _tensor(file: Any, name: str, shape: tuple[int, ...]) -> Floats:
@@ -73,7 +74,7 @@ def _tensor(file: Any, name: str, shape: tuple[int, ...]) -> Floats:
     if part.get_dtype() not in ("F32", "F16"):
         raise ValueError(f"its {name} is of the type {part.get_dtype()}: save the weights as float16 or float32")
     if tuple(part.get_shape()) != shape:
-        raise ValueError(f"its {name} has the shape {tuple(part.get_shape())}, and its config.json wants {shape}")
+        raise ValueError(f"its {name} has the shape {tuple(part.get_shape())}, and its config.json needs {shape}")
     tensor: Floats = file.get_tensor(name).astype(np.float32)
     if not np.isfinite(tensor).all():
         raise ValueError(f"its {name} holds values that are not finite: train or export it again")

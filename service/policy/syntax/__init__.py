@@ -1,4 +1,4 @@
-"""The built-in policy: it mutates programs by their syntax, without a model; the offline default and a baseline."""
+"""The built-in policy mutates programs by their syntax, without a model. It is the offline default and a baseline."""
 
 from service.policy.syntax.policy import SyntaxPolicy
 

@@ -58,7 +58,7 @@ def _values(source: SourceText, mine: Tree, theirs: SourceText, other: Tree, rng
 def _statement(
     source: SourceText, mine: Tree, theirs: SourceText, other: Tree, rng: np.random.Generator
 ) -> Draft | None:
-    """Put a statement of the second in the place of one of its kind, or beside it."""
+    """Replace a statement by one of its kind from the second parent, or add it beside it."""
     kinds = _by_kind(mine)
     found = _by_kind(other)
     shared = sorted(kinds.keys() & found.keys())

@@ -15,7 +15,7 @@ _OfTreeAndOthers = Callable[[SourceText, Tree, Sequence[SourceText], np.random.G
 
 
 def mutate(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Draw one mutation and where it applies; None when this one has nothing to do here."""
+    """Draw a mutation and its place. None if this mutation has no place here."""
     drawn = int(np.searchsorted(_CUMULATED, rng.random() * _CUMULATED[-1], side="right"))
     return _MUTATIONS[drawn](source, others, rng)
 

@@ -18,8 +18,8 @@ class Numeral:
     """A number in a source text.
 
     Attributes:
-        start, end: where it stands, a leading minus of its own included, a suffix (`10u32`) excluded.
-        groups: the brackets around it, outermost first; equal numbers mean the same bracket.
+        start, end: its place, including its own leading minus and excluding a suffix (`10u32`).
+        groups: the brackets around it, outermost first. Equal numbers mean the same bracket.
     """
 
     start: int
@@ -31,7 +31,7 @@ class Numeral:
 
 
 def read(text: str, start: int, groups: tuple[int, ...] = ()) -> Numeral | None:
-    """The numeral that `text` spells, with its sign; None when it is none that can be tuned (too large, not finite)."""
+    """The numeral that `text` spells, with its sign. None if it cannot be tuned (too large, not finite)."""
     negative = text.startswith("-")
     digits = text[1:].lstrip() if negative else text
     if not SPELLING.fullmatch(digits):

@@ -41,16 +41,16 @@ class _Child:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """What is tried: a change of a file, with the programs that it may take something of."""
+    """An attempt: a change of a file, with the programs that it may copy from."""
 
     make: Mutation
     others: Sequence[Sequence[SourceText]]
 
 
 class SyntaxPolicy:
-    """Answers a proposal with changes to the parent's syntax, by its operator; equal proposals get equal answers.
+    """Answers a proposal with changes to the parent's syntax, by its operator. Equal proposals get equal answers.
 
-    Where the operator finds nothing to do, the parent is mutated.
+    If the operator finds nothing to do, the parent is mutated.
     """
 
     def __init__(self, problem: Problem, name: str = "syntax", answers: int = 8) -> None:
@@ -63,7 +63,7 @@ class SyntaxPolicy:
         self._characters = 0
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
-        """Yield each answer as it is made, at last what was done for each.
+        """Yield each answer as it is made, and finally a description of each.
 
         Raises:
             PolicyRefused: nothing in the parent can be changed.
@@ -91,8 +91,8 @@ class SyntaxPolicy:
         if not seen:
             raise PolicyRefused(
                 f"The syntax mutator found nothing to change in program {proposal.parent.program.id}:"
-                " it needs a number or Python syntax where changes are allowed. Text is written by a model:"
-                " --policy URL --model NAME, or one that comes with Evolve, --policy bundled:NAME."
+                " it needs a number or Python syntax where changes are allowed. For text, use a model:"
+                " --policy URL --model NAME, or a bundled model, --policy bundled:NAME."
             )
         yield CompletedReply(
             completions=tuple("\n".join(account) for account in accounts),
@@ -160,7 +160,7 @@ def _read(program: Program, language: str) -> Iterator[SourceText]:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of each EVOLVE-BLOCK region; none where the markers do not pair up, so that nothing changes."""
+    """Start and end of each EVOLVE-BLOCK region. Empty if the markers do not pair up, so that nothing changes."""
     try:
         found = regions(text)
     except AnswerError:

@@ -1,4 +1,4 @@
-"""Repair of a failed program: part of what it changed is undone, towards a program that works."""
+"""Repair of a failed program: it undoes a part of the program's changes, towards a working program."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -14,7 +14,7 @@ _MAX_LINES = 2000
 
 
 def repair(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Undo part of what sets a program apart from the nearest one that works, or mutate it."""
+    """Undo a part of the difference to the nearest working program, or mutate the program."""
     way = rng.random()
     near = _nearest(source, others)
     if near is None or way >= 0.8:
@@ -25,7 +25,7 @@ def repair(source: SourceText, others: Sequence[SourceText], rng: np.random.Gene
 
 
 def _nearest(source: SourceText, others: Sequence[SourceText]) -> SourceText | None:
-    """The one with which it shares most lines; the first among equals, for it is the one it was made of."""
+    """The program that shares most lines. Of equals the first, because it is the origin."""
     lines = set(source.text.split("\n"))
     return max(others, key=lambda other: len(lines & set(other.text.split("\n"))), default=None)
 

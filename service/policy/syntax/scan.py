@@ -45,13 +45,13 @@ _BEFORE_SIGN = frozenset("([{,=:;<>?&|*/%+!~\n")
 
 
 def language_of(path: str, language: str) -> str | None:
-    """The language of a file, by its suffix, else the problem's; None for prose and data, where nothing is tuned."""
+    """The language of a file by its suffix, or else the problem's. None for prose and data, which are not tuned."""
     suffix = PurePosixPath(path).suffix.lower()
     return None if suffix in _PROSE else _SUFFIXES.get(suffix, language.lower())
 
 
 def numerals(text: str, language: str) -> tuple[Numeral, ...]:
-    """Every numeral of a text that is no part of a string, a comment or a name, with the brackets around it."""
+    """Every numeral of a text outside of strings, comments and names, with the brackets around it."""
     found: list[Numeral] = []
     open_brackets: list[int] = []
     for match in _tokens(language).finditer(text):

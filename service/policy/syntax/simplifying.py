@@ -29,7 +29,7 @@ _REDUCED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def simplify(source: SourceText, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Leave out what nothing reads, leave out or fold something else, or write a number shorter."""
+    """Remove unused code, remove or fold something else, or shorten a number."""
     del others
     draft = _shorter(source, rng)
     return draft if draft is not None and len(source.apply(draft)) < len(source.text) else None
@@ -49,7 +49,7 @@ def _shorter(source: SourceText, rng: np.random.Generator) -> Draft | None:
 
 
 def _unread(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
-    """Leave out a statement that does no more than bind a name that stands nowhere else."""
+    """Remove a statement that only binds a name without another use."""
     dead = [statement for body in tree.bodies for statement in body if not statement.only and _dead(source, statement)]
     if not dead:
         return None
@@ -82,7 +82,7 @@ def _put(place: TreeNode, part: tuple[str, str]) -> TextChange:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """What may take the place of an expression, as text and kind of node: its value if it is plain, else operands."""
+    """Replacements of an expression, as text and kind of node: its value if it is plain, else operands."""
     enclosed = f"({text})"
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A source file as the mutator sees it: what may change in it, and the drafts of changes."""
+"""A source file for the mutator: its mutable parts, and drafts of changes."""
 
 import re
 from bisect import bisect_right
@@ -28,12 +28,12 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A mutation not made yet.
+    """A planned mutation.
 
     Attributes:
-        changes: stretches of the text, none of which overlap.
-        account: what they mean in words.
-        safe: a text that parses parses with them too, so that nobody needs to look.
+        changes: stretches of the text without overlap.
+        account: a description in words.
+        safe: whether a text that parses also parses after the changes, so that no check is needed.
     """
 
     changes: tuple[TextChange, ...]
@@ -42,7 +42,7 @@ class Draft:
 
 
 class SourceText:
-    """One file of a program; what is derived from its text is derived once, when first asked for."""
+    """A file of a program. Derived values are computed once, at first use."""
 
     def __init__(self, path: str, text: str, language: str, spans: Sequence[tuple[int, int]] | None = None) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class SourceText:
 
     @cached_property
     def tree(self) -> Tree | None:
-        """The places of a Python text; None in other languages, for text that does not parse, and for long text."""
+        """The places of a Python text. None for other languages, for text that does not parse, and for long text."""
         return read_tree(self.text) if self.language == PYTHON else None
 
     @cached_property
@@ -64,7 +64,7 @@ class SourceText:
 
     @cached_property
     def groups(self) -> tuple[tuple[Numeral, ...], ...]:
-        """Numerals that stand in one bracket, for each bracket around two or more."""
+        """Numerals in the same bracket, for each bracket around two or more."""
         members: dict[int, list[Numeral]] = {}
         for numeral in self.numerals:
             for group in numeral.groups:
@@ -73,9 +73,9 @@ class SourceText:
 
     @cached_property
     def numeral_keys(self) -> dict[tuple[str, int, int], Numeral]:
-        """Numerals by what their line is without its numbers, which of such lines it is, and their place in it.
+        """Numerals by their line without numbers, the index of that line among equal lines, and their place in it.
 
-        Two programs that share a key say the same thing there with another number.
+        Two programs with a common key differ there only in the number.
         """
         keys: dict[tuple[str, int, int], Numeral] = {}
         seen: dict[str, int] = {}
@@ -104,7 +104,7 @@ class SourceText:
         return "".join([*pieces, self.text[last:]])
 
     def sound(self, draft: Draft, text: str) -> bool:
-        """Whether the text that a draft makes still parses where this one did, and has the markers of its regions."""
+        """Whether the text of a draft still parses if this text did, and keeps the markers of its regions."""
         if draft.safe:
             return True
         same_markers = text.count(_MARKER) == self.text.count(_MARKER)

@@ -28,7 +28,7 @@ _TRIES = 6
 
 
 def operator(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft | None:
-    """Put a related operator in the place of one: arithmetic and augmented assignment."""
+    """Replace an operator by a related operator: arithmetic and augmented assignment."""
     return _replace_operator(source, tree.operators, _ARITHMETIC, rng)
 
 
@@ -87,7 +87,7 @@ def statement(source: SourceText, tree: Tree, rng: np.random.Generator) -> Draft
 
 
 def exchange(source: SourceText, tree: Tree, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Put an expression of an inspiration in the place of one of the same kind, or of the same variable's value."""
+    """Replace an expression by an inspiration's of the same kind, or of the same variable's value."""
     theirs = _other(others, rng)
     if theirs is None or theirs.tree is None:
         return None
@@ -107,7 +107,7 @@ def exchange(source: SourceText, tree: Tree, others: Sequence[SourceText], rng: 
 
 
 def function(source: SourceText, tree: Tree, others: Sequence[SourceText], rng: np.random.Generator) -> Draft | None:
-    """Take over an inspiration's whole function in the place of the one of the same name."""
+    """Replace a function by an inspiration's function of the same name."""
     theirs = _other(others, rng)
     if theirs is None or theirs.tree is None:
         return None
@@ -143,7 +143,7 @@ def _replace_operator(
 
 
 def delete(source: SourceText, target: Statement) -> Draft | None:
-    """Leave a statement out; None for one of a kind that a program seldom does without."""
+    """Remove a statement. None for a kind that programs rarely do without."""
     if target.kind in _KEPT:
         return None
     lines = source.text[target.start : target.end]
@@ -174,7 +174,7 @@ def _swap(source: SourceText, body: list[Statement], index: int) -> Draft | None
 
 
 def put(source: SourceText, place: TreeNode, theirs: SourceText, found: TreeNode) -> Draft | None:
-    """Put an expression of another source in the place of one, if all of its names mean something here."""
+    """Replace an expression by another source's, if all of its names are known here."""
     old, new = source.text[place.start : place.end], theirs.text[found.start : found.end]
     if old == new or not known(new, source):
         return None
@@ -184,7 +184,7 @@ def put(source: SourceText, place: TreeNode, theirs: SourceText, found: TreeNode
 
 
 def known(text: str, source: SourceText) -> bool:
-    """Whether the names of a text mean something in the source: an unknown one would only fail when it runs."""
+    """Whether the names of a text are known in the source. An unknown name would fail when it runs."""
     return all(word in source.words for word in re.findall(r"[^\W\d]\w*", text))
 
 

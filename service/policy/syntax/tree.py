@@ -41,7 +41,7 @@ _Visit = Callable[["Tree", "_NodeContext"], None]
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A stretch of the text and what stands there: the class of the node, or a name of the user's."""
+    """A stretch of the text and its kind: the class of the node, or a name of the user's."""
 
     start: int
     end: int
@@ -68,14 +68,14 @@ class _NodeContext:
 
 @dataclass(slots=True)
 class Tree:
-    """Where the parts of a Python text stand that a mutation can change.
+    """Places of a Python text that a mutation can change.
 
     Attributes:
-        operators, comparisons, booleans: the gaps between operands, each holding one operator.
+        operators, comparisons, booleans: the gaps between operands, each with an operator.
         conditions: tests of `if`, `while` and conditional expressions.
         bounds: arguments of `range`.
         bodies: runs of statements.
-        expressions: expressions by kind; `values`: assigned ones by qualified target.
+        expressions: expressions by kind. `values`: assigned expressions by qualified target.
         functions: whole definitions by qualified name.
     """
 
@@ -104,7 +104,7 @@ class Tree:
         return TreeNode(self.place(left).end, self.place(right).start, kind)
 
     def lines(self, node: ast.stmt) -> tuple[int, int] | None:
-        """Start and end of the lines of a statement; None when it shares them with another."""
+        """Start and end of the lines of a statement. None if it shares them with another."""
         whole = self.place(node)
         decorators: list[ast.expr] = getattr(node, "decorator_list", [])
         line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
@@ -124,7 +124,7 @@ class Tree:
 
 
 def parse(text: str) -> ast.Module | None:
-    """The syntax tree of a text; None when it is no Python, or so long that it is text like any other."""
+    """The syntax tree of a text. None if it is not Python, or too long."""
     if len(text) > MAX_PARSED:
         return None
     with warnings.catch_warnings():

@@ -1,9 +1,8 @@
-"""Mutations of numbers: some of them, by steps whose size is drawn over several orders of magnitude.
+"""Mutations of numbers, by steps whose size is drawn over several orders of magnitude.
 
-No step size is learned: it is drawn log-uniformly, so that large steps are never given up and small ones are always
-at hand. The number of numbers changed at once is drawn log-uniformly too, from one to all of a bracket or of the file.
-With other programs at hand that differ only in numbers, their differences give direction and size (differential
-evolution: Storn and Price, 1997).
+No step size is learnt. It is drawn log-uniformly, so large and small steps always occur. The number of changed numbers
+is drawn log-uniformly too, from one to all of a bracket or of the file. Other programs that differ only in numbers give
+direction and size by their differences (differential evolution: Storn and Price, 1997).
 """
 
 import math
@@ -40,7 +39,7 @@ def tune(source: SourceText, rng: np.random.Generator) -> Draft | None:
 
 
 def shift(source: SourceText, rng: np.random.Generator) -> Draft | None:
-    """Move numbers of one bracket together: all by one difference, or all by one factor."""
+    """Move the numbers of a bracket together: all by the same difference, or all by the same factor."""
     if not source.groups:
         return None
     chosen = _some(pick(source.groups, rng), rng)
@@ -54,7 +53,7 @@ def shift(source: SourceText, rng: np.random.Generator) -> Draft | None:
 
 
 def reset(source: SourceText, rng: np.random.Generator) -> Draft | None:
-    """Give one number a value far from its own: its opposite, its double, zero, or a neighbour's."""
+    """Give a number a distant value: its opposite, its double, zero, or a neighbour's."""
     pool = _pool(source, rng)
     if not pool:
         return None
@@ -122,7 +121,7 @@ def round_off(source: SourceText, rng: np.random.Generator) -> Draft | None:
 
 
 def _pool(source: SourceText, rng: np.random.Generator) -> Sequence[Numeral]:
-    """The numbers of one bracket or of the whole file, mostly without its integers: those are sizes and indices."""
+    """The numbers of a bracket or of the whole file, mostly without integers, which are sizes and indices."""
     grouped = bool(source.groups) and rng.random() < _GROUP_SHARE
     pool = pick(source.groups, rng) if grouped else source.numerals
     integers = rng.random() < _INTEGER_SHARE

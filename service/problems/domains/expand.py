@@ -1,4 +1,4 @@
-"""A folder with a table `[domain]`, written out as an ordinary problem that whoever evaluates it reads as any other."""
+"""A folder with a table `[domain]`, expanded to an ordinary problem."""
 
 import io
 import json
@@ -44,11 +44,11 @@ class _AskedQuestion:
 def written_out(folder: Folder) -> Folder:
     """A problem's folder with its `[domain]` replaced by evaluator, question, objectives, description and seed.
 
-    A folder without that table is returned as it is, and so is one whose document cannot be read. The data file that a
-    numbered question was taken from is left out.
+    A folder without that table stays unchanged, and so does a folder with an unreadable document. The data file of a
+    numbered question is left out.
 
     Raises:
-        InvalidProblemError: with what is wrong with the table, the question, or what stands beside them.
+        InvalidProblemError: the table, the question, or the files beside them are invalid.
     """
     try:
         document = read_document(FILE, folder.files[FILE])
@@ -86,7 +86,7 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
 def _collisions(folder: Folder, wanted: DomainQuestion) -> Iterator[str]:
     for path in (EVALUATOR, QUESTION):
         if path in folder.files and path != wanted.file:
-            yield f"{path} would be written over by [domain]: rename or remove it"
+            yield f"{path} would be overwritten by [domain]: rename or remove it"
 
 
 def _domain(name: str) -> Domain[Any, Any]:
@@ -116,7 +116,7 @@ def _filled(document: dict[str, Any], wanted: DomainQuestion, asked: _AskedQuest
     description = f"{asked.domain.task(asked.question)}\n\n{form_of_answer(asked.question)}"
     if len(description) > MAX_CHARACTERS or not storable(description):
         raise InvalidProblemError(
-            [f"the question has more than {MAX_CHARACTERS} characters, or some that cannot be stored: take another"]
+            [f"the question is longer than {MAX_CHARACTERS} characters, or cannot be stored: take another"]
         )
     python = wanted.name == "livecodebench"
     filled = {"name": wanted.title, **document}

@@ -24,7 +24,7 @@ split = "questions"                      # train, validation, test or questions
 number = {number}
 """
 _ROW = """\
-file = "question.json"                   # one row of the published data set
+file = "question.json"                                      # a row of the published data set
 """
 _SEARCH = """
 [search]                                 # defaults of the run configuration
@@ -33,18 +33,18 @@ evaluations = 256
 
 
 def init_domain(folder: Path, domain: str, data: Path | None, number: int | None) -> tuple[Path, ...]:
-    """Write a problem that asks a question of a domain; returns the files written.
+    """Write a problem that asks a question of a domain. Returns the written files.
 
     Args:
-        folder: a folder that is missing or empty.
+        folder: a missing or empty folder.
         domain: its name.
-        data: file that holds the question; for mazes None.
-        number: of the question in the file, or of the maze, from 0; None: the only one, or the first.
+        data: file with the question. None for mazes.
+        number: of the question in the file, or of the maze, from 0. None: the only question, or the first.
 
     Raises:
-        UsageError: there is no such domain, or the file is missing where one is needed.
+        UsageError: the domain does not exist, or a required file is missing.
         InvalidProblemError: the file does not hold that question.
-        ConflictError: the folder holds something, is a file, or cannot be written to.
+        ConflictError: the folder is not empty, is a file, or cannot be written.
     """
     if domain not in NAMES:
         raise UsageError(f"--domain {domain[:100]!r} is not a domain: choose {', '.join(NAMES)}")

@@ -22,7 +22,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class _RowError(Exception):
-    """A row that is no question; its text is the rest of a sentence that begins with the row's place."""
+    """An invalid row. Its text continues a sentence that starts with the row's place."""
 
 
 def read_question(name: str, row: Row, place: str) -> Any:
@@ -30,11 +30,11 @@ def read_question(name: str, row: Row, place: str) -> Any:
 
     Args:
         name: musique, eureqa, toolrl or livecodebench.
-        row: with the fields of the published data set; others are passed over.
-        place: where it stands, for people.
+        row: with the fields of the published data set. Other fields are ignored.
+        place: its place, for people.
 
     Raises:
-        InvalidProblemError: the row is no question that can be asked; one sentence.
+        InvalidProblemError: the row is not a valid question, in a sentence.
     """
     try:
         return _READERS[name](row)
@@ -50,7 +50,7 @@ def _musique(row: Row) -> musique.MusiqueQuestion:
     support = [_index(hop, "paragraph_support_idx", "question_decomposition", None) for hop in hops]
     lost = [place for place in support if place not in places]
     if lost:
-        raise _RowError(f"question_decomposition names the paragraph {lost[0]}, which is not among the paragraphs")
+        raise _RowError(f"question_decomposition names the paragraph {lost[0]}, which does not exist")
     return musique.MusiqueQuestion(
         text=_text(row, "question"),
         paragraphs=tuple((_text(one, "title"), _text(one, "paragraph_text")) for one in paragraphs),
@@ -61,7 +61,7 @@ def _musique(row: Row) -> musique.MusiqueQuestion:
 
 
 def _eureqa(row: Row) -> eureqa.EureqaQuestion:
-    """`question` [sentences], `entity_masks` and `entities`, of which the first five are asked for."""
+    """`question` [sentences], `entity_masks` and `entities`, with the first five of each."""
     five = len(eureqa.LETTERS)
     narrative = row.get("question")
     return eureqa.EureqaQuestion(
@@ -72,7 +72,7 @@ def _eureqa(row: Row) -> eureqa.EureqaQuestion:
 
 
 def _toolrl(row: Row) -> toolrl.ToolTask:
-    """`prompt` [{role, content}] and `reward_model` {ground_truth}, a reply with the calls that are wanted."""
+    """`prompt` [{role, content}] and `reward_model` {ground_truth}, a reply with the expected calls."""
     turns = _objects(row, "prompt")
     model = row.get("reward_model")
     if not isinstance(model, Mapping):
@@ -83,7 +83,7 @@ def _toolrl(row: Row) -> toolrl.ToolTask:
         raise _RowError(f"reward_model.ground_truth is not a readable reply: {reason}")
     said = {role: [_text(turn, "content") for turn in turns if turn.get("role") == role] for role in ("system", "user")}
     if not said["user"]:
-        raise _RowError("prompt holds no turn of the user")
+        raise _RowError("prompt has no message of the user")
     return toolrl.ToolTask(user="\n\n".join(said["user"]), system="\n\n".join(said["system"]), calls=attempt.calls)
 
 
@@ -117,7 +117,7 @@ def _tests(row: Row, name: str) -> list[livecodebench.Test]:
 
 
 def _packed(row: Row, name: str) -> Any:
-    """A field that holds JSON, or JSON as text. What is packed otherwise may run code when it is unpacked."""
+    """A field with JSON, or JSON as text. Other packed data may run code when it is unpacked."""
     value = row[name]
     if not isinstance(value, str):
         return value
@@ -125,8 +125,8 @@ def _packed(row: Row, name: str) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         raise _RowError(
-            f"{name} is not JSON text: where the data set packs it as a pickle, which can run code, write it as JSON"
-            " first with the data set's own program, or leave it empty"
+            f"{name} is not JSON text: if it is a pickle, which can run code, convert it to JSON with the data set's"
+            " own program, or leave it empty"
         ) from None
 
 

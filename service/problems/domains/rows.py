@@ -12,15 +12,15 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
-    """One row of a JSON or JSON lines file.
+    """A row of a JSON or JSON lines file.
 
     Args:
         name: of the file, for its suffix and for people.
         file: its content.
-        number: of the row, from 0, blank lines not counted; None: the file holds one alone.
+        number: of the row, from 0, without blank lines. None: the file holds a single row.
 
     Raises:
-        InvalidProblemError: one sentence with the line.
+        InvalidProblemError: a sentence with the line.
     """
     suffix = PurePosixPath(name).suffix
     if suffix == ".jsonl":
@@ -29,17 +29,17 @@ def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any
         return _entry(name, file, number)
     if suffix == ".parquet":
         raise _wrong(
-            f"{name} is not read as part of a problem: `evolve problem init DIR --domain NAME --data {name} --number N`"
-            " takes one question out of it"
+            f"{name} cannot be part of a problem: take a question out of it with"
+            f" `evolve problem init DIR --domain NAME --data {name} --number N`"
         )
-    raise _wrong(f"{name} is of an unknown kind: give it one of the suffixes {', '.join(SUFFIXES)}")
+    raise _wrong(f"{name} has an unknown suffix: use one of  {', '.join(SUFFIXES)}")
 
 
 def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
-    """One row of a file on disk of whatever size, Parquet included.
+    """A row of a file on disk of any size, including Parquet.
 
     Raises:
-        InvalidProblemError: as `read_row`; the file cannot be read; it takes pyarrow, and that is not installed.
+        InvalidProblemError: as `read_row`, or the file cannot be read, or it needs pyarrow, which is not installed.
     """
     try:
         if path.suffix == ".parquet":
@@ -65,7 +65,7 @@ def _lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
     place = 1
     while line := file.readline(MAX_BYTES + 1):
         if len(line) > MAX_BYTES:
-            raise _wrong(f"{name}, line {place}: it is longer than {MAX_BYTES >> 20} MB, which no question is")
+            raise _wrong(f"{name}, line {place}: at more than {MAX_BYTES >> 20} MB it is too long for a question")
         yield line
         place += 1
 
@@ -78,9 +78,9 @@ def _entry(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any]:
     if not isinstance(value, list):
         if number is None:
             return _row(name, value)
-        raise _wrong(f"{name} holds no list of questions: leave domain.number out, or name a .jsonl file")
+        raise _wrong(f"{name} does not hold a list of questions: leave domain.number out, or name a .jsonl file")
     if number is None:
-        raise _wrong(f"{name} holds a list of {len(value)} questions: name one by domain.number")
+        raise _wrong(f"{name} holds a list of {len(value)} questions: choose one with domain.number")
     if number >= len(value):
         raise _absent(name, number, len(value))
     return _row(f"{name}, question {number}", value[number])
@@ -108,7 +108,7 @@ def _parquet(path: Path, number: int) -> Mapping[str, Any]:
         from pyarrow import parquet
     except ImportError:
         raise _wrong(
-            f"{path} takes pyarrow, which is not installed here: pip install pyarrow, or write the file as JSON lines"
+            f"{path} needs pyarrow, which is not installed: pip install pyarrow, or write the file as JSON lines"
         ) from None
     try:
         with parquet.ParquetFile(path) as file:

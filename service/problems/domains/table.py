@@ -15,12 +15,12 @@ _PLACE = "problem.toml: domain"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainQuestion:
-    """A question, named.
+    """A question, by name.
 
     Attributes:
         name: of the domain.
-        file: that holds it; empty: a maze that is fixed by kind, split and number.
-        number: of the question in the file, from 0; None: the file holds this one alone.
+        file: with the question. Empty: a maze that is fixed by kind, split and number.
+        number: of the question in the file, from 0. None: the file holds only this question.
     """
 
     name: str
@@ -60,7 +60,7 @@ def read_table(table: object) -> DomainQuestion:
 def _complain_of_number(number: object) -> list[str]:
     if number is None or (isinstance(number, int) and not isinstance(number, bool) and number >= 0):
         return []
-    return [f"{_PLACE}.number should be a whole number from 0 up, not {_shown(number)}"]
+    return [f"{_PLACE}.number should be an integer of at least 0, not {_shown(number)}"]
 
 
 def _complain(table: Mapping[str, Any]) -> list[str]:
@@ -71,9 +71,9 @@ def _complain(table: Mapping[str, Any]) -> list[str]:
     if fixed and (name != "maze" or table.get("file")):
         return [f"{_PLACE}: {fixed[0]} is for mazes without a file: leave it out"]
     if name == "maze" and table.get("file") and "number" in table:
-        return [f"{_PLACE}: a file holds one maze: leave number out"]
+        return [f"{_PLACE}: a file holds a single maze: leave number out"]
     if name == "maze" and not table.get("file") and not all(key in table for key in FIXED):
-        return [f'{_PLACE}: name a maze by file = "maze.txt", or by kind, split and number']
+        return [f'{_PLACE}: name a maze with file = "maze.txt", or with kind, split and number']
     if name != "maze" and not table.get("file"):
         return [f'{_PLACE}: name the file that holds the question, such as file = "question.json"']
     return []

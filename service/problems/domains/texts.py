@@ -1,4 +1,4 @@
-"""What is written for a question: its evaluator, what runs programs on tests, a seed, and the form of an answer."""
+"""The files of a question: its evaluator, the code that runs programs on tests, a seed, and the form of an answer."""
 
 import ast
 from typing import Any
@@ -81,7 +81,7 @@ def form_of_answer(question: Any) -> str:
     match question:
         case Maze():
             return (
-                "An answer is the moves alone: as words (RIGHT DOWN), as letters (RD), or each with the cell that it"
+                "An answer is only moves: as words (RIGHT DOWN), as letters (RD), or each with the cell that it"
                 " leads to (Rb1 Db2)."
             )
         case musique.MusiqueQuestion():
@@ -91,9 +91,9 @@ def form_of_answer(question: Any) -> str:
             )
         case eureqa.EureqaQuestion():
             form = "\n".join(f"<{tag}>Name_of_it</{tag}>" for tag in eureqa.OBJECTIVES)
-            return f"An answer names all five, as their Wikipedia pages are named:\n{form}"
+            return f"An answer gives all five names, as in the titles of their Wikipedia pages:\n{form}"
         case toolrl.ToolTask():
-            return "An answer is one such reply." if question.system else toolrl.FORM
+            return "An answer is a single reply of this form." if question.system else toolrl.FORM
         case _:
             names = f" All of typing, {', '.join(_MODULES)} is imported." if question.function else ""
             return f"An answer is one Python program.{names}"
@@ -115,7 +115,7 @@ def seed_of(question: Any) -> tuple[str, str]:
 
 
 def shortest_walk(maze: Maze) -> str:
-    """A shortest walk from S to E in letters, whatever lies on its way; empty where none is within the limit."""
+    """A shortest walk from S to E in letters, over any cells. Empty if there is none within the limit."""
     walks = {maze.start: ""}
     edge = [maze.start]
     while edge and maze.goal not in walks:

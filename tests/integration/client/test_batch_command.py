@@ -194,7 +194,7 @@ def test_the_list_of_batches_goes_over_pages(
     service: Service, client: Client, evolve: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [submitted(service, client, 4).id for _ in range(3)][::-1]
-    monkeypatch.setattr("service.usecases.batches.PAGE", 2)
+    monkeypatch.setattr("service.client.batches.PAGE", 2)
     code, out, _ = evolve("batches", "--json", "--limit", "3")
     assert (code, [json.loads(line)["id"] for line in out.splitlines()]) == (0, made)
 

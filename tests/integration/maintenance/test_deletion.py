@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import event, select, update
 
 from evolve.events import EventKind
-from service.bootstrap.serving import remove_deleted
 from service.db import deletion
 from service.db.deletion import SqlDeletions, marked
 from service.db.engine import Database
@@ -17,6 +16,7 @@ from service.db.intents import SqlRunIntents
 from service.db.log import SqlRunLog
 from service.db.models import EventRow, RunRow
 from service.errors import ConflictError
+from service.usecases.maintenance import remove_deleted
 from tests.contract.story import FixedClock, Story
 from tests.integration.maintenance.conftest import rows, tell
 from tests.patience import PATIENCE_SECONDS

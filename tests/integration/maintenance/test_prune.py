@@ -20,9 +20,10 @@ from service.db.account_models import (
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.leases import database_time
-from service.db.maintenance import RetentionPolicy, prune
+from service.db.maintenance import prune
 from service.db.models import BundleRow, CandidateRow, ProblemRow, RunRow
 from service.db.reader import SqlRunReader
+from service.ports import RetentionPolicy
 from tests.contract.story import START, FixedClock, Story
 from tests.integration.maintenance.conftest import rows, store, tell
 

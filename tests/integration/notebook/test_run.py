@@ -515,9 +515,9 @@ def test_a_function_is_run_in_the_sandbox_where_that_is_wanted() -> None:
         (
             {"sandbox": True},
             UsageError,
-            "closeness uses value_of, which stands outside of it and is not in the sandbox",
+            "closeness uses value_of, which is outside of it and not in the sandbox",
         ),
-        ({"sandbox": True, "evaluate": len}, UsageError, "the sandbox takes evaluate as a function of its own name"),
+        ({"sandbox": True, "evaluate": len}, UsageError, "the sandbox needs evaluate as a named function"),
     ],
 )
 def test_what_is_off_is_refused_in_one_sentence_before_anything_runs(

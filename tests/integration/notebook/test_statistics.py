@@ -12,6 +12,7 @@ import pytest
 import evolve
 from evolve.events import EventKind
 from evolve.problem import Measure, Objective
+from service.bootstrap.runs import open_run
 from service.bootstrap.storage import open_storage
 from service.config import load_settings
 from service.notebook.result import RunResult
@@ -19,7 +20,6 @@ from service.projections.run_site import stored_site
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
 from service.schemas.statistics import RunStatistics
-from service.usecases.drive_run import open_run
 from service.usecases.plan import RunOrder
 from tests.databases import sqlite_file
 

@@ -216,7 +216,7 @@ async def test_only_what_the_template_keeps_counts(tmp_path: Path) -> None:
 
 async def test_a_template_that_refuses_refuses_the_proposal(tmp_path: Path) -> None:
     policy = made(write_model(tmp_path, template="{{ raise_exception('only mazes') }}"))
-    with pytest.raises(PolicyRefused, match="does not take the prompt: its chat template fails: only mazes"):
+    with pytest.raises(PolicyRefused, match="does not accept the prompt: its chat template fails: only mazes"):
         await replies(policy, proposal())
 
 

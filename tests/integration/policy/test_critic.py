@@ -19,7 +19,7 @@ from evolve.money import Money
 from evolve.ports import Policy
 from evolve.prompt.build import MAX_REVIEW_BYTES
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply
-from service.bootstrap.policy_factory import PolicyFactory, answering
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import PoliciesSettings
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
@@ -29,6 +29,7 @@ from service.policy.critic import MAX_KEPT, Critic, ReviewedPolicy
 from service.policy_settings.roles import together
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
+from service.ports import RunPolicies
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
 from service.runner.desired_state import RunOrders
@@ -88,12 +89,12 @@ def planned(*policies: PolicySettings, **config: Any) -> RunPlan:
 
 
 @asynccontextmanager
-async def opened(*policies: PolicySettings, **config: Any) -> AsyncIterator[PolicyFactory]:
-    async with answering(planned(*policies, **config), PoliciesSettings()) as asked:
+async def opened(*policies: PolicySettings, **config: Any) -> AsyncIterator[RunPolicies]:
+    async with ConfiguredPolicies(PoliciesSettings()).open(planned(*policies, **config)) as asked:
         yield asked
 
 
-async def replies(asked: PolicyFactory, given: Proposal) -> list[Reply]:
+async def replies(asked: RunPolicies, given: Proposal) -> list[Reply]:
     return [reply async for reply in asked.members[0].policy.propose(given)]
 
 
@@ -350,7 +351,7 @@ async def test_prices_of_critic_and_author_share_a_currency(author: OpenAIServer
 
 def play(log: SqlRunLog, plan: RunPlan, notes: Notes, orders: RunOrders | None = None) -> RunStatus:
     async def scene() -> RunStatus:
-        async with answering(plan, PoliciesSettings()) as asked:
+        async with ConfiguredPolicies(PoliciesSettings()).open(plan) as asked:
             job = RunJob(
                 run_id=RUN, problem=plan.problem, config=plan.config, policies=asked.members, health=asked.health,
                 evaluator=ToyEvaluator(plan.problem), log=log, clock=SystemClock(), owner="test",
@@ -394,7 +395,7 @@ def test_a_run_with_a_critic_accounts_for_both(
     assert answered
     assert all(SAID in one.prompt[-1]["content"] for one in answered)
     assert [list(one.charges) for one in answered] == [
-        one["charges"] for one in sorted(told, key=lambda one: one["number"]) if "answers" in one
+        one["charges"] for one in sorted(told, key=lambda one: one["proposal_number"]) if "answers" in one
     ]
     statistics = fold_statistics(reader, columns_of(reader, reader.run(RUN)), reader.run(RUN))
     yields = {one.name: one for one in statistics.policies}
@@ -415,7 +416,7 @@ def test_reviews_use_up_a_budget(
     read, written = spent(ends(notes), "input"), spent(ends(notes), "output")
     if key == "tokens":
         assert sum(read) + sum(written) >= limit
-        before_last = sorted(one["number"] for one in ends(notes))[:-4]
+        before_last = sorted(one["proposal_number"] for one in ends(notes))[:-4]
         assert sum(read) + sum(written) - read[1] - written[1] < limit or len(before_last) > 0
     else:
         assert Money.read(status.counters.cost or "").amount >= limit.amount
@@ -518,7 +519,7 @@ def test_a_run_that_was_begun_waits_for_its_critic_where_all_depends_on_it(
     critic.models = ()
 
     async def scene(plan: RunPlan) -> None:
-        async with answering(plan, PoliciesSettings()):
+        async with ConfiguredPolicies(PoliciesSettings()).open(plan):
             pass
 
     with pytest.raises(PolicyDenied, match="the critic judge"):

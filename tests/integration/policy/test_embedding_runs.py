@@ -17,7 +17,7 @@ from evolve.configuration import BudgetConfig, NoveltyConfig, RunConfig
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.events import EventKind
 from evolve.money import read_money
-from service.bootstrap.policy_factory import answering
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import PoliciesSettings
 from service.db.engine import Database
 from service.db.log import SqlRunLog
@@ -82,7 +82,7 @@ def planned(*policies: PolicySettings, **config: Any) -> RunPlan:
 
 def play(log: SqlRunLog, plan: RunPlan, notes: Notes) -> RunStatus:
     async def scene() -> RunStatus:
-        async with asyncio.timeout(PATIENCE_SECONDS), answering(plan, PoliciesSettings()) as asked:
+        async with asyncio.timeout(PATIENCE_SECONDS), ConfiguredPolicies(PoliciesSettings()).open(plan) as asked:
             assert set(asked.health() or {}) == {"author", "eye"}
             job = RunJob(
                 run_id=RUN, problem=plan.problem, config=plan.config, policies=asked.members, health=asked.health,
@@ -101,7 +101,7 @@ def test_a_child_too_near_is_refused_and_what_its_vector_cost_is_told_of_the_emb
     status = play(log, planned(author(server), eye(server)), notes)
     assert (status.state, status.reason) == ("succeeded", "evaluations")
     payloads = [entry.event.payload for entry in notes.events]
-    refused = [one["reason"] for one in payloads if "too near to one that its island has" in (one.get("reason") or "")]
+    refused = [one["reason"] for one in payloads if "too near to a program of its island" in (one.get("reason") or "")]
     assert refused
     assert all("its distance in embedding from cnd_" in reason for reason in refused)
     charges = [charge for one in payloads for charge in one.get("charges", ())]
@@ -137,7 +137,7 @@ def test_a_run_waits_for_its_embedder_and_goes_on(log: SqlRunLog, server: OpenAI
     status = play(log, planned(author(server), eye(server)), Notes(react=react))
     assert status.reason == "evaluations"
     assert waited
-    assert waited[0].startswith(f"the embedder eye cannot be asked: the policy server {server.url} gives no answer")
+    assert waited[0].startswith(f"the embedder eye cannot be asked: the policy server {server.url} does not answer")
     assert "status 503: loading" in waited[0]
 
 
@@ -147,9 +147,11 @@ async def test_a_new_run_wants_its_embedder_there_and_one_that_was_begun_waits_f
     plan = planned(author(server), eye(server))
     server.embedder_away = "loading"
     with pytest.raises(PolicyUnavailable, match=r"the embedder eye cannot be asked: .*status 503: loading"):
-        async with answering(plan, PoliciesSettings()):
+        async with ConfiguredPolicies(PoliciesSettings()).open(plan):
             pass
-    async with answering(replace(plan, record=SqlRunReader(database).run(RUN)), PoliciesSettings()) as asked:
+    async with ConfiguredPolicies(PoliciesSettings()).open(
+        replace(plan, record=SqlRunReader(database).run(RUN))
+    ) as asked:
         assert asked.embedder is not None
         with pytest.raises(PolicyUnavailable):
             await asked.embedder.embed(plan.problem.seeds)
@@ -158,12 +160,12 @@ async def test_a_new_run_wants_its_embedder_there_and_one_that_was_begun_waits_f
 
 async def test_prices_of_embedder_and_author_share_a_currency(server: OpenAIServer) -> None:
     with pytest.raises(ConfigurationError, match="share one currency"):
-        async with answering(
-            planned(author(server), eye(server, price={**PRICE, "currency": "EUR"})), PoliciesSettings()
+        async with ConfiguredPolicies(PoliciesSettings()).open(
+            planned(author(server), eye(server, price={**PRICE, "currency": "EUR"}))
         ):
             pass
     bare = read_policy({"name": "eye", "role": "embedder", "base_url": server.url}, "the test")
-    async with answering(planned(author(server), bare), PoliciesSettings()) as asked:
+    async with ConfiguredPolicies(PoliciesSettings()).open(planned(author(server), bare)) as asked:
         assert [member.currency for member in asked.members] == [None]
 
 

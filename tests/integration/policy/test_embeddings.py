@@ -215,7 +215,7 @@ async def test_garbage_is_asked_for_again_and_then_waited_for(
     server.script_embeddings(reply, reply, reply)
     with pytest.raises(PolicyUnavailable, match=said) as raised:
         await embedder.embed(programs("a", "b"))
-    assert str(raised.value).startswith(f"the policy server {server.url} gives no answer: ")
+    assert str(raised.value).startswith(f"the policy server {server.url} does not answer: ")
     assert raised.value.retry_after_seconds >= 1.0
     assert clock.slept
 
@@ -235,7 +235,7 @@ async def test_vectors_of_another_length_than_before_are_those_of_another_model(
     embedder = make()
     await embedder.embed(programs("a"))
     server.embed = lambda text: letters(text)[:5]
-    with pytest.raises(PolicyDenied, match="embeds in 5 numbers, and before in 27: serve the model of before"):
+    with pytest.raises(PolicyDenied, match="embeds in 5 numbers, and before in 27: serve the previous model"):
         await embedder.embed(programs("a"))
     with pytest.raises(PolicyDenied, match="embeds in 5 numbers, and before in 27"):
         await embedder.embed(programs("b"))
@@ -265,7 +265,7 @@ async def test_a_server_that_does_not_embed_is_found_before_a_run_begins(server:
     server.script_embeddings(Reply(status=400, body={"error": {"message": "This model does not embed", "code": 400}}))
     assert "This model does not embed (is fake a model that embeds?)" in await refused(make())
     server.script_embeddings(raw(entries([0.0, 0.0])))
-    assert "embeds a word as a vector that is zero or not finite" in await refused(make())
+    assert "returns a zero or infinite vector for a word" in await refused(make())
     assert "does not know the model large: it offers fake" in await refused(make(model="large"))
     server.embed = None
     assert "Not Found: check the address, and the model there" in await refused(make())

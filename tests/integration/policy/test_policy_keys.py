@@ -15,12 +15,13 @@ from evolve.errors import PolicyError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.proposal import Charge, CompletedReply, Individual, Proposal, Reply
 from evolve.search.ensemble import Ensemble
-from service.bootstrap.policy_factory import PolicyFactory, answering
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.net.retry import Backoff
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import load_policies
+from service.ports import RunPolicies
 from service.problems.bundle import pack
 from service.problems.folder import read_folder
 from service.schemas.policies import PriceSettings
@@ -173,7 +174,7 @@ async def story(folder: Path, server: OpenAIServer, kind: str, lines: Lines) -> 
     if "timeout_seconds" in lines:
         (server.script_embeddings if kind == "embedder" else server.script)(fake.Reply(release=Late()))
     try:
-        async with answering(plan, PoliciesSettings()) as opened:
+        async with ConfiguredPolicies(PoliciesSettings()).open(plan) as opened:
             told = await asked(opened, plan.config)
     except PolicyError as error:
         told = [str(error)]
@@ -195,7 +196,7 @@ class Late(threading.Event):
         return super().wait(min(0.3, timeout or 0.3))
 
 
-async def asked(opened: PolicyFactory, config: RunConfig) -> list[object]:
+async def asked(opened: RunPolicies, config: RunConfig) -> list[object]:
     ensemble = Ensemble([member.policy_request for member in opened.members], config, PolicyCredit())
     drawn = [ensemble.draw(number) for number in range(20)]
     policy = opened.members[0].policy

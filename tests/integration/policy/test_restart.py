@@ -149,7 +149,9 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
     events = [entry.event for entry in log.events(RUN)]
     assert (status.state, status.reason, status.waiting) == ("succeeded", "evaluations", "")
     assert_it_waited_and_went_on(events)
-    answered = {event.payload["number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED}
+    answered = {
+        event.payload["proposal_number"]: event.payload for event in events if event.kind is EventKind.PROPOSAL_ANSWERED
+    }
     assert seen[EventKind.PROPOSAL_ANSWERED] == len(answered)
     assert not seen[EventKind.PROPOSAL_FAILED]
     # What was under way when the server was killed has brought what it had said; all others brought everything.
@@ -158,7 +160,7 @@ async def test_a_server_that_is_killed_while_it_writes_costs_what_it_had_not_sai
     assert sorted(cut) == list(range(1, CALLS + 1))
     full = set(answered) - set(cut)
     assert len(full) > CALLS
-    came = Counter(event.payload["number"] for event in events if event.kind is EventKind.CANDIDATE_CREATED)
+    came = Counter(event.payload["proposal_number"] for event in events if event.kind is EventKind.CANDIDATE_CREATED)
     assert all(came[number] == 1 for number in cut)
     assert_each_answer_once(events)
     assert status.counters.tokens_output == sum(payload["tokens"]["output"] for payload in answered.values())
@@ -170,14 +172,14 @@ def assert_it_waited_and_went_on(events: Sequence[Event]) -> None:
     assert any("connection refused" in reason for reason in reasons)
     assert any(LOADING in reason for reason in reasons)
     # Why the server gives no answer is told, also while it is left alone.
-    assert all("gives no answer: " in reason or "closed its stream too early" in reason for reason in reasons)
+    assert all("does not answer: " in reason or "closed its stream too early" in reason for reason in reasons)
     last = len(kinds) - 1 - kinds[::-1].index(EventKind.RUN_WAITING)
     assert EventKind.RUN_UNBLOCKED in kinds[last:]
 
 
 def assert_each_answer_once(events: Sequence[Event]) -> None:
     created = [event.payload for event in events if event.kind is EventKind.CANDIDATE_CREATED]
-    places = [(payload["number"], payload["position"]) for payload in created]
+    places = [(payload["proposal_number"], payload["position"]) for payload in created]
     assert len(set(places)) == len(places)
     evaluated = [event.payload["candidate_id"] for event in events if event.kind is EventKind.CANDIDATE_EVALUATED]
     assert len(set(evaluated)) == len(evaluated) == 60

@@ -75,13 +75,15 @@ def test_a_run_of_two_policies_goes_on_when_the_server_of_one_dies(evolve: Evolv
     (away,) = [event for event in events if event["kind"] == "policy.unavailable"]
     assert away["policy"] == name
     assert "cannot be reached" in away["reason"]
-    asked = {event["number"]: event["policy"] for event in events if event["kind"] == "proposal.created"}
-    answered = [asked[event["number"]] for event in events if event["kind"] == "proposal.answered"]
+    asked = {event["proposal_number"]: event["policy"] for event in events if event["kind"] == "proposal.created"}
+    answered = [asked[event["proposal_number"]] for event in events if event["kind"] == "proposal.answered"]
     assert set(answered) == {name, other}
     given_up = [event for event in events if event["kind"] == "proposal.failed" and event.get("away")]
     assert given_up
-    assert {asked[event["number"]] for event in given_up} == {name}
-    assert {asked[event["number"]] for event in events[died:] if event["kind"] == "proposal.answered"} >= {other}
+    assert {asked[event["proposal_number"]] for event in given_up} == {name}
+    assert {asked[event["proposal_number"]] for event in events[died:] if event["kind"] == "proposal.answered"} >= {
+        other
+    }
     assert "run.waiting" not in {event["kind"] for event in events}
 
 

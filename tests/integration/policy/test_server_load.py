@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 
 from evolve.errors import PolicyRefused
 from evolve.proposal import Proposal
-from service.bootstrap.policy_factory import answering
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import PoliciesSettings
 from service.net.transport import PinnedTransport
 from service.policy import calls
@@ -202,7 +202,7 @@ async def test_the_runs_own_number_of_calls_stands_for_the_policys(
     problem = make_problem(tmp_path / "problem")
     order = RunOrder(problem=problem, policies=[server.url], flags={"concurrency.policy": said})
     plan = plan_new(order, problem, datetime.now(UTC))
-    async with answering(plan, PoliciesSettings()) as asked:
+    async with ConfiguredPolicies(PoliciesSettings()).open(plan) as asked:
         (member,) = asked.members
         assert member.policy.concurrency == (said or plan.policies[0].concurrency)
 

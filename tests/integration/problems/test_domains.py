@@ -11,7 +11,7 @@ from evolve.domains.maze import best, maze_of
 from evolve.evaluation import Evaluation, Outcome, fitness
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import open_sandbox
 from service.config import SandboxSettings
 from service.problems.load import load_bundle, load_problem
 from tests.unit.problems.domains.samples import CALLING, WANTED, files_of, problem_toml
@@ -43,7 +43,7 @@ async def opened(tmp_path: Path, files: Mapping[str, str | bytes]) -> AsyncItera
     """As a worker does it: the problem is read from the bundle."""
     bundle = load_problem(write(tmp_path / "problem", dict(files))).bundle
     problem = load_bundle(bundle, "problem").problem
-    async with scoring(problem, bundle, SandboxSettings(), slots=1) as evaluator:
+    async with open_sandbox(problem, bundle, SandboxSettings(), slots=1) as evaluator:
         yield Scorer(problem, lambda program: evaluator.evaluate(program, "evl_1"))
 
 
@@ -63,7 +63,7 @@ async def test_a_walk_is_scored_and_told_where_it_led(tmp_path: Path) -> None:
         said = (await scorer.score("LRDDRLRRR")).feedback
         assert "The walk ends on b1, not on E (d1) after 6 of at most 6 moves." in said
         assert "It took 1 of 1 gold and 0 of 1 diamonds. 2 steps led onto lava." in said
-        assert "3 moves led against a wall or the border. 3 moves behind the end did not count." in said
+        assert "3 moves led against a wall or the border. 3 moves after the end did not count." in said
         assert said.endswith("La1 Rb1 Db1 Db1 Rc1 Lb1")
         invalid = await scorer.score("I do not know")
         assert invalid.outcome is Outcome.INVALID
@@ -88,8 +88,8 @@ async def test_an_answer_is_scored_by_its_citations_and_words(tmp_path: Path) ->
         assert [part.scores[name] for name in scorer.problem.objective_names] == [0, 1, 1, 1, 0.5]
         assert fitness(scorer.problem, part) == pytest.approx((3 + 3 * 0.5) / 7)
         assert part.feedback == (
-            "Cited and needed: 2; cited and not needed: 1; needed and not cited: 1."
-            " The answer shares words with the one wanted."
+            "Cited and needed: 2. Cited and not needed: 1. Needed and not cited: 1."
+            " The answer shares words with the correct answer."
         )
         assert (await scorer.score("support: 1")).outcome is Outcome.INVALID
 
@@ -125,7 +125,7 @@ async def test_programs_are_run_test_by_test(tmp_path: Path) -> None:
         assert evaluation.cases == {"test_1": 1, "test_2": 0, "test_3": 0}
         assert "1 of 3 tests passed." in evaluation.feedback
         assert "Test 2, input '5 5\\n': the program failed: 'ValueError: no'." in evaluation.feedback
-        assert "Test 3, input '20 20\\n': it gave '3.0\\n', which is not what is wanted." in evaluation.feedback
+        assert "Test 3, input '20 20\\n': it gave '3.0\\n', which is not the expected output." in evaluation.feedback
         assert "40" not in evaluation.feedback
         assert await scorer.vector("x = (") == [0, 0, 0]
 

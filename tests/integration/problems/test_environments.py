@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import open_sandbox
 from service.cli.environment import _question
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError
@@ -89,7 +89,7 @@ def found(loaded: LoadedProblem) -> environments.Environment:
 
 
 async def scored(loaded: LoadedProblem, settings: SandboxSettings, *, others: bool) -> Evaluation:
-    async with scoring(loaded.problem, loaded.bundle, settings, slots=1, others=others) as evaluator:
+    async with open_sandbox(loaded.problem, loaded.bundle, settings, slots=1, others=others) as evaluator:
         return await evaluator.evaluate(loaded.problem.seeds[0], "evl_1")
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation
+from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, Settings
 from service.errors import InvalidProblemError
 from service.problems.bundle import unpack
 from service.problems.check import CheckReport
 from service.problems.load import load_problem
 from service.problems.project import Project
-from service.usecases.drive_run import check_folder
 from tests.unit.problems.folders import write
 
 Files = dict[str, str | bytes]
@@ -158,11 +158,6 @@ async def test_an_error_beside_a_score_of_0_is_an_evaluation(tmp_path: Path) -> 
     assert report.errors == ("no convergence",)
 
 
-TWO_FORMS: Files = {
-    **shinka("1"),
-    "initial_program.py": "x = 1\n",
-    "evaluator.py": "def evaluate(program_path):\n    return 1\n",
-}
 BAD: list[tuple[Files, str]] = [
     ({"metrics.yaml": METRICS, "validate.py": GIGAEVO}, "initial_programs/*.py is missing: put a first program"),
     ({**gigaevo("1"), "metrics.yaml": "specs: [1]\n"}, "metrics.yaml: specs should be a table of metrics"),
@@ -177,7 +172,7 @@ BAD: list[tuple[Files, str]] = [
         "evaluator/Dockerfile: the evaluator is a container, which Evolve does not start: write evaluator/evaluator.py",
     ),
     (
-        TWO_FORMS,
+        {**shinka("1"), "initial_program.py": "x = 1\n", "evaluator.py": "def evaluate(program_path):\n    return 1\n"},
         "choose one with --format openevolve or --format shinka",
     ),
 ]
@@ -192,7 +187,7 @@ def test_half_a_form_is_one_sentence_with_the_cure(tmp_path: Path, files: Files,
 
 
 def test_a_named_format_decides_between_two(tmp_path: Path) -> None:
-    folder = write(tmp_path, TWO_FORMS)
+    folder = write(tmp_path, {**BAD[-1][0]})
     assert load_problem(Project(folder=folder, form="shinka")).form.startswith("a ShinkaEvolve task")
     assert load_problem(Project(folder=folder, form="openevolve")).form.startswith("an OpenEvolve project")
     with pytest.raises(InvalidProblemError, match="the problem format 'klingon' is not known: name one of native, op"):

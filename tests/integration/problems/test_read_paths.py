@@ -10,12 +10,12 @@ import pytest
 
 from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
+from service.bootstrap.evaluators import open_sandbox
+from service.bootstrap.runs import check_folder
 from service.config import DatabaseSettings, PoliciesSettings, SandboxSettings, Settings
 from service.errors import InvalidProblemError, UsageError
 from service.problems.load import load_bundle, load_problem
 from service.sandbox.read_paths import private_places, with_paths
-from service.usecases.drive_run import check_folder
 from tests.unit.problems.folders import NATIVE, native
 
 READS = "import os\ndef solve():\n    return float(open(os.environ['EVOLVE_READ'] + '/number').read())\n"
@@ -75,7 +75,7 @@ async def test_a_stored_problem_knows_where_its_relative_paths_lead(place: Path)
     loaded = load_problem(folder)
     again = load_bundle(loaded.bundle, "again")
     assert again.problem.evaluator.read == (f"{place}/problem/../home/data",)
-    async with scoring(again.problem, again.bundle, SandboxSettings(), slots=1) as evaluator:
+    async with open_sandbox(again.problem, again.bundle, SandboxSettings(), slots=1) as evaluator:
         assert (await evaluator.evaluate(Program.of({"seed.py": READS}), "evl_1")).scores == {"gain": 2.5}
     assert load_problem(native(place / "other", asking(read=[str(place)]))).bundle.hash == (
         load_problem(native(place / "same", asking(read=[str(place)]))).bundle.hash

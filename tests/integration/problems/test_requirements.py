@@ -40,7 +40,7 @@ async def test_requirement_that_is_not_met_is_named(requirement: str, said: str)
 
 async def test_preloaded_module_must_be_there() -> None:
     (complaint,) = await check_requirements("", [], ["numpy", "no_such_module_at_all"])
-    assert "no_such_module_at_all is not there for" in complaint
+    assert "no_such_module_at_all does not exist for" in complaint
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-x", "a..b"])

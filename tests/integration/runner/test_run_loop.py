@@ -18,11 +18,11 @@ from evolve.events import EventKind
 from evolve.money import Money
 from evolve.proposal import Answer, CompletedReply, Proposal, Reply, Usage
 from evolve.search.ensemble import EnsembleMember
-from service.bootstrap.policy_factory import serve
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import LeaseLostError, StorageError
+from service.policy.opening import serve
 from service.policy_settings.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
@@ -66,7 +66,7 @@ class LingeringPolicy(ToyPolicy):
     def hear(self, events: Sequence[LoggedEvent]) -> None:
         for entry in events:
             if entry.event.kind in (EventKind.CANDIDATE_CREATED, EventKind.CANDIDATE_REJECTED):
-                self.stored[entry.event.payload["number"]].set()
+                self.stored[entry.event.payload["proposal_number"]].set()
 
 
 @dataclass
@@ -144,7 +144,7 @@ def test_a_policy_that_fills_up_gets_no_more_calls_and_no_more_proposals_than_su
     for logged in notes.events:
         ahead += logged.event.kind is EventKind.PROPOSAL_CREATED
         ahead -= logged.event.kind is EventKind.PROPOSAL_ANSWERED
-        if logged.event.kind is EventKind.PROPOSAL_CREATED and logged.event.payload["number"] > 20:
+        if logged.event.kind is EventKind.PROPOSAL_CREATED and logged.event.payload["proposal_number"] > 20:
             maximum = max(maximum, ahead)
     assert policy.maximum == 2
     assert 2 <= maximum <= 4
@@ -196,7 +196,7 @@ def test_a_policy_without_a_last_word_fails_its_proposal_alone(log: SqlRunLog) -
     notes = Notes()
     status = play(job(log, SpeechlessPolicy()), notes)
     failed = [entry.event.payload for entry in notes.events if entry.event.kind is EventKind.PROPOSAL_FAILED]
-    assert [payload["number"] for payload in failed] == [1]
+    assert [payload["proposal_number"] for payload in failed] == [1]
     assert "without" in failed[0]["reason"]
     assert status.counters.evaluations == 30
 
@@ -205,7 +205,7 @@ def test_proposals_that_are_owed_are_put_although_fewer_go_out_at_once(log: SqlR
     orders = RunOrders()
 
     def react(events: Sequence[LoggedEvent]) -> None:
-        if any(entry.event.payload.get("number") == 4 for entry in events):
+        if any(entry.event.payload.get("proposal_number") == 4 for entry in events):
             orders.pause("tester")
 
     assert play(job(log, SilentPolicy(concurrency=4)), Notes(react=react), orders).counters.proposals == 4
@@ -263,7 +263,7 @@ def test_what_is_owed_goes_back_to_the_policy_that_it_was_put_to(log: SqlRunLog)
     answering = [ToyPolicy(name=name, concurrency=3) for name in ("one", "two")]
 
     def react(events: Sequence[LoggedEvent]) -> None:
-        if any(entry.event.payload.get("number") == 3 for entry in events):
+        if any(entry.event.payload.get("proposal_number") == 3 for entry in events):
             orders.pause("tester")
 
     def work(policies: Sequence[ToyPolicy]) -> RunJob:
@@ -273,7 +273,9 @@ def test_what_is_owed_goes_back_to_the_policy_that_it_was_put_to(log: SqlRunLog)
     assert play(work(answering), Notes()).state == "succeeded"
     told = [entry.event for entry in log.events(RUN)]
     drawn = {
-        event.payload["number"]: event.payload["policy"] for event in told if event.kind is EventKind.PROPOSAL_CREATED
+        event.payload["proposal_number"]: event.payload["policy"]
+        for event in told
+        if event.kind is EventKind.PROPOSAL_CREATED
     }
     assert {drawn[number] for number in (1, 2, 3)} == {"one", "two"}
     assert {number: policy.name for policy in answering for number in policy.asked} == drawn

@@ -40,7 +40,14 @@ class Listener:
 def candidates(count: int) -> tuple[Candidate, ...]:
     programs = [Program.of({"main.py": f"x = {number}"}) for number in range(count)]
     return tuple(
-        Candidate(id=f"cnd_{number:032x}", number=0, position=number, island=0, program=program, fingerprint=program.id)
+        Candidate(
+            id=f"cnd_{number:032x}",
+            proposal_number=0,
+            position=number,
+            island=0,
+            program=program,
+            fingerprint=program.id,
+        )
         for number, program in enumerate(programs)
     )
 

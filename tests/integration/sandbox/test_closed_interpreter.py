@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
+from service.sandbox.evaluator import isolation_warnings
 from service.sandbox.layers import REACHABLE, IsolationLevel
-from service.usecases.drive_run import isolation_warnings
 from tests.integration.sandbox.bench import program, sandbox
 
 pytestmark = pytest.mark.root  # the programs of the superuser alone run as other users

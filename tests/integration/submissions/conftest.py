@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.storage import Storage, open_storage
+from service.bootstrap.storage import open_storage
+from service.bootstrap.submissions import make_submissions
 from service.config import DatabaseSettings, PoliciesSettings, Settings
-from service.db.problems import SqlProblemStore
+from service.db.storage import SqlStorage
 from service.net import Resolve
 from service.ports import RunRecord, RunRequest, Upload
 from service.usecases.submit_run import BundledSubmissions
@@ -32,16 +33,17 @@ FILES = {"problem.toml": NATIVE.encode(), "seed.py": SEED.encode(), "evaluator.p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """What is submitted to, and where it goes."""
+    """What is submitted to, and where it goes; `stores` are those of the storage by the clock of the test."""
 
     settings: Settings
-    storage: Storage
+    storage: SqlStorage
+    stores: SqlStorage
     clock: FixedClock
     submissions: BundledSubmissions
 
     def problem(self, name: str = "", files: Mapping[str, bytes] = FILES) -> str:
         new = self.submissions.read_problem(Upload(name=name, files=files))
-        return SqlProblemStore(self.storage.database).add(new).id
+        return self.storage.problems.add(new).id
 
     def submit(self, **words: Any) -> RunRecord:
         return self.submissions.submit(TENANT, RunRequest(**words))
@@ -72,8 +74,9 @@ def build(tmp_path: Path) -> Iterator[Build]:
         )
         opened.append(open_storage(settings))
         storage, clock = opened[-1].__enter__(), FixedClock()
-        submissions = BundledSubmissions(settings, storage.database, clock, resolve=resolve)
-        return House(settings=settings, storage=storage, clock=clock, submissions=submissions)
+        stores = SqlStorage(storage.database, storage.url, clock)
+        submissions = make_submissions(settings, stores, resolve=resolve)
+        return House(settings=settings, storage=storage, stores=stores, clock=clock, submissions=submissions)
 
     yield make
     for storage in opened:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Outcome
+from service.bootstrap.submissions import make_submissions
 from service.errors import RefusedError, UnreachableError
 from service.ports import ProblemReport, RunRequest, Upload
 from service.queue.memory import MemoryBroker
-from service.usecases.submit_run import BundledSubmissions
 from tests.integration.submissions.conftest import FILES, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE
 
@@ -72,7 +72,7 @@ async def test_an_interpreter_that_the_operator_names_is_used(build: Build) -> N
     permitting = house.settings.sandbox.model_copy(update={"interpreters": (sys.executable,)})
     settings = house.settings.model_copy(update={"sandbox": permitting})
     document = NATIVE.replace('entry = "solve"', f'entry = "solve"\npython = "{sys.executable}"')
-    submissions = BundledSubmissions(settings, house.storage.database, house.clock)
+    submissions = make_submissions(settings, house.stores)
     report = await submissions.check_problem(Upload(name="", files={**FILES, "problem.toml": document.encode()}))
     assert report.complaints == ()
 
@@ -80,7 +80,7 @@ async def test_an_interpreter_that_the_operator_names_is_used(build: Build) -> N
 async def test_a_check_by_workers_waits_only_so_long(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     house = build()
     monkeypatch.setattr("service.usecases.submit_run.CHECK_SECONDS", 0.2)
-    alone = BundledSubmissions(house.settings, house.storage.database, house.clock, broker=MemoryBroker(house.clock))
+    alone = make_submissions(house.settings, house.stores, broker=MemoryBroker(house.clock))
     with pytest.raises(UnreachableError, match="no worker is free"):
         async with asyncio.timeout(20):
             await alone.check_problem(Upload(name="", files=FILES))
@@ -103,7 +103,7 @@ async def test_a_problem_that_asks_for_more_than_is_permitted_is_refused(
     build: Build, queue: str | None, line: str, key: str, setting: str
 ) -> None:
     house = build()
-    submissions = BundledSubmissions(house.settings, house.storage.database, house.clock, queue=queue)
+    submissions = make_submissions(house.settings, house.stores, queue=queue)
     repeats = key == "evaluator.repeats"
     text = NATIVE.replace('entry = "solve"', f'entry = "solve"\n{line}') if repeats else f"{NATIVE}\n[limits]\n{line}\n"
     files = {**FILES, "problem.toml": text.encode()}
@@ -119,5 +119,5 @@ async def test_the_operator_may_permit_more(build: Build) -> None:
     generous = house.settings.sandbox.model_copy(update={"max_wall_seconds": 7200})
     settings = house.settings.model_copy(update={"sandbox": generous})
     house.problem(files={**FILES, "problem.toml": f"{NATIVE}\n[limits]\nwall_seconds = 7200\n".encode()})
-    submissions = BundledSubmissions(settings, house.storage.database, house.clock)
+    submissions = make_submissions(settings, house.stores)
     assert submissions.submit(TENANT, RunRequest(problem="p")).problem_name == "p"

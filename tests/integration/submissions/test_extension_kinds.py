@@ -2,25 +2,27 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evolve.evaluation import Outcome
+from evolve.problem import Problem
 from evolve.program import Program
-from service.bootstrap.evaluator_factory import scoring
-from service.bootstrap.policy_factory import answering
-from service.bootstrap.runners import StoredJobs
-from service.config import ExtensionsSettings, SandboxSettings, Settings
+from service.bootstrap.evaluators import open_sandbox
+from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.submissions import make_submissions
+from service.config import ExtensionsSettings, PoliciesSettings, SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.policy.access import way_to
 from service.policy_settings.settings import DEFAULT_KEY_ENV
 from service.policy_settings.sources import read_policy
-from service.ports import RunRecord, RunRequest, Upload
+from service.ports import EvaluatorRequest, OpenedEvaluator, RunRecord, RunRequest, Upload
 from service.problems.upload import load_upload
 from service.usecases.plan import plan_again
-from service.usecases.submit_run import BundledSubmissions
+from service.usecases.run_jobs import StoredJobs
 from tests.fakes.plugin import ENTRY_POINTS, MODULE, SOURCE, install
 from tests.integration.submissions.conftest import OPERATOR, TENANT, Build, House
 from tests.unit.problems.folders import NATIVE
@@ -41,8 +43,18 @@ def allowing(house: House, *allow: str) -> Settings:
     return house.settings.model_copy(update={"extensions": ExtensionsSettings(allow=allow)})
 
 
+class UnusedEvaluators:
+    """The port EvaluatorFactory, of which nothing may be asked."""
+
+    def open(self, request: EvaluatorRequest) -> AbstractAsyncContextManager[OpenedEvaluator]:
+        pytest.fail(f"{request.problem.name} is evaluated")
+
+    def refuse_unpermitted(self, problem: Problem) -> None:
+        pytest.fail(f"{problem.name} is looked at")
+
+
 def submit(house: House, allow: Sequence[str] = (), **words: Any) -> RunRecord:
-    submissions = BundledSubmissions(allowing(house, *allow), house.storage.database, house.clock)
+    submissions = make_submissions(allowing(house, *allow), house.stores)
     return submissions.submit(TENANT, RunRequest(problem="p", **words))
 
 
@@ -85,7 +97,7 @@ async def test_an_allowed_policy_kind_answers_without_a_key(build: Build, monkey
     key = way_to(own, "/srv/problems/mine", house.settings.policies).key
     assert key is not None
     assert key.get_secret_value() == "sk-of-the-operator"
-    async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as answered:
+    async with ConfiguredPolicies(house.settings.policies).open(plan_again(run.id, house.storage, None)) as answered:
         [member] = answered.members
         assert (member.policy.name, member.policy.answers) == ("mine", 1)
 
@@ -93,9 +105,7 @@ async def test_an_allowed_policy_kind_answers_without_a_key(build: Build, monkey
 def test_only_public_addresses_are_given_to_an_allowed_kind(build: Build) -> None:
     house = build(resolve=lambda *_: ["10.0.0.7"])
     house.problem()
-    submissions = BundledSubmissions(
-        allowing(house, "doubler"), house.storage.database, house.clock, resolve=lambda *_: ["10.0.0.7"]
-    )
+    submissions = make_submissions(allowing(house, "doubler"), house.stores, resolve=lambda *_: ["10.0.0.7"])
     policy = {"kind": "doubler", "base_url": "http://inside.example/v1"}
     with pytest.raises(RefusedError, match=r"policies\.allow"):
         submissions.submit(TENANT, RunRequest(problem="p", policy=policy))
@@ -105,7 +115,9 @@ async def test_a_run_is_not_driven_once_its_kind_is_allowed_no_longer(build: Bui
     house = build()
     house.problem()
     run = submit(house, ["doubler"], policy={"kind": "doubler"})
-    jobs = StoredJobs(house.storage, house.settings, lambda _: pytest.fail("nothing is scored"))
+    jobs = StoredJobs(
+        house.storage, ConfiguredPolicies(PoliciesSettings()), UnusedEvaluators(), house.settings.extensions
+    )
     with pytest.raises(RefusedError, match="the policy kind 'doubler' is not allowed: ask the operator"):
         async with jobs.open(run):
             pytest.fail("it was opened")
@@ -118,7 +130,7 @@ async def test_a_runtime_that_is_not_allowed_is_refused_and_not_imported(
     build: Build, queue: str | None, runtime: str
 ) -> None:
     house = build()
-    submissions = BundledSubmissions(house.settings, house.storage.database, house.clock, queue=queue)
+    submissions = make_submissions(house.settings, house.stores, queue=queue)
     files = problem_with(runtime)
     sentence = f"the runtime '{runtime}' is not allowed: ask the operator to add it to the setting extensions.allow"
     with pytest.raises(RefusedError, match=sentence):
@@ -128,14 +140,14 @@ async def test_a_runtime_that_is_not_allowed_is_refused_and_not_imported(
         submissions.submit(TENANT, RunRequest(problem="p"))
     loaded = load_upload(Upload(name="", files=files))
     with pytest.raises(RefusedError, match=sentence):  # as a worker opens it
-        async with scoring(loaded.problem, loaded.bundle, SandboxSettings(), slots=1, others=True):
+        async with open_sandbox(loaded.problem, loaded.bundle, SandboxSettings(), slots=1, others=True):
             pytest.fail("it was opened")
     assert MODULE not in sys.modules
 
 
 async def test_an_allowed_runtime_runs_the_programs_of_a_problem(build: Build) -> None:
     house = build()
-    submissions = BundledSubmissions(allowing(house, "awk"), house.storage.database, house.clock)
+    submissions = make_submissions(allowing(house, "awk"), house.stores)
     report = await submissions.check_problem(Upload(name="", files=problem_with("awk")))
     assert report.complaints == ()
     assert [seed.evaluation.scores for seed in report.seeds] == [{"gain": 9.0}]
@@ -143,7 +155,7 @@ async def test_an_allowed_runtime_runs_the_programs_of_a_problem(build: Build) -
 
 async def test_a_runtime_opens_no_path_that_the_operator_does_not_grant(build: Build) -> None:
     house = build()
-    submissions = BundledSubmissions(allowing(house, "open"), house.storage.database, house.clock)
+    submissions = make_submissions(allowing(house, "open"), house.stores)
     with pytest.raises(RefusedError, match=r"asks for evaluator\.read = '/srv/data', which is not permitted here"):
         await submissions.check_problem(Upload(name="", files=problem_with("open")))
 
@@ -155,7 +167,7 @@ async def test_a_runtime_that_is_not_there_or_fails_has_one_sentence() -> None:
     ):
         loaded = load_upload(Upload(name="", files=problem_with(runtime)))
         with pytest.raises(InvalidProblemError, match=sentence):
-            async with scoring(loaded.problem, loaded.bundle, SandboxSettings(), slots=1):
+            async with open_sandbox(loaded.problem, loaded.bundle, SandboxSettings(), slots=1):
                 pytest.fail("it was opened")
 
 
@@ -168,7 +180,7 @@ async def test_the_sandbox_around_a_runtime_is_that_around_any_command() -> None
     loaded = load_upload(Upload(name="", files=files))
     secret.write_text("7")
     try:
-        async with scoring(loaded.problem, loaded.bundle, SandboxSettings(), slots=1, others=True) as evaluator:
+        async with open_sandbox(loaded.problem, loaded.bundle, SandboxSettings(), slots=1, others=True) as evaluator:
             steals = Program.of({"seed.sh": f"cat {secret}\n"})
             good = Program.of({"seed.sh": "echo 7\n"})
             assert (await evaluator.evaluate(good, "evl_1")).scores == {"gain": 7.0}

@@ -9,7 +9,7 @@ import pytest
 
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
-from service.bootstrap.policy_factory import answering
+from service.bootstrap.policies import ConfiguredPolicies
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.net.transport import AddressRefused, PinnedTransport
@@ -148,12 +148,12 @@ async def test_a_run_that_was_begun_is_opened_while_one_of_its_policies_can_be_r
         there, gone = {"name": "there", "base_url": stranger}, {"name": "gone", "base_url": "http://localhost:9/v1"}
         other = {**there, "name": "other", "model": "not-there"}
         run = house.submit(problem="p", policy=[there, {**gone, "weight": 2.5}, other])
-        async with answering(plan_again(run.id, house.storage, None), house.settings.policies) as asked:
+        async with ConfiguredPolicies(house.settings.policies).open(plan_again(run.id, house.storage, None)) as asked:
             named = [(member.policy.name, member.weight) for member in asked.members]
             assert named == [("there", 1.0), ("gone", 2.5), ("other", 1.0)]
         alone = house.submit(problem="p", policy=[gone, {**gone, "name": "too"}])
         with pytest.raises(PolicyUnavailable):
-            async with answering(plan_again(alone.id, house.storage, None), house.settings.policies):
+            async with ConfiguredPolicies(house.settings.policies).open(plan_again(alone.id, house.storage, None)):
                 pass
 
 
@@ -286,7 +286,7 @@ async def test_a_runner_gives_the_operators_key_to_the_operators_address_alone(
         for asked, key in (("own", "Bearer own-key"), (described, None)):
             run = house.submit(problem="p", policy=asked)
             plan = plan_again(run.id, house.storage, None)
-            async with answering(plan, house.settings.policies) as answered:
+            async with ConfiguredPolicies(house.settings.policies).open(plan) as answered:
                 (member,) = answered.members
                 assert member.policy.name == run.policies[0]["name"]
             assert {request.headers.get("authorization") for request in server.requests} == {key}
@@ -298,7 +298,7 @@ async def test_a_runner_checks_the_address_again(build: Build) -> None:
     house.problem()
     run = house.submit(problem="p", policy={**ELSEWHERE, "base_url": "http://localhost:9/v1"})
     with pytest.raises(RefusedError, match=r"127\.0\.0\.1|::1"):
-        async with answering(plan_again(run.id, house.storage, None), house.settings.policies):
+        async with ConfiguredPolicies(house.settings.policies).open(plan_again(run.id, house.storage, None)):
             pass
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from service.bootstrap.submissions import make_submissions
 from service.bootstrap.workers import open_local_worker
 from service.config import SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError
@@ -15,7 +16,6 @@ from service.problems.load import load_files
 from service.problems.project import FILE
 from service.queue.memory import MemoryBroker
 from service.timestamps import SystemClock
-from service.usecases.submit_run import BundledSubmissions
 from tests.integration.submissions.conftest import FILES, TENANT, Build
 from tests.unit.problems.folders import NATIVE
 
@@ -37,7 +37,7 @@ async def test_an_uploaded_problem_that_asks_for_a_path_is_refused(
     house = build()
     granting = house.settings.sandbox.model_copy(update={"read": ("/srv/data",)})
     settings = house.settings.model_copy(update={"sandbox": granting})
-    submissions = BundledSubmissions(settings, house.storage.database, house.clock, queue=queue)
+    submissions = make_submissions(settings, house.stores, queue=queue)
     files = upload(key, path)
     words = rf"asks for evaluator\.{key} = .* not permitted here: .* the setting sandbox\.{key}"
     with pytest.raises(RefusedError, match=words):
@@ -50,9 +50,7 @@ async def test_an_uploaded_problem_that_asks_for_a_path_is_refused(
 async def test_an_uploaded_problem_has_no_paths_of_its_evaluator_alone(build: Build) -> None:
     house = build()
     granting = house.settings.sandbox.model_copy(update={"read": ("/srv/data",)})
-    submissions = BundledSubmissions(
-        house.settings.model_copy(update={"sandbox": granting}), house.storage.database, house.clock
-    )
+    submissions = make_submissions(house.settings.model_copy(update={"sandbox": granting}), house.stores)
     with pytest.raises(RefusedError, match=r"evaluator\.scorer_read, which is for problems of one's own"):
         await submissions.check_problem(Upload(name="", files=upload("scorer_read", "/srv/data/answers")))
 
@@ -69,7 +67,7 @@ async def reason_of(settings: Settings, files: Mapping[str, bytes]) -> str:
     loaded = load_files(Folder(files=files), "p", "a test")
     async with open_local_worker(settings, MemoryBroker(clock=SystemClock()), slots=1) as opening:
         try:
-            async with opening.worker._evaluators._open(loaded.bundle):
+            async with opening._evaluators._open(loaded.bundle):
                 return ""
         except (RefusedError, InvalidProblemError) as error:
             return str(error)

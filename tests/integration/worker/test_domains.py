@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from evolve.program import Program
-from service.bootstrap.workers import open_local_worker, queued_here
+from service.bootstrap.workers import open_local_worker
 from service.config import SandboxSettings, Settings
 from service.problems.load import load_problem
+from service.queue.evaluator import open_local_evaluator
 from service.queue.memory import MemoryBroker
 from service.timestamps import SystemClock
 from tests.unit.problems.domains.samples import files_of
@@ -24,8 +25,8 @@ async def test_a_worker_needs_nothing_but_the_bundle(tmp_path: Path, name: str) 
     loaded = load_problem(write(tmp_path, files_of(name)))
     broker = MemoryBroker(clock=SystemClock())
     async with open_local_worker(SETTINGS, broker, slots=1) as opening:
-        working = asyncio.create_task(opening.worker.run())
-        async with queued_here(broker, loaded.problem, loaded.bundle) as evaluator:
+        working = asyncio.create_task(opening.run())
+        async with open_local_evaluator(broker, loaded.problem, loaded.bundle) as evaluator:
             path, text = ANSWERS[name]
             evaluation = await evaluator.evaluate(Program.of({path: text}), "evl_" + "0" * 32)
         working.cancel()

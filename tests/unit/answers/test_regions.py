@@ -46,8 +46,8 @@ def test_a_marker_behind_code_is_told(line: str) -> None:
         [line.format("EVOLVE-BLOCK-START"), "# EVOLVE-BLOCK-START", "y = 2", line.format("EVOLVE-BLOCK-END")]
     )
     first, second = unread_markers(one(text))
-    assert first.startswith("main.py: EVOLVE-BLOCK-START in line 1 stands behind code")
-    assert second.startswith("main.py: EVOLVE-BLOCK-END in line 4 stands behind code")
+    assert first.startswith("main.py: EVOLVE-BLOCK-START in line 1 is after code")
+    assert second.startswith("main.py: EVOLVE-BLOCK-END in line 4 is after code")
     assert unread_markers(one(PARENT)) == []
     assert unread_markers(one('x = "# EVOLVE-BLOCK-START"\ny = 1  # the marker EVOLVE-BLOCK-START')) == []
 
@@ -57,7 +57,7 @@ def test_a_marker_behind_code_is_told(line: str) -> None:
     [
         ("# EVOLVE-BLOCK-START\nx", "line 1 has no EVOLVE-BLOCK-END"),
         ("x\n# EVOLVE-BLOCK-END", "line 2 has no EVOLVE-BLOCK-START"),
-        ("# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END", "line 2 stands inside the region of line 1"),
+        ("# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END", "line 2 is inside the region of line 1"),
     ],
 )
 def test_unbalanced_markers_are_refused(text: str, reason: str) -> None:

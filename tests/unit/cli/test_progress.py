@@ -20,8 +20,7 @@ from service.cli.progress import (
     pieces,
 )
 from service.cli.terminal import OutputClosed, Terminal
-from service.policy.activity import Activity
-from service.ports import Counters, LoggedEvent
+from service.ports import Activity, Counters, LoggedEvent
 from service.runner.status import RunStatus, StatusFold
 from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN

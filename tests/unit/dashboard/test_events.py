@@ -18,7 +18,9 @@ def event(kind: str, **told: Any) -> dict[str, Any]:
 
 
 def test_what_an_event_names_is_linked() -> None:
-    line = line_of(RUN, event("proposal.created", number=3, parents=[[ONE, "parent"], [TWO, "crossover"]], island=0))
+    line = line_of(
+        RUN, event("proposal.created", proposal_number=3, parents=[[ONE, "parent"], [TWO, "crossover"]], island=0)
+    )
     links = [(word.name, word.href) for word in line.words if word.href]
     assert links == [
         ("proposal", f"/runs/{RUN}/proposals/3"),
@@ -34,8 +36,8 @@ def test_a_text_that_only_looks_like_an_id_is_no_link() -> None:
 
 
 def test_seeds_come_of_no_proposal() -> None:
-    (word,) = line_of(RUN, event("candidate.created", number=0)).words
-    assert (word.name, word.text, word.href) == ("number", "0", "")
+    (word,) = line_of(RUN, event("candidate.created", proposal_number=0)).words
+    assert (word.name, word.text, word.href) == ("proposal_number", "0", "")
 
 
 def test_of_many_candidates_some_are_named_and_all_stand_in_the_raw_event() -> None:

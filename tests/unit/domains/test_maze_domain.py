@@ -63,7 +63,7 @@ def test_what_holds_no_move_is_a_zero_row_with_a_reason(text: str) -> None:
 def test_what_is_left_out_is_said() -> None:
     reply = DOMAIN.parse("<route_1>RIGHT 2 steps UP</route_1><route_2>U</route_2><route_3>D</route_3>", 2)
     assert reply.answers == ("RU", "U")
-    assert reply.reasons == ("2 words that are no moves were passed over", "")
+    assert reply.reasons == ("2 words that are not moves were ignored", "")
     assert reply.dropped == ("1 answer beyond the 2 asked for",)
 
 

@@ -32,7 +32,7 @@ def test_a_policy_may_write_moves_with_their_cells() -> None:
     said = "<route_1> " + " ".join(steps(maze, moves)) + " </route_1> <route_2> Ra9 then Db3 </route_2>"
     reply = MazeDomain().parse(said, m=2)
     assert reply.answers == (moves, "RD")
-    assert reply.reasons[1] == "1 words that are no moves were passed over"
+    assert reply.reasons[1] == "1 words that are not moves were ignored"
     assert walk(maze, moves) == walk(maze, str(reply.answers[0]))
 
 
@@ -52,10 +52,10 @@ def test_other_words_are_no_steps(word: str) -> None:
         ("8x8 24 open S:a1 G:a2", "one S:cell and one E:cell"),
         ("8x8 24 open S:a1 S:b1 E:b2", "one S:cell and one E:cell"),
         ("8x8 24 open X:c3 S:a1 E:b2", "one S:cell and one E:cell"),
-        ("8x8 24 open c3 S:a1 E:b2", "no cell"),
-        ("8x8 24 open S:a1 E:i2", "no cell"),
-        ("8x8 24 open S:a1 E:a9", "no cell"),
-        ("8x8 24 open S:a0 E:a2", "no cell"),
+        ("8x8 24 open c3 S:a1 E:b2", "not a cell"),
+        ("8x8 24 open S:a1 E:i2", "not a cell"),
+        ("8x8 24 open S:a1 E:a9", "not a cell"),
+        ("8x8 24 open S:a0 E:a2", "not a cell"),
         ("8x8 24 open S:a1 E:b2 G:a1", "two things"),
         ("99x8 24 open S:a1 E:b2", "sides of 1 to 32"),
     ],

@@ -79,7 +79,7 @@ def test_the_words_give_nothing_away(name: str, texts: tuple[str, ...]) -> None:
 def test_a_note_on_what_was_passed_over_is_told() -> None:
     asked = question_as_json(maze_of("small", "validation", 0))
     said = score_answer("maze", asked, {"seed.txt": "go RIGHT, then DOWN"})["feedback"]
-    assert said.endswith("Note: 2 words that are no moves were passed over.")
+    assert said.endswith("Note: 2 words that are not moves were ignored.")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,11 @@ def test_tests_are_handed_out_without_what_is_wanted() -> None:
     ("output", "score", "said"),
     [
         ({"value": {"printed": "3", "failed": ""}, "error": None}, 1.0, "1 of 1 tests passed."),
-        ({"value": {"printed": "4", "failed": ""}, "error": None}, 0.0, "it gave '4', which is not what is wanted"),
+        (
+            {"value": {"printed": "4", "failed": ""}, "error": None},
+            0.0,
+            "it gave '4', which is not the expected output",
+        ),
         ({"value": {"printed": "3", "failed": "NameError"}, "error": None}, 0.0, "the program failed: 'NameError'"),
         ({"value": None, "error": "no JSON"}, 0.0, "the program failed: 'no JSON'"),
         ({"value": [], "error": None}, 0.0, "the program failed"),

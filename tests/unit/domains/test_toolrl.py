@@ -85,15 +85,15 @@ def test_values_are_matched_by_their_kind(made: object, wanted: object, match: f
     [
         ('{"name": "f", "arguments": {"x": 1}}', 1, ""),
         ('{"name": "f"}, {"name": "g"}', 2, ""),
-        ('{"name": "f"} and {"name": "g"}', 1, "what follows call 1 is no JSON"),
-        ('{"name": "f"', 0, "what follows call 0 is no JSON"),
-        ('[{"name": "f"}, 3]', 1, "what follows call 1 is no call"),
-        ('{"parameters": {}}', 0, "what follows call 0 is no call"),
-        ('{"name": 3}', 0, "what follows call 0 is no call"),
-        ('{"name": "f", "parameters": []}', 0, "what follows call 0 is no call"),
+        ('{"name": "f"} and {"name": "g"}', 1, "the text after call 1 is not JSON"),
+        ('{"name": "f"', 0, "the text after call 0 is not JSON"),
+        ('[{"name": "f"}, 3]', 1, "the text after call 1 is not a call"),
+        ('{"parameters": {}}', 0, "the text after call 0 is not a call"),
+        ('{"name": 3}', 0, "the text after call 0 is not a call"),
+        ('{"name": "f", "parameters": []}', 0, "the text after call 0 is not a call"),
         ("[" * 100_000, 0, ""),
-        ('{"name": "f", "parameters": {"x": ' + "[" * 500 + "]" * 500 + "}}", 0, "what follows call 0 is no call"),
-        ('{"name": "f", "parameters": {"x": ' + "9" * 5000 + "}}", 0, "what follows call 0 is no JSON"),
+        ('{"name": "f", "parameters": {"x": ' + "[" * 500 + "]" * 500 + "}}", 0, "the text after call 0 is not a call"),
+        ('{"name": "f", "parameters": {"x": ' + "9" * 5000 + "}}", 0, "the text after call 0 is not JSON"),
     ],
 )
 def test_calls_are_read_as_far_as_they_can_be(body: str, calls: int, reason: str) -> None:

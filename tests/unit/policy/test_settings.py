@@ -6,8 +6,8 @@ import pytest
 
 from evolve.proposal import Usage
 from service.errors import NotFoundError, UsageError
-from service.policy.forms import open_forms
 from service.policy_settings import shipped
+from service.policy_settings.forms import open_forms
 from service.policy_settings.roles import read_policies
 from service.policy_settings.settings import DEFAULT_KEY_ENV, DEFAULT_KEY_FILE_ENV, PolicySettings
 from service.policy_settings.sources import load_policies, read_policy

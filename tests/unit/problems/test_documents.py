@@ -58,7 +58,7 @@ def test_empty_yaml_is_an_empty_table() -> None:
         ("a.json", b'{"a":' * 200 + b"1" + b"}" * 200, "nested too deeply"),
         ("a.yaml", b"a: &a [*a]", "an alias holds itself"),
         ("a.toml", b"a = '" + b"x" * 300_000 + b"'", "larger than 256 KB"),
-        ("a.ini", b"a = 1", "an unknown kind"),
+        ("a.ini", b"a = 1", "an unknown suffix"),
         ("a.json", b'{"a": ["\\ud800"]}', "cannot be stored"),
         ("a.json", b'{"a\\u0000": 1}', "cannot be stored"),
         ("a.yaml", b'a: "\\0"', "cannot be stored"),

@@ -94,21 +94,21 @@ def test_what_stands_around_a_function_and_is_no_module_is_refused_by_its_name()
         place = source  # its own, whatever the fixture of this name is
         return len(place)
 
-    with pytest.raises(UsageError, match="closing uses weight, which stands outside of it"):
+    with pytest.raises(UsageError, match="closing uses weight, which is outside of it"):
         evaluator_text(closing)
-    with pytest.raises(UsageError, match="nested uses number, which stands outside of it"):
+    with pytest.raises(UsageError, match="nested uses number, which is outside of it"):
         evaluator_text(nested)
     assert "def shadowed" in evaluator_text(shadowed)
 
 
 @pytest.mark.parametrize("function", [lambda _: 1.0, len, Path])
 def test_what_has_no_text_of_its_own_is_refused(function: Callable[[str], Any]) -> None:
-    with pytest.raises(UsageError, match="the sandbox takes evaluate as a function of its own name"):
+    with pytest.raises(UsageError, match="the sandbox needs evaluate as a named function"):
         evaluator_text(function)
 
 
 def test_a_function_whose_text_is_not_kept_is_refused() -> None:
     space: dict[str, Any] = {}
     exec("def gone(source):\n    return 1.0\n", space)
-    with pytest.raises(UsageError, match="the text of gone cannot be read, which the sandbox needs"):
+    with pytest.raises(UsageError, match="the text of gone cannot be read, and the sandbox needs it"):
         evaluator_text(space["gone"])

@@ -219,7 +219,7 @@ def test_what_is_wrong_with_the_document_is_said(tmp_path: Path, old: str, new: 
         ("def score(o, p): ...", "stage_thresholds = [{ gain = 1 }]", "names 1 stages, and evaluator.py defines 0"),
         ("def score(o, p): ...", "repeats = 4\nmin_repeats = 5", "min_repeats must lie between 2 and repeats = 4"),
         ("def score(o, p): ...", "repeats_confidence = 0.9", "repeats are spared: add evaluator.min_repeats"),
-        ("def score(o, p): ...", "audit_tolerance = 0.1", "scores may differ: add evaluator.audit"),
+        ("def score(o, p): ...", "audit_tolerance = 0.1", "limits the difference of scores: add evaluator.audit"),
         ("def score(o, p): ...", "audit = -1", "evaluator: audit must lie between 0 and 1000"),
         ("def score(o, p): ...", 'file = "other.py"', "the evaluator 'other.py' is missing"),
         ("def score(o, p): ...", 'integrity = "shared"', "defines no evaluate(): write evaluate(program_path)"),

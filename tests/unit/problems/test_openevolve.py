@@ -47,7 +47,7 @@ def test_project_without_configuration_has_openevolves_defaults(tmp_path: Path) 
 def test_a_marker_behind_code_which_openevolve_reads_is_a_warning(tmp_path: Path) -> None:
     seed = "x = 1  # EVOLVE-BLOCK-START\ny = 2\nz = 3  # EVOLVE-BLOCK-END\n"
     loaded = load(tmp_path, "max_iterations: 5\n", initial_program__py=seed)
-    assert [warning.partition(" stands")[0] for warning in loaded.warnings if "EVOLVE-BLOCK" in warning] == [
+    assert [warning.partition(" is after code")[0] for warning in loaded.warnings if "EVOLVE-BLOCK" in warning] == [
         "initial_program.py: EVOLVE-BLOCK-START in line 1", "initial_program.py: EVOLVE-BLOCK-END in line 3"
     ]  # fmt: skip
 

@@ -93,9 +93,9 @@ def test_what_cannot_be_named_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert "absent.py cannot be read (No such file or directory)" in complaint(absent)
     other = write(tmp_path / "other", {"a.yaml": "max_iterations: 8\n"})
     place = Project(folder=root / "start.py", evaluator=root / "evaluator.py", config=other / "a.yaml")
-    assert "have one name: rename one of them" in complaint(place)
+    assert "have the same name: rename one of them" in complaint(place)
     write(root, {FILE: "[1]"})
-    assert f"{FILE} is what Evolve writes" in complaint(root)
+    assert f"{FILE} is a name that Evolve itself uses" in complaint(root)
 
 
 def test_keys_of_a_configuration_are_not_sent(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
 from service.sandbox import sandbox_users
-from service.sandbox.evaluator import SandboxEvaluator, main_file
+from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings, main_file
 from service.sandbox.inside import tree
 from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.channel import Channel, ChannelError, frame, parse
@@ -26,7 +26,6 @@ from service.sandbox.inside.protocol import Dialogue, ScoreReply
 from service.sandbox.layers import Attack, IsolationLevel, Layer, level_of
 from service.sandbox.reply import combine, read_reply
 from service.sandbox.selftest import Report, _crowd, refusal
-from service.usecases.drive_run import isolation_warnings
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | st.text(),

@@ -123,7 +123,7 @@ def judged(result: Result, islands: Sequence[int] = (0, 1)) -> tuple[int, int]:
                 members[payload["island"]] |= {payload["candidate_id"]} if kept else set()
                 members[payload["island"]] -= set(payload["displaced"])  # a range that grows merges cells of others too
             case EventKind.CANDIDATE_CREATED if (
-                payload["number"] and following.kind is not EventKind.CANDIDATE_DUPLICATE
+                payload["proposal_number"] and following.kind is not EventKind.CANDIDATE_DUPLICATE
             ):
                 if payload["island"] not in islands:
                     continue
@@ -193,7 +193,9 @@ async def test_each_program_is_embedded_before_its_answer_is_told_and_members_on
     embedded = [program.id for call in embedder.calls[1:] for program in call]
     assert not {program.id for program in embedder.calls[0]} & {program.id for program in embedder.calls[1]}
     created = [
-        event for event in result.events if event.kind is EventKind.CANDIDATE_CREATED and event.payload["number"]
+        event
+        for event in result.events
+        if event.kind is EventKind.CANDIDATE_CREATED and event.payload["proposal_number"]
     ]
     assert {event.payload["program_id"] for event in created} <= set(embedded)
 

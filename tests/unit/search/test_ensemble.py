@@ -162,9 +162,10 @@ def of_kind(events: Sequence[Event], kind: EventKind) -> list[dict[str, object]]
 
 def answered_by(result: Result) -> Counter[str]:
     asked = {
-        payload["number"]: str(payload["policy"]) for payload in of_kind(result.events, EventKind.PROPOSAL_CREATED)
+        payload["proposal_number"]: str(payload["policy"])
+        for payload in of_kind(result.events, EventKind.PROPOSAL_CREATED)
     }
-    return Counter(asked[payload["number"]] for payload in of_kind(result.events, EventKind.PROPOSAL_ANSWERED))
+    return Counter(asked[payload["proposal_number"]] for payload in of_kind(result.events, EventKind.PROPOSAL_ANSWERED))
 
 
 def test_a_run_goes_on_with_the_others_while_one_policy_is_away_and_says_so() -> None:

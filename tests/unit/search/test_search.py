@@ -415,7 +415,7 @@ def test_a_child_that_is_hardly_new_is_rejected_counted_and_never_evaluated() ->
     assert not near.candidates
     (event,) = near.events
     assert event.kind is EventKind.CANDIDATE_REJECTED
-    assert "the program is too near to one that its island has" in event.payload["reason"]
+    assert "the program is too near to a program of its island" in event.payload["reason"]
     assert search.state.account.answers == 1
     other = {"x = 0.0\n": "x = 4.0", "x = 4.0\n": "x = 0.0"}[proposal.parent.program.text]
     same = search.answer(proposal.number, Answer(chain=0, index=1, text=f"{other}  # again\n"))

@@ -68,7 +68,7 @@ def test_a_program_nearer_than_the_least_is_named_with_its_neighbour() -> None:
         one(text + "z = 1\n"), 0, [member("cnd_far", numbered(20, 1)), member("cnd_near", text)]
     )
     assert said.startswith(
-        "the program is too near to one that its island has: its distance in tokens from cnd_near is 0.0"
+        "the program is too near to a program of its island: its distance in tokens from cnd_near is 0.0"
     )
     assert said.endswith("and novelty.min_distance asks for 0.2")
 
@@ -91,7 +91,7 @@ def test_by_embeddings_the_nearest_is_that_of_the_smallest_angle() -> None:
     known = by_embedding(0.1, child=1.0, far=2.0, near=1.2, other=0.7)
     said = known.objection(one("child"), 0, [member(f"cnd_{name}", name) for name in ("far", "near", "other")])
     assert said == (
-        "the program is too near to one that its island has: its distance in embedding from cnd_near is"
+        "the program is too near to a program of its island: its distance in embedding from cnd_near is"
         f" {1 - math.cos(0.2):.3f}, and novelty.min_distance asks for 0.1"
     )
     assert not by_embedding(0.01, child=1.0, near=1.2).objection(one("child"), 0, [member("cnd_near", "near")])

@@ -160,9 +160,9 @@ def test_replies_have_the_form_of_the_next_run_s_policy(form: str, edits: str) -
         (
             family(0),
             {},
-            "nothing to demonstrate: of 1 valid candidates no 1 are children of one parent. Run",
+            "nothing to demonstrate: of 1 valid candidates no 1 are children of the same parent. Run",
         ),
-        (family(3), {"answers": (4,)}, "no 4 are children of one parent"),
+        (family(3), {"answers": (4,)}, "no 4 are children of the same parent"),
         (family(3), {"max_tokens": 300}, r"None of \d+ prompts with their replies fits 300 tokens: raise --max-tokens"),
     ],
 )
@@ -176,9 +176,9 @@ def test_where_nothing_can_be_demonstrated_the_reason_is_said(
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        ("{", "run, line 1, is no candidate .*write the file again with evolve export RUN"),
-        (json.dumps({"messages": []}), "run, line 1, is no candidate .files is missing"),
-        (line("1", None, 1.0, files={"../a": "x"}), "is no candidate .*not a plain relative path"),
+        ("{", "run, line 1, is not a candidate .*write the file again with evolve export RUN"),
+        (json.dumps({"messages": []}), "run, line 1, is not a candidate .files is missing"),
+        (line("1", None, 1.0, files={"../a": "x"}), "is not a candidate .*not a plain relative path"),
         (line("1", None, 1.0, scores={"width": 1.0}), "has no score 'value', an objective of numbers"),
     ],
 )

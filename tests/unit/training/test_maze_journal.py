@@ -72,5 +72,5 @@ def test_a_line_that_training_did_not_write_is_named(path: Path, line: bytes) ->
     journal.add("warm-start", 1, {})
     path.write_bytes(path.read_bytes() + line + b"\n")
     journal.add("warm-start", 2, {})
-    with pytest.raises(TrainingError, match=rf"line 2 of {path} is none that training wrote: remove it"):
+    with pytest.raises(TrainingError, match=rf"line 2 of {path} is not a line of this training: remove it"):
         journal.go_on("warm-start", 2)

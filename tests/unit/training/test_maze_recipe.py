@@ -62,9 +62,9 @@ def test_a_card_says_how_and_how_well(method: str) -> None:
     assert "\nevolve train maze -o 'a folder'\n" in body
     assert "0.99 million weights" in body
     assert METHODS.get(method, f"`{method}`") in body
-    assert "Seed 7; mazes: small and hard" in body
+    assert "* Seed: 7\n* Mazes: small and hard" in body
     assert "25 mazes" in body
-    assert ("then" in body.split("warm start:")[1].split("Weights")[0]) is (method != "base")
+    assert ("* Reinforcement: " in body.split("* Warm start: ")[1].split("* Weights: ")[0]) is (method != "base")
     rows = [line.strip("| ").split(" | ") for line in body.splitlines() if line.startswith("| ")]
     assert rows[0] == ["mazes", *SHOWN]
     assert rows[2:] == [[kind, *(f"{value:.3f}" for value in FIGURES.values())] for kind in ("small", "hard")]

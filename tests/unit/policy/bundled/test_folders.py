@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[Breaking, str]] = {
         for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
     },
     "config no JSON": (put("config.json", "{"), "config.json is not JSON"),
-    "config a list": (put("config.json", []), "config.json holds no object"),
+    "config a list": (put("config.json", []), "config.json is not a JSON object"),
     "deep JSON": (put("tokenizer.json", "[" * 100_000), "tokenizer.json is not JSON"),
     "no text": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), "config.json is not text"),
     "other architecture": (config_with(model_type="gpt2"), "architecture is 'gpt2', and only llama.*vLLM"),
@@ -86,12 +86,12 @@ BROKEN: dict[str, tuple[Breaking, str]] = {
     "biases": (config_with(attention_bias=True), "attention_bias.*vLLM"),
     "scaled rotation": (config_with(rope_scaling={"type": "linear"}), "rope_scaling of the type 'linear'"),
     "newer scaled rotation": (config_with(rope_parameters={"rope_type": "yarn"}), "of the type 'yarn'"),
-    "odd heads": (config_with(num_key_value_heads=3), "no multiple of num_key_value_heads"),
+    "odd heads": (config_with(num_key_value_heads=3), "not a multiple of num_key_value_heads"),
     "no layers": (config_with(num_hidden_layers=0), "num_hidden_layers"),
     "a word for a number": (config_with(hidden_size="large"), "hidden_size"),
     "no hidden size": (config_with(hidden_size=None), "hidden_size"),
     "infinite base": (config_with(rope_theta=float("inf")), "rope_theta"),
-    "end outside": (config_with(eos_token_id=99), "eos_token_id lies outside"),
+    "end outside": (config_with(eos_token_id=99), "eos_token_id is outside"),
     "end of generation outside": (put("generation_config.json", {"eos_token_id": [1, 99]}), "generation_config.json"),
     "no end": (
         lambda folder: (config_with(eos_token_id=None)(folder), naming_with(eos_token=None)(folder)),

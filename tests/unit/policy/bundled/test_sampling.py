@@ -148,7 +148,7 @@ def test_a_model_that_looks_up_each_next_word_writes_its_text(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("prompt", "said"),
-    [([], "takes 0 tokens"), ([5] * 96, "takes 96 tokens"), ([5, 21], "no tokens"), ([-1], "no tokens")],
+    [([], "takes 0 tokens"), ([5] * 96, "takes 96 tokens"), ([5, 21], "not tokens"), ([-1], "not tokens")],
 )
 def test_a_prompt_that_cannot_be_gone_on_from_is_refused(model: Model, prompt: list[int], said: str) -> None:
     assert config()["max_position_embeddings"] == 96

@@ -195,7 +195,7 @@ def test_what_contradicts_the_domain_is_refused(tmp_path: Path, extra: str, said
 @pytest.mark.parametrize("path", ["evaluator__py", "question__json"])
 def test_files_that_would_be_written_over_are_named(tmp_path: Path, path: str) -> None:
     (sentence,) = complaints(tmp_path, problem_toml("maze", FIXED), **{path: "x"})
-    assert "would be written over by [domain]" in sentence
+    assert "would be overwritten by [domain]" in sentence
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_files_that_would_be_written_over_are_named(tmp_path: Path, path: str) -
         ('file = "maze.txt"', "domain.file = 'maze.txt' is not a file of this problem"),
         ('kind = "huge"\nsplit = "test"\nnumber = 0', "there are no 'huge' mazes: choose small, hard, nine"),
         ('kind = "hard"\nsplit = "exam"\nnumber = 0', "no 'exam' split"),
-        ('kind = "hard"\nsplit = "test"', "by kind, split and number"),
-        ('kind = "hard"\nsplit = "test"\nnumber = -1', "whole number from 0 up, not -1"),
-        ('kind = "hard"\nsplit = "test"\nnumber = true', "whole number from 0 up, not True"),
+        ('kind = "hard"\nsplit = "test"', "with kind, split and number"),
+        ('kind = "hard"\nsplit = "test"\nnumber = -1', "integer of at least 0, not -1"),
+        ('kind = "hard"\nsplit = "test"\nnumber = true', "integer of at least 0, not True"),
         ("kind = 3", "domain.kind should be a text, not 3"),
         ('file = "a.txt"\nkind = "hard"', "kind is for mazes without a file"),
         ('file = "a.txt"\nnumber = 2', "leave number out"),

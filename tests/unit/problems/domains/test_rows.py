@@ -49,11 +49,11 @@ def test_the_row_of_that_number_is_read(name: str, content: bytes, number: int |
         ("a.jsonl", b'{"x": ' + b"9" * 5000 + b"}", 0, "a.jsonl, line 1: "),
         ("a.jsonl", b"{}\n{}\n", 2, "a.jsonl has no question 2: it holds 2, counted from 0"),
         ("a.json", b'[\n{"x": 1},\n{"x" 2}]', 0, "a.json, line 3: it is not JSON"),
-        ("a.json", b"[{}, {}]", None, "holds a list of 2 questions: name one by domain.number"),
+        ("a.json", b"[{}, {}]", None, "holds a list of 2 questions: choose one with domain.number"),
         ("a.json", b"[{}, {}]", 2, "a.json has no question 2"),
         ("a.json", b"{}", 0, "leave domain.number out"),
         ("a.json", b"3", None, "not a int"),
-        ("a.csv", b"x", None, "a.csv is of an unknown kind: give it one of the suffixes .json, .jsonl, .parquet"),
+        ("a.csv", b"x", None, "a.csv has an unknown suffix: use one of  .json, .jsonl, .parquet"),
         ("a.parquet", b"PAR1", 0, "evolve problem init DIR --domain NAME --data a.parquet --number N"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_file_on_disk_is_read_to_its_row(tmp_path: Path) -> None:
 
 def test_parquet_takes_pyarrow_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(InvalidProblemError, match="takes pyarrow, which is not installed here: pip install pyarrow"):
+    with pytest.raises(InvalidProblemError, match="needs pyarrow, which is not installed: pip install pyarrow"):
         read_row_of(tmp_path / "a.parquet", 0)
 
 

@@ -1,12 +1,10 @@
-"""Who answers a run: its policies, each opened and asked who it is before anything is asked of it."""
+"""Opens the policies of a run: each is asked who it is before anything is asked of it."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from evolve.configuration import RunConfig
@@ -15,22 +13,17 @@ from evolve.extensions import Extensions
 from evolve.money import shared_currency
 from evolve.policies import open_policy
 from evolve.problem import Problem
-from evolve.prompt import PromptRequest, build_prompt, build_review_prompt, check_templates
-from evolve.proposal import Prompt, Proposal
+from evolve.prompt import build_review_prompt
 from evolve.search.ensemble import EnsembleMember
 from service.config import PoliciesSettings
-from service.errors import UsageError
 from service.policy.access import PolicyAccess, way_to
-from service.policy.activity import Activity, total
+from service.policy.activity import total
 from service.policy.critic import Critic, named, reviewed
 from service.policy.kinds import ServicePolicyContext, connect
-from service.policy.tokens import estimate_tokens
-from service.policy_settings.choice import submitted
+from service.policy.prompt_builder import BuildFor, prompt_builder
 from service.policy_settings.kind_traits import traits_of
 from service.policy_settings.roles import PolicyRoles
-from service.problems.bundle import open_bundle
-from service.runner.lease import Health, unknown
-from service.usecases.plan import RunPlan
+from service.ports import Activity, Health, ModelDescription, RunPolicies, unknown_health
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
@@ -40,67 +33,77 @@ if TYPE_CHECKING:
     from service.policy.request_options import PromptBuilder
     from service.policy_settings.settings import PolicySettings
 
-BuildFor = Callable[[PromptRequest, Callable[[str], int]], Prompt]
-
 # A critic writes one text.
 _ONE_TEXT = {"format": "single", "answers": 1, "samples": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyFactory:
-    """Who answers a run.
+class OpenedPolicies(RunPolicies):
+    """The policies of a run, with the critic itself for authors that come from elsewhere."""
+
+    reviewer: Critic | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOrder:
+    """The policies of a run, before any of them is opened.
 
     Attributes:
-        members: its authors, with the critic where there is one.
-        critic: for authors that come from elsewhere.
-        embedder: embeds programs, where the run has one.
-        health: how the servers fare, by policy.
-        activity: what models behind servers do at present; None: there are none.
+        policies: as they are described.
+        problem, config: of the run: what prompts say, on each island.
+        templates: texts in place of the built-in ones.
+        source: of the run.
+        resumed: whether the run was begun. It goes on with those of its policies that can be asked.
     """
 
-    members: tuple[EnsembleMember, ...]
-    critic: Critic | None = None
-    embedder: "OpenAIEmbedder | None" = None
-    health: Health = unknown
-    activity: Callable[[], Activity | None] = lambda: None
+    policies: Sequence["PolicySettings"]
+    problem: Problem
+    config: RunConfig
+    templates: Mapping[str, str]
+    source: str
+    resumed: bool = False
 
 
 @asynccontextmanager
-async def answering(
-    plan: RunPlan, policies: PoliciesSettings, own: Critic | None = None
-) -> AsyncIterator[PolicyFactory]:
+async def open_policies(
+    order: PolicyOrder, access: PoliciesSettings, own: Critic | None = None
+) -> AsyncIterator[OpenedPolicies]:
     """The policies of a run, each asked who it is before anything is asked of it.
 
-    A run that was begun goes on with those that can be asked.
-
     Args:
-        plan: the run.
-        policies: where policies of runs that were submitted over the API may be.
-        own: the caller's critic, where the plan names none.
+        order: the policies.
+        access: where policies of runs that were submitted over the API may be.
+        own: the caller's critic, where the order has none.
 
     Raises:
         PolicyUnavailable: one of a new run, or all of one that was begun, cannot be reached.
         PolicyDenied: they refuse the key, or do not offer the model.
-        UsageError: the key that is named is not there, or a bundled model or the user's templates cannot be read.
+        UsageError: the key that is named is not there, or a bundled model cannot be read.
         RefusedError, UnreachableError: the address may not be reached, or its name does not resolve.
-        ConfigurationError: a template of the user's is off, or prices are in different currencies.
+        ConfigurationError: prices are in different currencies.
     """
-    cast = PolicyRoles.of(plan.policies)
+    roles = PolicyRoles.of(order.policies)
     async with AsyncExitStack() as stack:
-        opening = _Opening(plan, policies, read_templates(plan), stack)
-        authors = [await opening.author(settings) for settings in cast.authors]
-        critic = await opening.critic(cast.critic) if cast.critic is not None else own
-        embedder = await opening.embedder(cast.embedder) if cast.embedder is not None else None
-        opening.refuse_absent(cast)
+        opening = _Opening(order, access, stack)
+        authors = [await opening.author(settings) for settings in roles.authors]
+        critic = await opening.critic(roles.critic) if roles.critic is not None else own
+        embedder = await opening.embedder(roles.embedder) if roles.embedder is not None else None
+        opening.refuse_absent(roles)
         members = tuple(
             reviewed(
-                EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, cast.embedder)),
+                EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, roles.embedder)),
                 critic if traits_of(settings.kind).reads_reviews else None,
             )
-            for settings, policy in zip(cast.authors, authors, strict=True)
+            for settings, policy in zip(roles.authors, authors, strict=True)
         )
-        yield PolicyFactory(
-            members=members, critic=critic, embedder=embedder, health=opening.health, activity=opening.activity
+        yield OpenedPolicies(
+            members=members,
+            critic="" if critic is None else critic.name,
+            reviewer=critic,
+            embedder=embedder,
+            health=opening.health,
+            activity=opening.activity,
+            models=opening.models(),
         )
 
 
@@ -108,9 +111,8 @@ async def answering(
 class _Opening:
     """Opens the policies of a run, and notes which of their servers cannot be asked."""
 
-    plan: RunPlan
-    policies: PoliciesSettings
-    templates: Mapping[str, str]
+    order: PolicyOrder
+    access: PoliciesSettings
     stack: AsyncExitStack
     servers: list["OpenAIPolicy | OpenAIEmbedder"] = field(default_factory=list)
     absences: dict[str, PolicyError] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class _Opening:
     def health(self) -> Health:
         """How the servers fare, by policy, where there are any."""
         servers = self.servers
-        return (lambda: {server.name: server.health() for server in servers}) if servers else unknown
+        return (lambda: {server.name: server.health() for server in servers}) if servers else unknown_health
 
     def activity(self) -> Activity | None:
         """What the models behind servers do at present; None: there are none."""
@@ -128,13 +130,29 @@ class _Opening:
         readings = [server.activity() for server in self.servers if isinstance(server, OpenAIPolicy)]
         return total(readings) if readings else None
 
+    def models(self) -> dict[str, ModelDescription]:
+        """The models of policies whose servers described them, by policy."""
+        from service.policy.openai import OpenAIPolicy
+
+        found = {server.name: server.connection.found for server in self.servers if isinstance(server, OpenAIPolicy)}
+        return {
+            name: ModelDescription(
+                model=model.model,
+                context_tokens=model.context_tokens,
+                tells_context=model.told,
+                counts_tokens=model.tokenizer,
+            )
+            for name, model in found.items()
+            if model is not None
+        }
+
     async def author(self, settings: "PolicySettings") -> "Policy":
         asked = self._limited(settings)
         way = await self._way(asked) if traits_of(asked.kind).reached else PolicyAccess(policy=asked, key=None)
-        build = prompt_builder(way.policy, self.plan.problem, self.plan.config, self.templates)
+        build = prompt_builder(way.policy, self.order.problem, self.order.config, self.order.templates)
         context = ServicePolicyContext(
             name=asked.name,
-            problem=self.plan.problem,
+            problem=self.order.problem,
             settings=asked.describe(),
             build_prompt=partial(build, context_tokens=asked.context_tokens),
             key=None if way.key is None else way.key.get_secret_value(),
@@ -154,32 +172,32 @@ class _Opening:
         from service.policy.embeddings import OpenAIEmbedder
 
         way = await self._way(self._limited(settings))
-        server = OpenAIEmbedder(_connect(way), language=self.plan.problem.language)
+        server = OpenAIEmbedder(_connect(way), language=self.order.problem.language)
         await self._meet(server, settings)
         return server
 
-    def refuse_absent(self, cast: PolicyRoles) -> None:
+    def refuse_absent(self, roles: PolicyRoles) -> None:
         """Raise what a server said that a run cannot begin, or go on, without."""
         error = next(iter(self.absences.values()), None)
-        if error is not None and (self.plan.record is None or not any(map(self._askable(cast), cast.authors))):
+        if error is not None and (not self.order.resumed or not any(map(self._askable(roles), roles.authors))):
             raise error
 
-    def _askable(self, cast: PolicyRoles) -> Callable[["PolicySettings"], bool]:
-        mute = cast.critic is not None and cast.critic.name in self.absences
+    def _askable(self, roles: PolicyRoles) -> Callable[["PolicySettings"], bool]:
+        mute = roles.critic is not None and roles.critic.name in self.absences
         return lambda author: author.name not in self.absences and not (mute and traits_of(author.kind).reads_reviews)
 
     def _limited(self, settings: "PolicySettings") -> "PolicySettings":
-        calls = self.plan.config.concurrency.policy or settings.concurrency
+        calls = self.order.config.concurrency.policy or settings.concurrency
         return settings.model_copy(update={"concurrency": calls})
 
     async def _server(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
-        plan, way = self.plan, await self._way(settings)
-        server = _through(way, prompt_builder(settings, plan.problem, plan.config, self.templates, build_for))
+        order, way = self.order, await self._way(settings)
+        server = _through(way, prompt_builder(settings, order.problem, order.config, order.templates, build_for))
         await self._meet(server, settings)
         return server
 
     async def _way(self, settings: "PolicySettings") -> PolicyAccess:
-        return await asyncio.to_thread(way_to, settings, self.plan.source, self.policies)
+        return await asyncio.to_thread(way_to, settings, self.order.source, self.access)
 
     async def _meet(self, opened: "Policy | OpenAIEmbedder", settings: "PolicySettings") -> None:
         """Ask a policy whether it can answer, and see to it that what it opens is closed in the end."""
@@ -216,38 +234,6 @@ def _currency(author: "PolicySettings", embedder: "PolicySettings | None") -> st
     return shared_currency([author.currency, *([embedder.currency] if embedder else [])])
 
 
-def read_templates(plan: RunPlan) -> dict[str, str]:
-    """The user's prompt texts, from files called after the template; a relative folder lies in the problem's.
-
-    What lies in the problem's folder is read from what is stored of it, so that a resumed run asks with the same texts.
-
-    Raises:
-        UsageError: the folder cannot be read.
-        ConfigurationError: a name or a placeholder is off.
-    """
-    if not plan.config.prompt.template_dir:
-        return {}
-    folder = Path(plan.source) / Path(plan.config.prompt.template_dir).expanduser()
-    try:
-        files = _stored_files(plan)
-        if submitted(plan.source) and not files:
-            raise UsageError(f"prompt.template_dir: the problem has no folder {plan.config.prompt.template_dir!r}")
-        files = files or {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-        templates = {PurePath(name).stem: content.decode() for name, content in files.items()}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
-    check_templates(templates)
-    return templates
-
-
-def _stored_files(plan: RunPlan) -> dict[str, bytes]:
-    """Files of the templates' folder in the bundle; none where it lies elsewhere, or is hidden and so left out."""
-    place = os.path.normpath(Path(plan.config.prompt.template_dir).expanduser())
-    if os.path.isabs(place) or place.split(os.sep)[0] == "..":
-        return {}
-    return {name: content for name, content in open_bundle(plan.bundle).below(place).items() if "/" not in name}
-
-
 def serve(
     settings: "PolicySettings", problem: Problem, config: RunConfig, templates: Mapping[str, str]
 ) -> "OpenAIPolicy":
@@ -272,47 +258,3 @@ def _through(way: PolicyAccess, build: "PromptBuilder", *, single: bool = False)
 
 def _connect(way: PolicyAccess) -> "ServerConnection[Any]":
     return connect(way.policy, None if way.key is None else way.key.get_secret_value(), way.transport)
-
-
-class ReplySettings(Protocol):
-    """In what form a policy answers."""
-
-    @property
-    def format(self) -> str:
-        """How the answers of a chain are set apart."""
-
-    @property
-    def edits(self) -> str:
-        """How an answer is read: `rewrite` or `diff`."""
-
-
-def prompt_builder(
-    form: ReplySettings,
-    problem: Problem,
-    config: RunConfig,
-    templates: Mapping[str, str],
-    build_for: BuildFor = build_prompt,
-) -> "PromptBuilder":
-    """What builds the prompts of a problem for a policy.
-
-    Args:
-        form: in which it answers.
-        problem, config, templates: as `serve` takes them.
-        build_for: makes the prompt: that of an author, or `build_review_prompt`.
-    """
-
-    def build(proposal: Proposal, *, count: Callable[[str], int] = estimate_tokens, context_tokens: int) -> Prompt:
-        asked = proposal.form or form
-        request = PromptRequest(
-            problem=problem,
-            proposal=proposal,
-            format=asked.format,
-            edits=asked.edits,
-            config=config.on_island(proposal.island).prompt,
-            templates=templates,
-            context_tokens=context_tokens,
-            reply_tokens=0,  # the policy has kept room for the reply already
-        )
-        return build_for(request, count)
-
-    return build

@@ -12,14 +12,14 @@ MAX_SAMPLES = 64
 
 
 def open_forms(settings: PolicySettings, *, continues: bool = False) -> tuple[ReplyForm, ...]:
-    """The forms in which a model behind a server may be asked, that of its settings first.
+    """The reply forms for a model behind a server, that of its settings first.
 
-    With fewer answers in a chain there are more chains, so that a proposal brings about as many. One answer needs no
-    tags around it: a small model that cannot keep to them still writes a program in a fence.
+    With fewer answers per chain there are more chains, so a proposal brings about as many. A single answer needs no
+    tags around it. A small model that cannot write tags still writes a program in a fence.
 
     Args:
         settings: of the policy.
-        continues: whether its server can go on from the beginning of a reply.
+        continues: whether its server can continue a prefilled reply.
     """
     edits = [settings.edits, *(("rewrite", "diff") if "edits" in settings.adaptable else ())]
     answers = [settings.answers, *((1,) if "answers" in settings.adaptable else ())]

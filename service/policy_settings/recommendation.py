@@ -1,4 +1,4 @@
-"""Recommended settings: which reply form to try next, and what a few tried ones say about how to ask a policy."""
+"""Recommended settings: the next reply form to try, and the conclusions from the tried forms."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ def sized(form: ReplyForm) -> ReplyForm:
 
 
 def next_form(forms: Sequence[ReplyForm], tried: Sequence[FormatYield]) -> ReplyForm | None:
-    """The form to try next; None: enough are known.
+    """The form to try next. None: enough are known.
 
-    First the policy's own, then the other number of answers, then the other kind of edits with the better number.
-    Where nothing was valid by then, the last is to go on from a beginning, if that is possible.
+    First comes the policy's own, then the other number of answers, then the other kind of edits with the better number.
+    If nothing was valid by then, the last is a prefilled reply, if possible.
 
     Args:
-        forms: that the policy may be asked in, its own first.
+        forms: possible forms of the policy, its own first.
         tried: so far.
     """
     known = {_key(found.form) for found in tried}
@@ -58,9 +58,9 @@ def _key(form: ReplyForm) -> tuple[str, int]:
 
 
 def best_yield(tried: Sequence[FormatYield]) -> FormatYield:
-    """The form with the most valid programs for its tokens; an earlier one unless a later one is clearly better.
+    """The form with the most valid programs for its tokens. An earlier form wins unless a later form is clearly better.
 
-    Eight answers tell little: a later form must bring `CLEARLY_BETTER` times as much.
+    Eight answers are little evidence, so a later form must bring `CLEARLY_BETTER` times as much.
     """
     best = tried[0]
     for found in tried[1:]:
@@ -70,17 +70,17 @@ def best_yield(tried: Sequence[FormatYield]) -> FormatYield:
 
 
 def _worth(found: FormatYield) -> float:
-    """Valid programs for 1,000 tokens; where there are none, a little for those that could be read."""
+    """Valid programs per 1,000 tokens. Without valid programs, a little for readable answers."""
     return found.valid_per_kilotoken or 1e-6 * (found.parsed + found.new)
 
 
 def recommended_settings(settings: PolicySettings, tried: Sequence[FormatYield], model: str) -> Recommended:
-    """The settings with what was found out.
+    """The settings with the results.
 
     Args:
-        settings: as they were tried.
+        settings: as tried.
         tried: at least one form.
-        model: that answered.
+        model: the answering model.
     """
     form = best_yield(tried).form
     found = {**settings.describe(), "model": model or settings.model}

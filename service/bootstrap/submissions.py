@@ -1,0 +1,36 @@
+"""What front doors submit, over the stores and whoever evaluates here."""
+
+from typing import TYPE_CHECKING
+
+from service.bootstrap.evaluators import choose_evaluators
+from service.config import Settings
+from service.net import Resolve
+from service.ports import Storage
+from service.usecases.submit_run import BundledSubmissions
+
+if TYPE_CHECKING:
+    from service.queue.memory import MemoryBroker
+
+
+def make_submissions(
+    settings: Settings,
+    storage: Storage,
+    *,
+    queue: str | None = None,
+    broker: "MemoryBroker | None" = None,
+    resolve: Resolve | None = None,
+) -> BundledSubmissions:
+    """The port Submissions of this installation.
+
+    Args:
+        settings: what the operator allows.
+        storage: where problems, runs, quotas and usage are.
+        queue: Redis whose workers check problems, in place of the settings' one.
+        broker: the queue of this process, where there is no Redis. Without either, the sandbox of this process checks.
+        resolve: gives the addresses of a host. None means the system's.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+    evaluators = choose_evaluators(settings, queue=queue, broker=broker, serving=True)
+    return BundledSubmissions(settings, storage, evaluators, resolve=resolve)
