@@ -15,6 +15,7 @@ from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal, plain
 from service.client.service_choice import ServiceChoice, SourceOptions, advising_local, choose_service
 from service.config import load_settings
+from service.errors import InvalidProblemError
 from service.problems.project import Project
 
 MAX_FEEDBACK = 2000
@@ -107,7 +108,10 @@ def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -
     from service.client import calls
     from service.problems.upload_request import upload_of
 
-    upload = upload_of(project)
+    try:
+        upload = upload_of(project)
+    except InvalidProblemError as error:
+        return _unread(error)
     with advising_local(service), service.client() as client, terminal.doing("running the seed"):
         report = client.send(calls.check_problem(upload))
     return CheckedProblem(
@@ -118,6 +122,21 @@ def _check_there(terminal: Terminal, project: Project, service: ServiceChoice) -
         errors=report.errors,
         advice=report.advice,
         document=_document(report),
+    )
+
+
+def _unread(error: InvalidProblemError) -> CheckedProblem:
+    """The check of a problem that this process cannot even read, and so cannot send."""
+    said = {
+        "ok": False,
+        "ready": False,
+        "complaints": list(error.complaints),
+        "warnings": [],
+        "seeds": [],
+        "advice": [],
+    }
+    return CheckedProblem(
+        ok=False, complaints=error.complaints, warnings=(), seeds=(), errors=(), advice=(), document=said
     )
 
 

@@ -1,5 +1,6 @@
 """Opens the policies of a run: each is asked who it is before anything is asked of it."""
 
+import ast
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ from evolve.extensions import Extensions
 from evolve.money import shared_currency
 from evolve.policies import open_policy
 from evolve.problem import Problem
+from evolve.program import Program
 from evolve.prompt import build_review_prompt
 from evolve.search.ensemble import EnsembleMember
 from service.config import PoliciesSettings
@@ -115,9 +117,22 @@ def _refuse_unchangeable(order: PolicyOrder, authors: Sequence["Policy"]) -> Non
 
     if order.resumed or not all(isinstance(author, SyntaxPolicy) for author in authors):
         return
+    if not any(_readable(seed, order.problem.evaluator.entry) for seed in order.problem.seeds):
+        return  # its evaluation says more
     mutators = [author for author in authors if isinstance(author, SyntaxPolicy)]
     if mutators and not any(author.changeable(order.problem.seeds) for author in mutators):
         raise UsageError(f"the built-in syntax mutator finds nothing to change in {order.problem.name}: {NOTHING}")
+
+
+def _readable(seed: Program, entry: str) -> bool:
+    """Whether a seed can be a program of its problem at all: its Python is parsed, and names what is called."""
+    texts = [text for path, text in seed.files if path.endswith(".py")]
+    try:
+        for text in texts:
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return not texts or not entry or any(entry in text for text in texts)
 
 
 @dataclass(slots=True)

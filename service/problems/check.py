@@ -100,16 +100,20 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
     spec = problem.evaluator
     lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if look_up else []
     seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
-    for seed in seeds:
-        complaints += _results(problem, seed)
     good = next((seed for seed in seeds if seed.evaluation.ok), None)
+    warnings = [*loaded.warnings]
+    for seed in seeds:
+        if good is None or seed.evaluation.ok:
+            complaints += _results(problem, seed)
+        else:
+            warnings += [f"{found}. A run starts from the other seeds" for found in _results(problem, seed)]
     if spec.holdout and good is not None:
         held_out = await evaluate(good.program, ScoringRequest(holdout=True))
         if not held_out.ok:
             complaints.append(f"holdout fails for the seed {good.name} ({held_out.outcome}): {held_out.reason}")
     return CheckReport(
         complaints=(*complaints, *lacking),
-        warnings=loaded.warnings,
+        warnings=tuple(warnings),
         seeds=tuple(seeds),
         lenient=spec.lenient,
         limits=problem.limits,

@@ -83,6 +83,8 @@ def format_name(project: Project) -> str:
     words = f"evolve run {place} EVALUATOR"
     unknown = f"{place} is a file: name the folder of the problem, or its evaluator: {words}"
     lone = project.folder.is_file()
+    if lone and project.folder.name == FILE:
+        raise InvalidProblemError([unknown])
     return recognise(replace(lying, options=options), place, known, wanted, unknown if lone else "").name
 
 

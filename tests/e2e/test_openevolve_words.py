@@ -73,4 +73,5 @@ def test_a_run_configuration_in_yaml_is_still_one(home: Path) -> None:
 def test_one_file_alone_is_explained(home: Path) -> None:
     done = evolve(home, "run", str(home / "start.py"))
     assert done.code == 8
-    assert "is a file: name the folder of the problem, or its evaluator: evolve run" in done.err
+    assert "the command gives no score for the program as it is" in done.err
+    assert "print the score on the last line" in done.err

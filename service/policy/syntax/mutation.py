@@ -46,9 +46,6 @@ _WEIGHTED: tuple[tuple[float, Mutation], ...] = (
     (3, _tree(structure.bound)),
     (3, _trees(structure.exchange)),
     (2, _trees(structure.function)),
-    (1, _tree(choices.opposite)),
-    (1, _tree(choices.flag)),
-    (1, _tree(choices.returned)),
 )
 # Tried in turn where many draws found nothing to do, since a program may have a place for these alone.
 RARE: tuple[Mutation, ...] = tuple(

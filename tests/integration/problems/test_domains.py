@@ -117,17 +117,18 @@ async def test_calls_are_scored_and_told_part_by_part(tmp_path: Path) -> None:
 
 async def test_programs_are_run_test_by_test(tmp_path: Path) -> None:
     async with opened(tmp_path, files_of("livecodebench")) as scorer:
-        assert await scorer.vector("print(sum(map(int, input().split())))") == [1, 1, 1]
+        assert await scorer.vector("print(sum(map(int, input().split())))") == [1, 1]
+        assert await scorer.vector("print('10.0')") == [1, 0]
         evaluation = await scorer.score(
             "a, b = input().split()\nif a == '5':\n    raise ValueError('no')\nprint('3.0')"
         )
-        assert [evaluation.scores[name] for name in scorer.problem.objective_names] == [1, 0, 0]
-        assert evaluation.cases == {"test_1": 1, "test_2": 0, "test_3": 0}
-        assert "1 of 3 tests passed." in evaluation.feedback
-        assert "Test 2, input '5 5\\n': the program failed: 'ValueError: no'." in evaluation.feedback
-        assert "Test 3, input '20 20\\n': it gave '3.0\\n', which is not the expected output." in evaluation.feedback
+        assert [evaluation.scores[name] for name in scorer.problem.objective_names] == [0, 0]
+        assert evaluation.cases == {"test_1": 0, "test_2": 0}
+        assert "0 of 2 tests passed." in evaluation.feedback
+        assert "Test 1, input '5 5\\n': the program failed: 'ValueError: no'." in evaluation.feedback
+        assert "Test 2, input '20 20\\n': it gave '3.0\\n', which is not the expected output." in evaluation.feedback
         assert "40" not in evaluation.feedback
-        assert await scorer.vector("x = (") == [0, 0, 0]
+        assert await scorer.vector("x = (") == [0, 0]
 
 
 async def test_a_program_is_not_shown_what_is_wanted_of_it(tmp_path: Path) -> None:
@@ -149,5 +150,5 @@ async def test_a_program_that_does_not_end_fails_its_test_alone(tmp_path: Path) 
     async with opened(tmp_path, files_of("livecodebench")) as scorer:
         slow = "text = input()\nwhile text.startswith('20'):\n    pass\nprint(sum(map(int, text.split())))"
         evaluation = await scorer.score(slow)
-        assert [evaluation.scores[name] for name in scorer.problem.objective_names] == [1, 1, 0]
+        assert [evaluation.scores[name] for name in scorer.problem.objective_names] == [1, 0]
         assert "it took more than 6 seconds" in evaluation.feedback

@@ -304,7 +304,7 @@ def test_the_doctor_is_not_content_with_a_database_that_is_none(evolve: Evolve, 
     (home / "no.db").write_text("this is no database, and long enough to be read as none" * 20)
     found = evolve("doctor", "--json", "--db", sqlite_url(home / "no.db"))
     assert found.code == 1
-    assert found.lines[0]["database"]["state"] == "away"
+    assert found.lines[0]["database"]["state"] == "unavailable"
 
 
 def test_the_doctor_tries_the_queue(evolve: Evolve, monkeypatch: pytest.MonkeyPatch) -> None:

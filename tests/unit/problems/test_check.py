@@ -74,6 +74,19 @@ async def test_every_seed_is_run_once(tmp_path: Path) -> None:
     assert [seed.name for seed in report.seeds] == ["seed.py", "other.py"]
 
 
+async def test_a_seed_that_fails_beside_a_good_seed_is_a_warning(tmp_path: Path) -> None:
+    document = NATIVE.replace('["seed.py"]', '["seed.py", "other.py"]')
+    loaded = load_problem(native(tmp_path, document, other__py="x = 2"))
+
+    async def evaluate(program: Program, wanted: ScoringRequest) -> Evaluation:
+        broken = Evaluation(outcome=Outcome.ERROR, reason="it broke")
+        return broken if "x = 2" in program.text else read_result({"gain": 1}, loaded.problem)
+
+    report = await check_problem(loaded, evaluate)
+    assert report.ok
+    assert report.warnings == ("the seed other.py fails (error): it broke. A run starts from the other seeds",)
+
+
 async def test_seeds_are_not_run_without_what_they_need(tmp_path: Path) -> None:
     loaded = load_problem(native(tmp_path))
     evaluator = replace(loaded.problem.evaluator, requirements=("no-such-distribution-at-all",))
