@@ -145,7 +145,7 @@ def test_an_unknown_method_is_answered_with_the_known_ones(capsys: pytest.Captur
         (["--kinds", "small,small"], "--kinds small,small: name each kind once"),
         (["--device", "abacus"], "there is no device 'abacus' here: choose cpu"),
         (["--steps", "1"], "--steps"),
-        (["--alpha", "0"], "alpha must be between 1e-06 and 1e+06, not be 0.0"),
+        (["--alpha", "0"], "alpha must be between 1e-06 and 1e+06, not 0.0"),
         (["--alpha", "nan"], "alpha must be between"),
         (["--warm-steps", "0"], "--warm-steps"),
         (["--validated", "0"], "--validated"),
@@ -162,7 +162,7 @@ def test_words_that_are_off_are_named(
 
 def test_a_base_that_is_no_model_ends_in_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     sentence = said(capsys, ["-o", str(tmp_path / "x"), "--base", str(tmp_path / "none")], FAILED)
-    assert sentence.endswith("config.json is missing; start from a model that `evolve train maze` made")
+    assert sentence.endswith("config.json is missing: start from a model that `evolve train maze` made")
 
 
 def test_a_file_in_the_place_of_the_folder_ends_in_a_sentence(
