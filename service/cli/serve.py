@@ -100,7 +100,7 @@ def _announce(terminal: Terminal, service: Service) -> None:
         terminal.emit({"kind": "service.started", "url": url, "login": login})
         return
     where = f" and every other address, at port {service.address.port}" if service.address.everywhere else ""
-    terminal.note(f"serving at {url}{where}. Press Ctrl-C to stop", style="dim")
+    terminal.note(f"serving at {url}{where} (press Ctrl-C to stop)", style="dim")
     if service.about:
         terminal.note(f"this process drives runs, evaluated by {service.about}", style="dim")
     if service.login:
