@@ -62,7 +62,8 @@ tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate
 import subprocess
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial.")))
 subprocess.run([sys.executable, "evaluate.py", "--program_path", seed, "--results_dir", "direct_results"], check=True)
-tell(json.load(open("direct_results/metrics.json")))
+found = json.load(open("direct_results/metrics.json"))
+tell({"combined_score": found.get("combined_score"), "public": found.get("public") or {}})
 """,
     "codeevolve": """
 import subprocess
@@ -186,7 +187,7 @@ def table(tried: list[TriedFolder]) -> str:
         groups[one.folder.split("/")[0], one.format or "several"].append(one)
     lines = ["| project | format | folders | load | metrics equal | best improved |", "|---|---|---|---|---|---|"]
     for (project, form), found in sorted(groups.items()):
-        called = [one for one in found if one.compared]
+        called = [one for one in found if one.compared and one.ready]
         equal = f"{sum(not one.differing for one in called)} of {len(called)}" if called else "–"
         loaded, better = sum(one.ready for one in found), sum(one.improved for one in found)
         lines.append(f"| {project} | `{form}` | {len(found)} | {loaded} | {equal} | {better} |")

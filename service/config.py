@@ -134,7 +134,7 @@ class SandboxSettings(BaseModel):
         default=False,
         description="Whether requirements.txt of any problem is installed without a question, outside of the sandbox",
     )
-    max_wall_seconds: int = Field(default=3600, ge=1, description="Most time that a problem may give an evaluation")
+    max_wall_seconds: int = Field(default=86400, ge=1, description="Most time that a problem may give an evaluation")
     max_cpu_seconds: int = Field(
         default=16 * 3600, ge=1, description="Most processor time of an evaluation, of all cores together"
     )
