@@ -10,7 +10,9 @@ The table is Markdown: a line for each project and format, then a line for each 
 
 import argparse
 import json
+import math
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -19,11 +21,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scripts.openevolve_examples import EVOLVE, call, close
 from service.errors import InvalidProblemError
 from service.problems.load import format_name
 from service.problems.project import Project
 
+EVOLVE = str(Path(sys.executable).with_name("evolve"))
+TOLERANCE = 1e-9
 SHIM = Path(__file__).resolve().parents[1] / "service" / "sandbox" / "shim"
 SKIPPED = {"node_modules", "__pycache__", "results", "logs"}
 _LOADS = """
@@ -51,8 +54,14 @@ def tell(found):
 # How a project calls its own evaluator for a seed, in a copy of the folder.
 DIRECT = {
     "openevolve": """
+import asyncio
+from openevolve.config import Config, load_config
+from openevolve.evaluator import Evaluator
+named = [name for name in ("config.yaml", "config.yml") if os.path.exists(name)]
+settings = load_config(named[0]) if named else Config()
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith(("initial_program.", "init_program."))))
-tell(load("evaluator.py", "evaluator").evaluate(os.path.abspath(seed)))
+evaluator = Evaluator(settings.evaluator, os.path.abspath("evaluator.py"), suffix=os.path.splitext(seed)[1])
+tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
 """,
     "skydiscover": """
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
@@ -107,6 +116,15 @@ class TriedFolder:
     ended: str = ""
 
 
+def call(words: list[str], seconds: float, folder: Path | None = None) -> tuple[int, str, str]:
+    """Exit code and what was printed; a command that takes too long has the code of `timeout`."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, cwd=folder, check=False)
+    except subprocess.TimeoutExpired:
+        return 124, "", f"it took longer than {seconds:g} s"
+    return done.returncode, done.stdout, done.stderr
+
+
 def folders(place: Path) -> Iterator[tuple[Path, str, str]]:
     """Each folder that a format recognises, from above: with the format, or with what stands in the way."""
     try:
@@ -130,7 +148,8 @@ def direct_metrics(form: str, folder: Path, python: str, seconds: float) -> tupl
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place, "problem")
         shutil.copytree(folder, copy, symlinks=True)
-        words = ["env", f"PYTHONPATH={SHIM}", python, "-c", _LOADS + DIRECT[form]]
+        # OpenEvolve itself is called; of the others, which few have installed, the shim has what evaluators import.
+        words = ["env", *([] if form == "openevolve" else [f"PYTHONPATH={SHIM}"]), python, "-c", _LOADS + DIRECT[form]]
         code, out, err = call(words, seconds, copy)
     lines = [line for line in out.splitlines() if line.startswith("METRICS ")]
     if code or not lines:
@@ -148,6 +167,11 @@ def compare(tried: TriedFolder, ours: Mapping[str, float], one: Mapping[str, flo
         tried.compared += 1
         if name not in ours or not close(ours[name], value):
             tried.differing.append(name)
+
+
+def close(one: float, other: float) -> bool:
+    """Whether two metrics are the same."""
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-15)
 
 
 def examine(tried: TriedFolder, folder: Path, python: str, evaluations: int, seconds: float) -> None:
@@ -174,8 +198,8 @@ def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float)
         _, out, err = call([*words, "--db", f"sqlite:///{place}/runs.db"], seconds)
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
-    tried.evaluated, tried.valid = summary.get("evaluated", 0), summary.get("valid", 0)
-    best, seed = (summary.get(name) for name in ("best_fitness", "seed_fitness"))
+    tried.evaluated, tried.valid = summary.get("evaluations", 0), summary.get("valid", 0)
+    best, seed = (summary.get("best") or {}).get("fitness"), summary.get("seed_fitness")
     tried.improved = best is not None and seed is not None and best > seed
     tried.ended = summary.get("reason", "") or (err.strip().splitlines() or [""])[-1][:200]
 

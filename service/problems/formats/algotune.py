@@ -4,10 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
 from service.problems.formats.python_source import Function, PythonSource, has_base, has_method, parse
-from service.problems.formats.stand_in_files import SEED, stand_in_bridge
-from service.problems.problem_document import problem_name
+from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_problem
 
 DESCRIPTION = "description.txt"
 _PACKAGE, _BASE = "AlgoTuneTasks", "Task"
@@ -51,20 +49,13 @@ class AlgoTuneFormat:
                 f"{names[0]}: the class {node.name} lacks {', '.join(missing)}: an AlgoTune task has it"
             )
         said = {"file": names[0], "class": node.name, "n": 0, "instances": _INSTANCES}
-        return ConvertedProblem(
-            files={
-                **folder.files,
-                **stand_in_bridge("algotune_evaluator", said),
-                SEED: _solver(source, node).encode(),
-            },
-            document={
-                "schema": 1,
-                "name": problem_name(folder.name),
-                "description": folder.text(DESCRIPTION).strip() + _RULES,
-                "seeds": [SEED],
-                "objectives": [{"name": "speedup"}],
-                **bridge_tables(_SECONDS),
-            },
+        return stand_in_problem(
+            folder,
+            stand_in_bridge("algotune_evaluator", said),
+            _solver(source, node),
+            {"name": "speedup"},
+            description=folder.text(DESCRIPTION).strip() + _RULES,
+            seconds=_SECONDS,
         )
 
 

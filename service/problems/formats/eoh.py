@@ -4,17 +4,14 @@ import ast
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
 from service.problems.formats.python_source import (
     PythonSource,
     arguments,
+    class_of,
     default_argument,
-    has_base,
-    has_method,
     parse,
 )
-from service.problems.formats.stand_in_files import SEED, stand_in_bridge
-from service.problems.problem_document import problem_name
+from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_problem
 
 PROBLEM, START = "prob.py", "runEoH.py"
 _BASE, _METHOD = "BaseProblem", "evaluate_program"
@@ -39,7 +36,11 @@ class EoHFormat:
             ConversionError: there is no class of a problem, or its program is not written out.
         """
         source = parse(folder.text(PROBLEM))
-        node = _problem_class(source)
+        node = class_of(source, _BASE, _METHOD)
+        if node is None:
+            raise ConversionError(
+                f"{PROBLEM} has no class of {_BASE} with a method {_METHOD}: an EoH problem needs one"
+            )
         attributes = {
             target.id: source.value(one.value)
             for one in node.body
@@ -55,28 +56,14 @@ class EoHFormat:
         given = _given(folder, node.name)
         seconds = given.get("timeout", default_argument(node, "timeout")) or _SECONDS
         said = {"file": PROBLEM, "class": node.name, "arguments": given, "entry": entry}
-        return ConvertedProblem(
-            files={
-                **folder.files,
-                **stand_in_bridge("eoh_evaluator", said),
-                SEED: template.lstrip("\n").encode(),
-            },
-            document={
-                "schema": 1,
-                "name": problem_name(folder.name),
-                "description": str(attributes.get("task_description") or ""),
-                "seeds": [SEED],
-                "objectives": [{"name": "fitness", "direction": "minimize"}],
-                **bridge_tables(float(seconds)),
-            },
+        return stand_in_problem(
+            folder,
+            stand_in_bridge("eoh_evaluator", said),
+            template.lstrip("\n"),
+            {"name": "fitness", "direction": "minimize"},
+            description=str(attributes.get("task_description") or ""),
+            seconds=float(seconds),
         )
-
-
-def _problem_class(source: PythonSource) -> ast.ClassDef:
-    for node in source.classes:
-        if has_base(node, _BASE) and has_method(node, _METHOD):
-            return node
-    raise ConversionError(f"{PROBLEM} has no class of {_BASE} with a method {_METHOD}: an EoH problem needs one")
 
 
 def _entry(template: PythonSource) -> str:

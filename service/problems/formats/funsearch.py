@@ -9,10 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
 from service.problems.formats.python_source import Function, PythonSource, parse
-from service.problems.formats.stand_in_files import SEED, stand_in_bridge
-from service.problems.problem_document import problem_name
+from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_problem
 
 SKELETON, INPUTS = "evolve_skeleton.py", "inputs.json"
 _MARK = re.compile(r"^#?[ \t]*@funsearch\.(run|evolve)\b.*$", re.MULTILINE)
@@ -57,21 +55,13 @@ class FunSearchFormat:
             "calls": found.calls,
         }
         seed = "\n".join(text.splitlines()[evolve.lineno - 1 : evolve.end_lineno])
-        return ConvertedProblem(
-            files={
-                **folder.files,
-                **stand_in_bridge("funsearch_evaluator", said),
-                SKELETON: skeleton.encode(),
-                SEED: (seed + "\n").encode(),
-            },
-            document={
-                "schema": 1,
-                "name": problem_name(folder.name),
-                "description": _description(source, evolve.name, skeleton),
-                "seeds": [SEED],
-                "objectives": [{"name": "score"}],
-                **bridge_tables(_SECONDS),
-            },
+        return stand_in_problem(
+            folder,
+            {**stand_in_bridge("funsearch_evaluator", said), SKELETON: skeleton.encode()},
+            seed + "\n",
+            {"name": "score"},
+            description=_description(source, evolve.name, skeleton),
+            seconds=_SECONDS,
             warnings=found.warnings,
         )
 

@@ -5,18 +5,16 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
 from service.problems.formats.python_source import (
     PythonSource,
+    class_of,
     default_argument,
     has_base,
-    has_method,
     last_name,
     parse,
     written_value,
 )
-from service.problems.formats.stand_in_files import SEED, stand_in_bridge
-from service.problems.problem_document import problem_name
+from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_problem
 
 EVALUATION, TEMPLATE = "evaluation.py", "template.py"
 _BASE, _METHOD = "Evaluation", "evaluate_program"
@@ -44,7 +42,9 @@ class LLM4ADFormat:
         """
         name = _file(folder)
         source = parse(folder.text(name))
-        node = _task_class(source, name)
+        node = class_of(source, _BASE, _METHOD)
+        if node is None:
+            raise ConversionError(f"{name} has no class of {_BASE} with a method {_METHOD}: an LLM4AD task needs one")
         template, description = _texts(folder, source, node)
         functions = parse(template).functions
         if not functions:
@@ -54,20 +54,13 @@ class LLM4ADFormat:
             )
         seconds = default_argument(node, "timeout_seconds") or _given(node, "timeout_seconds", source) or _SECONDS
         said = {"file": name, "class": node.name, "arguments": {}, "entry": functions[0].name}
-        return ConvertedProblem(
-            files={
-                **folder.files,
-                **stand_in_bridge("llm4ad_evaluator", said),
-                SEED: template.lstrip("\n").encode(),
-            },
-            document={
-                "schema": 1,
-                "name": problem_name(folder.name),
-                "description": description,
-                "seeds": [SEED],
-                "objectives": [{"name": "score"}],
-                **bridge_tables(float(seconds)),
-            },
+        return stand_in_problem(
+            folder,
+            stand_in_bridge("llm4ad_evaluator", said),
+            template.lstrip("\n"),
+            {"name": "score"},
+            description=description,
+            seconds=float(seconds),
         )
 
 
@@ -75,13 +68,6 @@ def _file(folder: ProblemFolder) -> str:
     """`evaluation.py`, else the only file."""
     names = [name for name in folder.files if PurePosixPath(name).suffix == ".py"]
     return names[0] if EVALUATION not in names and len(names) == 1 else EVALUATION
-
-
-def _task_class(source: PythonSource, name: str) -> ast.ClassDef:
-    for node in source.classes:
-        if has_base(node, _BASE) and has_method(node, _METHOD):
-            return node
-    raise ConversionError(f"{name} has no class of {_BASE} with a method {_METHOD}: an LLM4AD task needs one")
 
 
 def _texts(folder: ProblemFolder, source: PythonSource, node: ast.ClassDef) -> tuple[str, str]:

@@ -94,6 +94,11 @@ def has_method(node: ast.ClassDef, name: str) -> bool:
     return any(isinstance(one, Function) and one.name == name for one in node.body)
 
 
+def class_of(source: "PythonSource", base: str, method: str) -> ast.ClassDef | None:
+    """The first class of a base that defines a method; None: there is none."""
+    return next((node for node in source.classes if has_base(node, base) and has_method(node, method)), None)
+
+
 def arguments(call: ast.Call, source: PythonSource) -> dict[str, Any]:
     """Keyword arguments of a call whose values are written out."""
     missing = object()
