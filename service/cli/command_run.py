@@ -129,7 +129,7 @@ def command_project(terminal: Terminal, options: RunOptions, asked: CommandOptio
 
 def _require_part(planned: PlannedCommand, asked: CommandOptions) -> None:
     script = planned.problem.script
-    if planned.scores_itself and planned.part is None and not asked.trust_score:
+    if planned.scores_itself and not planned.mutable_lines and not asked.trust_score:
         raise UsageError(
             f"{script} prints its own score, and no function of it can be told from the part that measures. Put"
             " EVOLVE-BLOCK-START and EVOLVE-BLOCK-END in comments around the lines that may change, or let everything"
@@ -152,12 +152,14 @@ def _understood(planned: PlannedCommand, seen: Observation, rules: ScoringRules)
     better = "lower" if rules.minimize else "higher"
     yield f"score: {rules.objective} ({seen.form}), {scores} in two runs, {better} is better"
     yield f"command: {' '.join(problem.argv)}"
+    if planned.mutable_lines:
+        lines = formatting.plural(planned.mutable_lines, "line")
+        named = _listed(part.functions) if part else ""
+        yield f"may change: {lines} of {problem.script}: {named or 'between the markers'}"
     if part is not None:
-        lines = formatting.plural(part.lines, "line")
-        yield f"may change: {lines} of {problem.script}: {_listed(part.functions) or 'between the markers'}"
         reasons = [f"{name} ({reason})" for name, reason in part.fixed.items()]
         yield f"stays: {_listed(reasons)}{' and ' if reasons else ''}the statements outside of functions"
-    else:
+    elif not planned.mutable_lines:
         yield f"may change: {_listed(list(problem.sources))}"
     if problem.files:
         yield f"stays: {_listed(problem.files)}"

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from evolve.answers.regions import regions
+from evolve.errors import AnswerError
 from service.errors import UsageError
 from service.problems.command.command_scorer.process import PYTHON
 from service.problems.command.local_files import local_files, relative
@@ -49,6 +51,15 @@ class PlannedCommand:
     problem: CommandProblem
     scores_itself: bool
     part: MutablePart | None
+
+    @property
+    def mutable_lines(self) -> int:
+        """How many lines of the script may change, by its markers, in any language; 0: it has none that pair up."""
+        try:
+            found = regions(self.problem.sources.get(self.problem.script, ""))
+        except AnswerError:
+            return 0
+        return sum(region.end - region.start for region in found)
 
 
 def plan_command(order: CommandOrder, here: Path) -> PlannedCommand:

@@ -130,3 +130,26 @@ def test_a_program_with_nothing_to_change_is_refused_before_the_run(home: Path) 
     assert said.code == 2
     assert "finds nothing to change" in said.err
     assert "--policy URL --model NAME" in said.err
+
+
+SHELL = """\
+# EVOLVE-BLOCK-START
+shift=7
+# EVOLVE-BLOCK-END
+echo "cubes $((1 + 8 + 27))"
+echo "error: $((shift * shift))"
+"""
+
+
+def test_markers_name_the_mutable_lines_in_any_language(home: Path) -> None:
+    (home / "bench.sh").write_text(SHELL)
+    words = ("run", "--source", "bench.sh", "--command", "sh bench.sh", "--metric", "error", "--yes", "--json")
+    said = evolve(home, *words, "--evaluations", "12")
+    assert said.code == 0, said.err
+    assert "may change: 1 line of bench.sh: between the markers" in said.err
+    assert "must stay: 'cubes 36'" in said.err
+    assert said.lines[-1]["best"]["fitness"] > -49
+    (home / "bench.sh").write_text(SHELL.replace("# EVOLVE-BLOCK-START\n", ""))
+    refused = evolve(home, *words)
+    assert refused.code == 2
+    assert "Put EVOLVE-BLOCK-START and EVOLVE-BLOCK-END in comments" in refused.err

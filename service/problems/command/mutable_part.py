@@ -63,11 +63,6 @@ class MutablePart:
     timed: bool
     marked: bool
 
-    @property
-    def lines(self) -> int:
-        """How many lines may change."""
-        return sum(region.end - region.start for region in regions(self.text))
-
 
 def find_mutable_part(text: str) -> MutablePart | None:
     """The part of a script that may change; None: the script does not parse, or no function of it can be told apart.
