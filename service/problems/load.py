@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
-from evolve.extensions import ExtensionKind, built_in_names, is_reference, known_names
+from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_reference, known_names
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
-from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder
+from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder, open_format
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native
@@ -55,15 +55,27 @@ def load_problem(place: Path | Project) -> LoadedProblem:
         InvalidProblemError: with every complaint at once, each a sentence that names the file, the key and the cure.
     """
     project = as_project(place)
-    # Before all of it is read: it may be somebody's home.
-    form = format_name(project)
-    files, complaints = project.read()
+    form, files, complaints = read_project(project)
     name, lay = project.name, str(project.folder.resolve())
     loaded = load_files(files, name, lay, complaints, form=form)
     spec = loaded.problem.evaluator
     if not any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
         return loaded
     return load_files(with_folder(files, project.top), name, lay, complaints, form=form)
+
+
+def read_project(project: Project) -> tuple[str, Folder, list[str]]:
+    """The format of a project, its files as far as the format takes them, and a sentence for each that cannot be read.
+
+    Raises:
+        InvalidProblemError: no format recognises it, or several do.
+    """
+    # Before all of it is read: it may be somebody's home.
+    form = format_name(project)
+    folders: Sequence[str] = ()
+    if form and project.evaluator is None:
+        folders = open_format(form, Extensions()).folders
+    return form, *project.read(folders)
 
 
 def format_name(project: Project) -> str:

@@ -1,7 +1,7 @@
 """A problem as a user names it: a folder, or a program with its evaluator and configuration, and an interpreter."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -54,9 +54,13 @@ class Project:
         """The problem's folder."""
         return self.evaluator.parent if self.evaluator else self.folder
 
-    def read(self) -> tuple[Folder, list[str]]:
-        """Its files, with a sentence for everything that cannot be included."""
-        folder, complaints = self._lying_there()
+    def read(self, folders: Collection[str] = ()) -> tuple[Folder, list[str]]:
+        """Its files, with a sentence for everything that cannot be included.
+
+        Args:
+            folders: those directly in the problem's folder that are read; none named: all.
+        """
+        folder, complaints = self._lying_there(folders)
         named = {PYTHON: self.python} if self.python else {}
         if self.form:
             named[FORMAT] = self.form
@@ -70,9 +74,9 @@ class Project:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
         return replace(folder, files=dict(sorted(files.items()))), complaints
 
-    def _lying_there(self) -> tuple[Folder, list[str]]:
+    def _lying_there(self, folders: Collection[str]) -> tuple[Folder, list[str]]:
         if not self.top.is_file():
-            return read_folder(self.top)
+            return read_folder(self.top, folders)
         try:
             return Folder(files={self.top.name: self.top.read_bytes()}), []
         except OSError as error:
