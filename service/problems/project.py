@@ -8,6 +8,7 @@ from shlex import quote
 
 from service.errors import InvalidProblemError
 from service.problems.folder import Folder, read_folder
+from service.problems.outside_modules import find_modules
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
@@ -24,6 +25,7 @@ class Project:
         config: an OpenEvolve configuration. None: the folder decides.
         python: interpreter of program and evaluator. Empty: the problem decides.
         form: name of the problem format. Empty: the format that recognises the folder.
+        root: folder above or beside it, with modules that it imports. None: the project that it lies in.
     """
 
     folder: Path
@@ -31,6 +33,7 @@ class Project:
     config: Path | None = None
     python: str = ""
     form: str = ""
+    root: Path | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +50,7 @@ class Project:
         options = [*(["--config", str(self.config)] if self.config else [])]
         options += ["--python", self.python] if self.python else []
         options += ["--format", self.form] if self.form else []
+        options += ["--root", str(self.root)] if self.root else []
         return " ".join(map(quote, [*places, *options]))
 
     @property
@@ -72,6 +76,10 @@ class Project:
             named[CONFIG] = _taken(files, self.config, self.top, complaints)
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
+        if not complaints:
+            outside = find_modules(files, self.top, self.root)
+            files |= outside.files
+            complaints = [*outside.complaints]
         return replace(folder, files=dict(sorted(files.items()))), complaints
 
     def _lying_there(self, folders: Collection[str]) -> tuple[Folder, list[str]]:
