@@ -135,6 +135,15 @@ Root = Annotated[
         show_default="the project of PROBLEM",
     ),
 ]
+SeedsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds-from",
+        metavar="SOURCE[:K]",
+        help="Start from the best K programs of a checkpoint or a run too.",
+        show_default="none; K: 20",
+    ),
+]
 Db = Annotated[
     str | None,
     typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.", show_default="database.url"),

@@ -19,6 +19,7 @@ from service.problems.bundle import open_bundle, pack
 from service.problems.folder import Folder
 from service.problems.formats.openevolve import without_keys
 from service.problems.outside_modules import FOLDER as OUTSIDE
+from service.problems.population import FOLDER as SEEDS
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
@@ -133,8 +134,9 @@ def load_files(
         InvalidProblemError: with every complaint, those of the folder first.
     """
     named = named_in(files)
-    outside = {path: content for path, content in files.files.items() if path.startswith(f"{OUTSIDE}/")}
-    inside = {path: content for path, content in files.files.items() if path not in outside}
+    # No format is asked about these: they are in Evolve's own form already.
+    added = {path: content for path, content in files.files.items() if path.startswith((f"{OUTSIDE}/", f"{SEEDS}/"))}
+    inside = {path: content for path, content in files.files.items() if path not in added}
     files = replace(files, files=inside)
     lying = ProblemFolder(files=inside, name=name, options=named)
     known = [*built_in_names(ExtensionKind.PROBLEM_FORMAT), *([form] if form else [])]
@@ -148,7 +150,7 @@ def load_files(
         if recognised.name != NATIVE:
             lying = replace(lying, files=without_keys(files).files)
         converted = _converted(recognised, lying)
-        files = replace(files, files=dict(sorted({**_in_own_form(converted), **outside}.items())))
+        files = replace(files, files=dict(sorted({**_in_own_form(converted), **added}.items())))
         reading = native.read_native(files)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
