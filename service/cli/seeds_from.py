@@ -13,7 +13,7 @@ from service.errors import InvalidProblemError, NotFoundError, UsageError
 from service.ports import ResultReader
 from service.problems.checkpoints import read_checkpoint
 from service.problems.load import load_problem
-from service.problems.population import DEFAULT_PROGRAMS, MAX_PROGRAMS, EarlierProgram, Population
+from service.problems.population import DEFAULT_PROGRAMS, MAX_PROGRAMS, EarlierProgram, EarlierRun
 
 if TYPE_CHECKING:
     from service.client.service_choice import SourceOptions
@@ -57,7 +57,7 @@ def _named(text: str) -> tuple[str, int]:
     return matched[1], count
 
 
-def _run(where: "SourceOptions", name: str, count: int) -> Population:
+def _run(where: "SourceOptions", name: str, count: int) -> EarlierRun:
     from service.cli.options import site_of
 
     try:
@@ -81,7 +81,7 @@ def _run(where: "SourceOptions", name: str, count: int) -> Population:
         )
         for one in found
     ]
-    return Population(source=f"the run {formatting.short(run.id)}", programs=taken, total=run.counters.evaluations)
+    return EarlierRun(source=f"the run {formatting.short(run.id)}", programs=taken, total=run.counters.evaluations)
 
 
 def _line(reader: ResultReader, candidate_id: str) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import InvalidProblemError
-from service.problems.population import EarlierProgram, Population, numbers_of
+from service.problems.population import EarlierProgram, EarlierRun, numbers_of
 
 MAX_PROGRAMS = 20_000
 _MAX_FILE_BYTES, _MAX_BYTES = 8 * 1024 * 1024, 1024 * 1024 * 1024
@@ -30,7 +30,7 @@ _NEEDED = {"id", "code", "parent_id", "generation"}
 _KNOWN = "a checkpoint_N of OpenEvolve or SkyDiscover, or the results of ShinkaEvolve (programs.sqlite or gen_N)"
 
 
-def read_checkpoint(place: Path) -> Population:
+def read_checkpoint(place: Path) -> EarlierRun:
     """The population of a checkpoint, or of the newest one in a folder of results.
 
     Raises:
@@ -68,7 +68,7 @@ def _numbered(place: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, Path
                 yield int(matched[1]), path
 
 
-def _read_folder(place: Path) -> Population:
+def _read_folder(place: Path) -> EarlierRun:
     paths = sorted(path for path in (place / "programs").iterdir() if path.suffix == ".json")
     _refuse_many(place, len(paths))
     if not paths:
@@ -106,7 +106,7 @@ def _json(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def _read_database(place: Path) -> Population:
+def _read_database(place: Path) -> EarlierRun:
     with place.open("rb") as file:
         if file.read(len(_SQLITE)) != _SQLITE:
             raise InvalidProblemError([f"{place} is not an SQLite database: name {_KNOWN}"])
@@ -163,7 +163,7 @@ def _rows(connection: sqlite3.Connection, place: Path) -> Iterator[EarlierProgra
         )
 
 
-def _read_generations(place: Path, folders: list[Path]) -> Population:
+def _read_generations(place: Path, folders: list[Path]) -> EarlierRun:
     """Results without a database: the program of each generation and its metrics, without lineage."""
     _refuse_many(place, len(folders))
     found = []
@@ -191,11 +191,11 @@ def _read_generations(place: Path, folders: list[Path]) -> Population:
     return _population(place.name, found)
 
 
-def _population(source: str, programs: list[EarlierProgram]) -> Population:
+def _population(source: str, programs: list[EarlierProgram]) -> EarlierRun:
     if sum(len(text) for one in programs for text in one.files.values()) > _MAX_TOTAL_CHARACTERS:
         size = f"{_MAX_TOTAL_CHARACTERS // 10**6} million characters"
         raise InvalidProblemError([f"the programs of {source} have more than {size}: name an earlier checkpoint"])
-    return Population(source=source, programs=programs, total=len(programs))
+    return EarlierRun(source=source, programs=programs, total=len(programs))
 
 
 def _refuse_many(place: Path, count: int) -> None:

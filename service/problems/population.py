@@ -51,7 +51,7 @@ class EarlierProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Population:
+class EarlierRun:
     """Programs of an earlier run.
 
     Attributes:
@@ -64,7 +64,7 @@ class Population:
     programs: Sequence[EarlierProgram]
     total: int
 
-    def best(self, count: int, objectives: Sequence[Objective] = ()) -> "Population":
+    def best(self, count: int, objectives: Sequence[Objective] = ()) -> "EarlierRun":
         """The best distinct programs, ancestors before descendants.
 
         The parents of one are its nearest ancestors among them.

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.description import seed_names
 from service.problems.load import load_bundle, load_problem
-from service.problems.population import EarlierProgram, Population
+from service.problems.population import EarlierProgram, EarlierRun
 from service.problems.project import Project
 from service.problems.upload import load_upload
 from service.problems.upload_request import upload_of
@@ -27,8 +28,8 @@ def earlier(name: str, score: float, *parents: str, generation: int = 0, valid: 
     )
 
 
-def population(*programs: EarlierProgram) -> Population:
-    return Population(source="a test", programs=programs, total=len(programs))
+def population(*programs: EarlierProgram) -> EarlierRun:
+    return EarlierRun(source="a test", programs=programs, total=len(programs))
 
 
 LINE = population(
@@ -110,6 +111,8 @@ def test_programs_of_several_files_keep_them(tmp_path: Path) -> None:
 
 ENTRY = {"name": "a", "folder": "0001", "single": True, "parents": [], "generation": 1, "metrics": {}}
 
+BROKEN: list[Any] = [5, [5], [{}], [{**ENTRY, "parents": 5}], [{**ENTRY, "folder": "0009"}]]
+
 
 @pytest.mark.parametrize(
     "document",
@@ -118,10 +121,7 @@ ENTRY = {"name": "a", "folder": "0001", "single": True, "parents": [], "generati
         b"[]",
         b"[" * 50_000,
         b"\xff",
-        *(
-            json.dumps({"programs": programs}).encode()
-            for programs in (5, [5], [{}], [{**ENTRY, "parents": 5}], [{**ENTRY, "folder": "0009"}])
-        ),
+        *(json.dumps({"programs": programs}).encode() for programs in BROKEN),
     ],
 )
 def test_a_population_that_is_none_ends_in_one_sentence(tmp_path: Path, document: bytes) -> None:
@@ -136,7 +136,7 @@ def test_a_population_that_is_none_ends_in_one_sentence(tmp_path: Path, document
 
 def test_parents_that_stand_later_or_nowhere_do_not_count(tmp_path: Path) -> None:
     entry = {"folder": "0001", "single": True, "generation": None, "metrics": {"x": 1e300, "y": "z"}}
-    programs = [
+    programs: list[dict[str, Any]] = [
         {**entry, "name": "a", "parents": ["b", "a", "none"]},
         {**entry, "name": "b", "folder": "0002", "parents": ["a"]},
     ]
