@@ -102,7 +102,7 @@ Money = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
+    typer.Option(metavar="FILE", readable=False, help="Run configuration, or that of another project."),
 ]
 EvaluatorFile = Annotated[
     Path | None,

@@ -23,7 +23,7 @@ from service.problems.population import FOLDER as SEEDS
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
-from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, misplaced_config, peek, recognise
 from service.problems.toml_writer import toml_text
 
 
@@ -146,6 +146,8 @@ def load_files(
         raise InvalidProblemError(complaints or error.complaints) from error
     if complaints and not recognised.files:
         raise InvalidProblemError(complaints)
+    if (config := named.get(CONFIG, "")) in inside and (wrong := misplaced_config(recognised, config, inside[config])):
+        raise InvalidProblemError([*complaints, wrong])
     try:
         if recognised.name != NATIVE:
             lying = replace(lying, files=without_keys(files).files)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.errors import ProblemError
@@ -31,6 +31,8 @@ _SKYDISCOVER = re.compile(r"^(search|diff_based_generation|max_solution_length|l
 _SEED = "initial_program"
 _SEEDS = (_SEED, "init_program", "initial_prompt", "initial")
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
+# None of them is a key of a run configuration, as `search` and `prompt` are.
+CONFIG_KEYS = tuple(sorted({key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}))
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
 _MEMORY_MB = 4096
@@ -40,6 +42,7 @@ class OpenEvolveFormat:
     """A project of OpenEvolve."""
 
     title = "an OpenEvolve project"
+    config_keys = CONFIG_KEYS
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says: an evaluator alone may be anybody's, and so may a file called `initial`."""
@@ -81,16 +84,6 @@ def has_skydiscovers_files(folder: ProblemFolder) -> bool:
 def seeds_in(files: Mapping[str, bytes]) -> list[str]:
     """The files that are called as first programs are, else folders of such a name."""
     return [name for name in files if _is_seed(name)] or _seed_folders(files)
-
-
-def is_config(path: Path) -> bool:
-    """Whether a YAML file has keys of an OpenEvolve configuration that no run configuration has; not, if unreadable."""
-    try:
-        document = read_document(path.name, path.read_bytes())
-    except (OSError, DocumentError):
-        return False
-    own = {key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}
-    return not own.isdisjoint(document)
 
 
 def without_keys(folder: Folder) -> Folder:
