@@ -14,6 +14,8 @@ INSIDE = b"/benchmark"
 MAX_BYTES = 16 * 1024 * 1024
 MAX_SOURCE = 1024 * 1024
 MAX_SHOWN = 4000
+# The limits of the problem end it earlier.
+MAX_SECONDS = 24 * 3600
 
 
 def evaluate(program_path: str) -> "dict[str, Any]":
@@ -32,7 +34,9 @@ def run(program_path: str, mode: str) -> "dict[str, Any]":
     environment = {**os.environ, "PATH": os.pathsep.join([interpreter(), os.environ.get("PATH", os.defpath)])}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         words = ["bash", os.path.join(PLACE, SCRIPT), program_path, mode]
-        done = subprocess.run(words, stdout=out, stderr=err, cwd=PLACE, env=environment, check=False)
+        done = subprocess.run(
+            words, stdout=out, stderr=err, cwd=PLACE, env=environment, check=False, timeout=MAX_SECONDS
+        )
         said = end_of(err)
         size = out.tell()
         if size > MAX_BYTES:
