@@ -134,7 +134,11 @@ exec(cells[at + 1], {**names, "evaluate": evaluate})
 tell({"score": found[-1]})
 """,
     "gepa": """
-import gepa.optimize_anything, inspect
+import argparse, gepa.optimize_anything, inspect
+add_argument = argparse.ArgumentParser.add_argument
+def optional(parser, *names, required=False, **named):
+    return add_argument(parser, *names, **{**({"default": "none"} if required else {}), **named})
+argparse.ArgumentParser.add_argument = optional
 class Called(BaseException):
     pass
 def optimize_anything(seed_candidate=None, **named):
