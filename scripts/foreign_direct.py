@@ -152,8 +152,8 @@ except Called as called:
     seed, given = called.args
 examples = given.get("valset") or given.get("dataset") or [None]
 def scored(example):
-    named = {"example": example} if "example" in inspect.signature(given["evaluator"]).parameters else {}
-    result = given["evaluator"](seed, **named)
+    offered, taken = {"example": example, "opt_state": None}, inspect.signature(given["evaluator"]).parameters
+    result = given["evaluator"](seed, **{name: value for name, value in offered.items() if name in taken})
     return float(result[0] if isinstance(result, tuple) else result)
 tell({"score": sum(map(scored, examples)) / len(examples)})
 """,
@@ -167,8 +167,8 @@ if os.path.exists("initial_program.py"):
 import importlib
 place = os.path.relpath(os.environ["FOLDER"], os.environ["CHECKOUT"]).replace(os.sep, ".")
 module = importlib.import_module(place + ".src.evaluate")
-text = next(value for name, value in vars(module).items() if "INITIAL" in name and isinstance(value, str))
-scorer = next(value for name, value in vars(module).items() if name.endswith("evaluation_function"))
+text = open("src/program.py").read()
+scorer = next(one for name, one in vars(module).items() if name.endswith(("evaluation", "evaluation_function")))
 result = scorer({"content": {"files": [{"path": "main.py", "content": text}]}})
 tell({one["metric"]: one["score"] for one in result["scores"]["scores"]})
 """,

@@ -3,7 +3,8 @@
 DIR is a checkout of another project, or a folder of several. Of each folder that a problem format recognises three
 things are tried: `evolve problem check`, the metrics of the first seed beside those of the project's own evaluator
 called directly, and a run of some evaluations with the built-in mutator. Metrics are compared to a relative 1e-9. Those
-that differ between two direct calls are noisy and do not count. PYTHON has the libraries of the examples.
+that differ between two direct calls, or are named for a time, are noisy and do not count. PYTHON has the libraries of
+the examples.
 
 The table is Markdown: a line for each project and format, then a line for each folder that does not load or differs.
 `missing` is the reason where the project's own evaluator gives nothing either: a tool, data, a key or more time.
@@ -13,6 +14,7 @@ The table is Markdown: a line for each project and format, then a line for each 
 import argparse
 import json
 import math
+import re
 import sys
 import tempfile
 from collections import defaultdict
@@ -31,9 +33,11 @@ EVOLVE = str(Path(sys.executable).with_name("evolve"))
 TOLERANCE = 1e-9
 # What two runs of an evaluator measure differently, though it says nothing of chance: the time.
 TIMED = {"algotune": ("speedup", 0.7, 1.43)}
+_SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)")
 MISSING = "missing"
 OUR_READING = "our reading"
-SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests"}
+# Of a project itself, beside its examples, and what it writes.
+SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests", "src", "implementation"}
 
 
 @dataclass(kw_only=True)
@@ -103,7 +107,7 @@ def compare(tried: TriedFolder, ours: Mapping[str, float], one: Mapping[str, flo
             tried.noisy.append(name)
             if not low <= ours.get(name, 0.0) <= high:
                 tried.differing.append(name)
-        elif name not in two or not close(value, two[name]):
+        elif _SECONDS.search(name) or name not in two or not close(value, two[name]):
             tried.noisy.append(name)
         else:
             tried.compared += 1

@@ -241,7 +241,7 @@ def _limits(values: Values) -> Limits:
         memory_mb=values.whole("evaluator.memory_limit_mb", _MEMORY_MB, 1),
         processes=256,
         disk_mb=1024,
-        output_kb=1024,
+        output_kb=16_384,
     )
 
 
