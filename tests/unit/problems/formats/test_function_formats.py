@@ -83,6 +83,14 @@ def test_several_scores_of_llm4ad_are_their_mean_and_each_by_itself(tmp_path: Pa
     assert bridged(loaded, tmp_path) == {"score": -4.0, "score_1": -7.0, "score_2": -1.0}
 
 
+def test_paras_yaml_of_llm4ad_gives_the_class_its_arguments_and_its_time(tmp_path: Path) -> None:
+    written = "name: WalkEvaluation\ngoal(1~100): 30\ntimeout_seconds: 5\nunknown: 3\n"
+    loaded = loaded_from(tmp_path, {**LLM4AD, "paras.yaml": written})
+    assert loaded.form == "an LLM4AD task (evaluation.py, template.py, paras.yaml)"
+    assert loaded.problem.limits.wall_seconds == 5
+    assert bridged(loaded, tmp_path) == {"score": -27.0}  # three steps of 1 towards 30
+
+
 def test_the_switches_of_llm4ad_protect_divisions_and_seed_numpy(tmp_path: Path) -> None:
     switches = "timeout_seconds=timeout_seconds, use_protected_div=True, random_seed=7"
     task = LLM4AD_TASK.replace("timeout_seconds=timeout_seconds", switches)
