@@ -68,6 +68,9 @@ tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate
 import subprocess
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial.")))
 subprocess.run([sys.executable, "evaluate.py", "--program_path", seed, "--results_dir", "direct_results"], check=True)
+correct = json.load(open("direct_results/correct.json"))
+if not correct.get("correct"):
+    raise SystemExit(str(correct.get("error")))
 found = json.load(open("direct_results/metrics.json"))
 tell({"combined_score": found.get("combined_score"), "public": found.get("public") or {}})
 """,
