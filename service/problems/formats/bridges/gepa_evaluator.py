@@ -71,7 +71,9 @@ def scored(evaluator: Any, found: Any, example: Any) -> "tuple[float, Any]":
     offered = {"example": example, "opt_state": None}
     taken = inspect.signature(evaluator).parameters
     given = evaluator(found, **{name: value for name, value in offered.items() if name in taken})
-    score, info = given if isinstance(given, tuple) else (given, {})
+    score, info = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
+    if not isinstance(score, (int, float)) and not hasattr(score, "item"):
+        raise TypeError(f"the evaluator returned {type(score).__name__}, not a number or (number, info)")
     return float(score), info
 
 

@@ -112,6 +112,32 @@ def test_a_folder_of_alphaevolves_skills_has_an_evaluator_that_openevolve_cannot
     assert bridged(loaded, tmp_path) == {"closeness": 3.0, "feedback": "place: near"}
 
 
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("pass", "evaluator.py wrote no result"),
+        ("raise SystemExit(3)", "evaluator.py ended with status 3 and wrote no result"),
+        ('open(arguments.output_file, "w").write("{")', "evaluator.py wrote a result that is not JSON"),
+        ('open(arguments.output_file, "w").write("[1]")', "evaluator.py wrote a result that is not a JSON object"),
+        (
+            'open(arguments.output_file, "w").write(" " * (100 * 2**20))',
+            "evaluator.py wrote a result of 100 MB, and at most 16 MB are read",
+        ),
+    ],
+)
+def test_a_result_of_a_command_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str, error: str) -> None:
+    command = f"{COMMAND.partition('names =')[0]}{line}\n"
+    loaded = load_problem(write(tmp_path / "folder", {**SKILL, "evaluator.py": command}))
+    assert bridged(loaded, tmp_path) == {"error": error}
+
+
+def test_a_result_of_gepa_without_a_number_is_one_sentence(tmp_path: Path) -> None:
+    script = GEPA_MAIN.replace("return score, {", "return None, {")
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
+    with pytest.raises(AssertionError, match=r"the evaluator returned NoneType, not a number or \(number, info\)"):
+        bridged(loaded, tmp_path)
+
+
 def test_a_folder_that_two_formats_can_score_is_named_by_its_format(tmp_path: Path) -> None:
     both = f"{COMMAND}\n\ndef evaluate(program_path):\n    return 1.0\n"
     folder = write(tmp_path / "folder", {**SKILL, "evaluator.py": both})

@@ -68,6 +68,13 @@ def test_a_program_that_is_not_valid_has_a_sentence(
     assert bridged(loaded_from(tmp_path, files), tmp_path, program) == {"error": sentence}
 
 
+@pytest.mark.parametrize(("files", "name"), [(EOH, "prob.py"), (LLM4AD, "evaluation.py")])
+def test_a_score_that_is_not_a_number_has_a_sentence(tmp_path: Path, files: dict[str, str | bytes], name: str) -> None:
+    scorer = str(files[name]).replace("return None if position < 0 else", "return 'far' if position > 0 else")
+    found = bridged(loaded_from(tmp_path, {**files, name: scorer}), tmp_path)
+    assert found == {"error": "evaluate_program returned str, not a number"}
+
+
 def test_a_task_of_llm4ad_is_maximised_and_finds_its_own_files_by_the_names_of_the_package(tmp_path: Path) -> None:
     loaded = loaded_from(tmp_path, LLM4AD)
     assert loaded.form == "an LLM4AD task (evaluation.py, template.py)"
