@@ -1,12 +1,12 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
 import {
   addressOf,
   fitted,
   frontsOf,
-  nameOf,
   objectivesOfPage,
   ordered,
   scoreOf,
