@@ -150,7 +150,7 @@ TOO_LARGE = "'[' + ' ' * (17 * 2**20) + ']'"
         ),
         (
             {**gigaevo("1"), "validate.py": "def validate(*given):\n    return {'fitness': float('nan')}\n"},
-            "the score fitness is nan, not a finite number",
+            "the evaluator returned no number for the objective fitness: it is the number nan",
         ),
         (gigaevo("100"), "validate.py says that the program is not valid"),
     ],
