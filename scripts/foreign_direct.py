@@ -1,6 +1,6 @@
 """How each project calls its own evaluator for the first program of a folder, as the text of a small program.
 
-It runs in a copy of the folder, with the interpreter that has the libraries, and prints its metrics as JSON. Where
+It runs in a copy of the folder at its place in the checkout, with the interpreter that has the libraries, and prints its metrics as JSON. Where
 the evaluator needs the project itself, its package comes from the checkout.
 """
 
@@ -212,13 +212,25 @@ def checkout_of(folder: Path, root: Path) -> Path:
     return next((one for one in (*folder.parents, folder) if one.parent == root), root) if folder != root else root
 
 
+def copied(folder: Path, checkout: Path, place: Path) -> Path:
+    """A copy of a folder, with links to what lies around it in its checkout."""
+    there = checkout
+    for part in folder.relative_to(checkout).parts:
+        place.mkdir()
+        for beside in there.iterdir():
+            if beside.name != part:
+                (place / beside.name).symlink_to(beside)
+        there, place = there / part, place / part
+    shutil.copytree(there, place, symlinks=True)
+    return place
+
+
 def direct_metrics(
     form: str, folder: Path, checkout: Path, python: str, seconds: float
 ) -> tuple[dict[str, float], str]:
     """What the project's own evaluator says of its first program; empty with the reason."""
     with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "problem")
-        shutil.copytree(folder, copy, symlinks=True)
+        copy = copied(folder, checkout, Path(place, "checkout"))
         paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM)]
         environment = {**os.environ, "PYTHONPATH": ":".join(paths), "CHECKOUT": str(checkout), "FOLDER": str(folder)}
         environment |= {"TMPDIR": place, "HOME": place}
