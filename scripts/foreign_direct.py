@@ -1,7 +1,7 @@
 """How each project calls its own evaluator for the first program of a folder, as the text of a small program.
 
-It runs in a copy of the folder at its place in the checkout, with the interpreter that has the libraries, and prints its metrics as JSON. Where
-the evaluator needs the project itself, its package comes from the checkout.
+It runs in a copy of the folder at its place in the checkout, with the interpreter that has the libraries, and prints
+its metrics as JSON. Where the evaluator needs the project itself, its package comes from the checkout.
 """
 
 import json
@@ -28,8 +28,9 @@ _LOADS = """
 import glob, importlib.util, json, os, runpy, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.getcwd())
-def load(path, name):
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+def load(path, name, beside=True):
+    if beside:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -84,7 +85,7 @@ tell(json.load(open("direct.json")))
     "gigaevo": """
 seed = sorted(name for name in os.listdir("initial_programs") if name.endswith(".py"))[0]
 context = [load("context.py", "context").build_context()] if os.path.exists("context.py") else []
-output = load("initial_programs/" + seed, "program").entrypoint(*context)
+output = load("initial_programs/" + seed, "program", beside=False).entrypoint(*context)
 tell(load("validate.py", "validate").validate(*context, output))
 """,
     "eoh": """
