@@ -124,28 +124,33 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
     """Check, compare and run one folder."""
     named, checkout = [str(folder), "--python", words.python], checkout_of(folder, root)
     one: dict[str, float] = {}
-    two: dict[str, float] = {}
     if tried.format in DIRECT:
         one, tried.direct = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
-        two = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)[0] if one else {}
     code, out, err = call([EVOLVE, "--local", "problem", "check", *named, "--json"], words.seconds)
+    last = (out.strip() or err.strip() or "no report").splitlines()[-1]
     try:
-        report: dict[str, Any] = json.loads(out)
+        report: dict[str, Any] = json.loads(out or last)
     except ValueError:
-        tried.reason = (err.strip().splitlines() or ["no report"])[-1][:300]
+        tried.reason = last[:300]
+        return
+    if "complaints" not in report:
+        tried.reason = str(report["error"]["message"])[:300]
         return
     tried.ready, tried.reason = code == 0, "; ".join(report["complaints"])[:300]
     seed = report["seeds"][0] if report["seeds"] else {"measures": {}, "scores": {}}
-    compare(tried, {**seed["measures"], **seed["scores"]}, one, two)
+    ours, two = {**seed["measures"], **seed["scores"]}, one
+    if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
+        two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
+    compare(tried, ours, one, two)
     if tried.ready and words.evaluations:
-        _run(tried, named, words.evaluations, words.seconds)
+        _run(tried, named, words.evaluations, words.run_seconds)
 
 
 def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as place:
         words = [EVOLVE, "--local", "run", *named, "--policy", "syntax", "--evaluations", str(evaluations), "--json"]
         _, out, err = call(
-            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds * 1.5
+            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
         )
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
@@ -201,6 +206,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter with the libraries of the examples")
     parser.add_argument("--evaluations", type=int, default=20, help="of the run for each; 0: none")
     parser.add_argument("--seconds", type=float, default=120.0, help="that one command may take")
+    parser.add_argument("--run-seconds", type=float, default=120.0, help="after which a run ends")
     parser.add_argument("--only", default="", help="folders whose path holds this")
     parser.add_argument("--every", action="append", default=[], metavar="FORMAT=N", help="each Nth folder of a format")
     parser.add_argument("--jobs", type=int, default=1, help="folders at a time: more make noisy metrics noisier")
