@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from service.client import AsyncClient, calls
 from service.dashboard.pages import may, render
+from service.identifiers import short_id
 from service.schemas.runs import Run
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -53,8 +54,8 @@ TABS = (
 
 
 def run_title(run: Run) -> str:
-    """What a run is called by people: its label `name`, else its problem and seed."""
-    return run.labels.get("name") or f"{run.problem} · seed {run.seed}"
+    """What a run is called by people: its label `name`, else problem, seed and the end of its short id."""
+    return run.labels.get("name") or f"{run.problem} · seed {run.seed} · {short_id(run.id)[-4:]}"
 
 
 NEEDED = {"delete": "runs:write"}  # all else that is asked of runs needs to control them

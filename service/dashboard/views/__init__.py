@@ -12,6 +12,7 @@ from service.dashboard.views import (
     diversity,
     documentation,
     events,
+    examples,
     fork,
     grid,
     islands,
@@ -34,6 +35,7 @@ from service.dashboard.views import (
 
 ROUTERS = (
     annotations.router,
+    examples.router,
     runs.router,  # before the pages of one run: /runs/new is none
     runs_bulk.router,
     submit.router,

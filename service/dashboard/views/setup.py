@@ -54,11 +54,9 @@ class ConfiguredKey:
 async def show_setup(request: Request, run_id: RunId, api: Api) -> Response:
     """Show what a run was asked to do."""
     run = await api.send(calls.get_run(run_id))
-    problem, bundle, seeds = await asyncio.gather(
-        if_any(api, calls.get_problem(run.problem_id)),
-        if_any(api, calls.download_problem(run.problem_id)),
-        if_any(api, calls.list_candidates(run.id, proposal_number=0, limit=1)),
-    )
+    problem = await if_any(api, calls.get_problem(run.problem_id))
+    bundle = await if_any(api, calls.download_problem(run.problem_id))
+    seeds = await if_any(api, calls.list_candidates(run.id, proposal_number=0, limit=1))
     texts = await asyncio.to_thread(texts_of, bundle or b"")
     return await render_run(
         request,

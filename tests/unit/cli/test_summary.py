@@ -162,5 +162,5 @@ def test_a_failed_seed_is_shown_with_its_traceback(
     with open_storage(load_settings(), url) as storage:
         outcome = read_outcome(storage.reader, RUN)
     show_summary(Terminal(), outcome, url)
-    assert re.search(r"failed seed +0\.0 error: the program raised", capsys.readouterr().out)
-    assert re.search(r"failed seed +0\.0 error: the program raised", evolve("show", "last", "--db", url).out)
+    assert re.search(r"failed seed +0\.0 error:", capsys.readouterr().out)
+    assert re.search(r"failed seed +0\.0 error:", evolve("show", "last", "--db", url).out)
