@@ -89,6 +89,7 @@ async def render_run(
         template,
         run=run,
         run_title=run_title(run),
+        other_labels=", ".join(f"{key}={value}" for key, value in run.labels.items() if key != "name"),
         tabs=TABS,
         tab=tab,
         allowed={one for one in allowed(run) if may(request, NEEDED.get(one, "runs:control"))},

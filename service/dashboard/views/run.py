@@ -13,11 +13,12 @@ from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.views.candidate import if_any
+from service.dashboard.views.runs_filter import read_labels
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
 from service.schemas.requests import checked
-from service.schemas.runs import Budget, BudgetExtension, Run
+from service.schemas.runs import Budget, BudgetExtension, Run, RunPatch
 from service.schemas.series import Metrics
 
 BEST_SHOWN, FAILURES_SHOWN = 8, 8
@@ -90,6 +91,15 @@ async def cancel(run_id: RunId, api: Api, form: FormDep) -> Response:
 async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run another budget."""
     return await _ask(api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))), form)
+
+
+@router.post("/labels")
+async def label(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Give a run another name and other labels."""
+    labels = dict(read_labels(form.get("labels", "")))
+    if name := " ".join(form.get("name", "").split()):
+        labels["name"] = name
+    return await _ask(api, calls.update_run(run_id, checked(RunPatch, labels=labels)), form)
 
 
 @router.post("/delete")

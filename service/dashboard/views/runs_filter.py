@@ -77,12 +77,16 @@ class RunsFilter:
 
     def query(self, **more: str) -> str:
         """As the query of an address, always written the same way."""
+        return urlencode([(key, value) for key, value in (*self.pairs(), *more.items()) if value])
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """What it says, as names and values."""
         pairs = [("state", state) for state in self.states]
         pairs += [
             (name, getattr(self, name)) for name in ("problem", "labels", "batch_id", "created_by", "group", "sort")
         ]
         pairs.append(("columns", ",".join(self.columns)))
-        return urlencode([(key, value) for key, value in (*pairs, *more.items()) if value])
+        return [(name, value) for name, value in pairs if value]
 
     def address(self, **more: str) -> str:
         """Where its list is."""
