@@ -6,11 +6,12 @@ from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func,
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
+from evolve.views.candidate_view import CandidateView
 from service.db import filters, lineage, outcomes, proposals, records, row_mappers, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
-from service.db.models import CandidateRow, ProblemRow, ProgramRow, RunRow
+from service.db.models import CandidateRow, CandidateViewRow, ProblemRow, ProgramRow, RunRow
 from service.db.scope import TenantScope
 from service.errors import NotFoundError
 from service.ports import (
@@ -238,6 +239,23 @@ class SqlRunReader:
         if files is None:
             raise NotFoundError(f"candidate {found} has no program: it was rejected, 'evolve show {found}' says why")
         return row_mappers.program(files)
+
+    def view(self, candidate_id: str) -> CandidateView | None:
+        """What a candidate looks like, as its evaluator drew it; None: it drew nothing.
+
+        Raises:
+            NotFoundError: no such candidate.
+            UsageError: several ids begin so.
+        """
+        with self._database.read() as connection:
+            found = self._scope.candidate_id(connection, candidate_id)
+            query = (
+                select(CandidateViewRow.media_type, CandidateViewRow.content, CandidateViewRow.complaint)
+                .join(CandidateRow, CandidateRow.id == CandidateViewRow.candidate_id)
+                .where(CandidateViewRow.candidate_id == found, CandidateViewRow.attempt == CandidateRow.attempt)
+            )
+            row = connection.execute(query).mappings().first()
+        return None if row is None else CandidateView(**row)
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""

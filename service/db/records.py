@@ -11,6 +11,7 @@ from sqlalchemy.orm import aliased
 from evolve.evaluation import signed_scores
 from service.db.models import (
     CandidateRow,
+    CandidateViewRow,
     EvaluationRow,
     MembershipRow,
     ParentRow,
@@ -67,6 +68,8 @@ CANDIDATES: AnySelect = (
         EvaluationRow.seconds,
         EvaluationRow.isolation,
         EvaluationRow.answer,
+        CandidateViewRow.media_type.label("view_type"),
+        CandidateViewRow.complaint.label("view_complaint"),
     )
     .outerjoin(
         ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number)
@@ -74,6 +77,10 @@ CANDIDATES: AnySelect = (
     .outerjoin(
         EvaluationRow,
         (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
+    )
+    .outerjoin(
+        CandidateViewRow,
+        (CandidateViewRow.candidate_id == CandidateRow.id) & (CandidateViewRow.attempt == CandidateRow.attempt),
     )
 )
 
@@ -204,6 +211,7 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
             repeats=row["repeats"] or 0,
             feedback=row["feedback"] or "",
             isolation=row["isolation"] or "",
+            view_complaint=row["view_complaint"] or "",
         )
     )
 
