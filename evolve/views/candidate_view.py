@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evolve.views import png, svg
-from evolve.views.complaint import ViewError
 from evolve.views.plot import plot_svg
+from evolve.views.view_error import ViewError
 
 SVG, PNG, HTML = "image/svg+xml", "image/png", "text/html"
 MEDIA_TYPES = (SVG, PNG, HTML)
 MAX_VIEW_BYTES = 256 * 1024
-MAX_COMPLAINT_CHARACTERS = 300
+MAX_REASON_CHARACTERS = 300
 FILE_ENDINGS = {SVG: "svg", PNG: "png", HTML: "html"}
 # A page of a view shows its own text and styles. It runs, loads and sends nothing, wherever it is opened.
 HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -28,12 +28,12 @@ class CandidateView:
     Attributes:
         media_type: one of `MEDIA_TYPES`; empty: there is nothing to show.
         content: text of an SVG or a page; of a PNG its base64.
-        complaint: one sentence that says why there is nothing to show; empty: there is something.
+        reason: one sentence that says why there is nothing to show; empty: there is something.
     """
 
     media_type: str = ""
     content: str = ""
-    complaint: str = ""
+    reason: str = ""
 
     @property
     def data(self) -> bytes:
@@ -62,7 +62,7 @@ def read_view(raw: object) -> CandidateView | None:
     try:
         return _checked(*_sorted(raw))
     except ViewError as error:
-        return CandidateView(complaint=str(error)[:MAX_COMPLAINT_CHARACTERS])
+        return CandidateView(reason=str(error)[:MAX_REASON_CHARACTERS])
 
 
 def stored_view(raw: Mapping[str, Any]) -> CandidateView:
@@ -72,16 +72,16 @@ def stored_view(raw: Mapping[str, Any]) -> CandidateView:
         TypeError: a part of it is not text.
         KeyError: a part of it is missing.
     """
-    media_type, content, complaint = (raw[name] for name in ("media_type", "content", "complaint"))
-    for part in (media_type, content, complaint):
+    media_type, content, reason = (raw[name] for name in ("media_type", "content", "reason"))
+    for part in (media_type, content, reason):
         if not isinstance(part, str):
             raise TypeError("a part of the view is not text")
-    if complaint or not media_type:
-        return CandidateView(complaint=_plain(complaint)[:MAX_COMPLAINT_CHARACTERS])
+    if reason or not media_type:
+        return CandidateView(reason=_plain(reason)[:MAX_REASON_CHARACTERS])
     try:
         return _checked(media_type, content)
     except ViewError as error:
-        return CandidateView(complaint=str(error)[:MAX_COMPLAINT_CHARACTERS])
+        return CandidateView(reason=str(error)[:MAX_REASON_CHARACTERS])
 
 
 def _sorted(raw: object) -> tuple[str, str]:

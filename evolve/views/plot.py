@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-from evolve.views.complaint import ViewError
+from evolve.views.view_error import ViewError
 
 MAX_SERIES, MAX_VALUES = 8, 5000
 KINDS = ("line", "points", "bars")
 # Okabe and Ito's, which the colour-blind tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 480, 300, 56, 12, 28, 40
-_TICKS = 5
+_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,8 @@ def plot_svg(table: Mapping[Any, Any]) -> str:
     series = [_read(one, number) for number, one in enumerate(raw, 1)]
     bars = any(one.kind == "bars" for one in series)
     across = _axis([v for one in series for v in one.x], _LEFT, _WIDTH - _RIGHT, margin=0.5 if bars else 0.0)
-    up = _axis([v for one in series for v in one.y] + [0.0] * bars, _HEIGHT - _BOTTOM, _TOP)
+    heights = [v for one in series for v in one.y] + [0.0] * bars
+    up = _axis(heights, _HEIGHT - _BOTTOM, _TOP, margin=0.0 if bars else 0.04 * (max(heights) - min(heights)))
     parts = [*_frame(across, up, table)]
     for number, one in enumerate(series):
         parts += _marks(one, across, up, _COLOURS[number])
@@ -146,8 +147,5 @@ def _marks(series: _Series, across: _Axis, up: _Axis, colour: str) -> list[str]:
 
 def _legend(series: Sequence[_Series]) -> list[str]:
     named = [(one.name, _COLOURS[number]) for number, one in enumerate(series) if one.name]
-    right = _WIDTH - _RIGHT
-    return [
-        f'<text x="{right - 4}" y="{_TOP + 12 + 14 * row}" text-anchor="end" fill="{colour}">{escape(name)}</text>'
-        for row, (name, colour) in enumerate(named)
-    ]
+    words = " ".join(f'<tspan fill="{colour}" dx="10">{escape(name)}</tspan>' for name, colour in named)
+    return [f'<text x="{_WIDTH - _RIGHT}" y="16" text-anchor="end">{words}</text>'] if named else []

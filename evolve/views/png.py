@@ -2,7 +2,7 @@
 
 import struct
 
-from evolve.views.complaint import ViewError
+from evolve.views.view_error import ViewError
 
 MAX_PIXELS = 4_000_000
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"

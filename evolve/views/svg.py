@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree as Xml
 
-from evolve.views.complaint import ViewError
+from evolve.views.view_error import ViewError
 
 MAX_ELEMENTS = 20_000
 MAX_DRAWN = 60_000

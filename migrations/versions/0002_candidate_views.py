@@ -15,7 +15,7 @@ def upgrade() -> None:
         sa.Column("candidate_id", ID, nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("media_type", sa.Text(), nullable=False),
-        sa.Column("complaint", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("content", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["candidate_id"], ["candidates.id"], name=op.f("fk_candidate_views_candidate_id")),
         sa.PrimaryKeyConstraint("candidate_id", "attempt", name=op.f("pk_candidate_views")),

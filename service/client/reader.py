@@ -117,7 +117,7 @@ class RemoteRunReader:
         """What a candidate looks like; None: its evaluator drew nothing."""
         candidate = self.candidate(candidate_id)
         if not candidate.view_type:
-            return None if candidate.view_type is None else CandidateView(complaint=candidate.view_complaint)
+            return None if candidate.view_type is None else CandidateView(reason=candidate.view_reason)
         data = self._client.send(calls.get_candidate_view(candidate.id))
         content = base64.b64encode(data).decode() if candidate.view_type == PNG else data.decode()
         return CandidateView(media_type=candidate.view_type, content=content)
@@ -166,7 +166,7 @@ def candidate_record(candidate: candidates.Candidate) -> CandidateRecord:
             CandidateRecord,
             parents=parents,
             feedback=candidate.feedback or "",
-            view_complaint=candidate.view_complaint or "",
+            view_reason=candidate.view_reason or "",
         )
     )
 

@@ -293,7 +293,7 @@ class CandidateViewRow(Base):
     candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     media_type: Mapped[str]
-    complaint: Mapped[str]
+    reason: Mapped[str]
     content: Mapped[str]
 
 

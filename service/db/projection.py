@@ -110,7 +110,7 @@ class Projection:
         key = individual.candidate_id, attempt
         self.evaluations[key] = _evaluation(individual, attempt, logged)
         if (view := individual.evaluation.view) is not None:
-            row = {"media_type": view.media_type, "complaint": view.complaint, "content": view.content}
+            row = {"media_type": view.media_type, "reason": view.reason, "content": view.content}
             self.views[key] = {"candidate_id": key[0], "attempt": attempt, **row}
 
     def text(self, body: str) -> str:

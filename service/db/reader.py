@@ -11,7 +11,7 @@ from service.db import filters, lineage, outcomes, proposals, records, row_mappe
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
-from service.db.models import CandidateRow, CandidateViewRow, ProblemRow, ProgramRow, RunRow
+from service.db.models import CandidateRow, ProblemRow, ProgramRow, RunRow
 from service.db.scope import TenantScope
 from service.errors import NotFoundError
 from service.ports import (
@@ -248,14 +248,7 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            found = self._scope.candidate_id(connection, candidate_id)
-            query = (
-                select(CandidateViewRow.media_type, CandidateViewRow.content, CandidateViewRow.complaint)
-                .join(CandidateRow, CandidateRow.id == CandidateViewRow.candidate_id)
-                .where(CandidateViewRow.candidate_id == found, CandidateViewRow.attempt == CandidateRow.attempt)
-            )
-            row = connection.execute(query).mappings().first()
-        return None if row is None else CandidateView(**row)
+            return records.view(connection, self._scope.candidate_id(connection, candidate_id))
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""

@@ -192,7 +192,7 @@ class CandidateRecord:
         repeats: how often it was scored; 0: not at all, or not known.
         answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
         view_type: media type of its view; empty: it cannot be shown; None: it has none.
-        view_complaint: why it cannot be shown, in one sentence.
+        view_reason: why it cannot be shown, in one sentence.
     """
 
     id: str
@@ -223,7 +223,7 @@ class CandidateRecord:
     repeats: int = 0
     answer: str | None = None
     view_type: str | None = None
-    view_complaint: str = ""
+    view_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

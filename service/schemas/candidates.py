@@ -67,7 +67,7 @@ class Candidate(Foreign):
         default=None,
         description="Media type of its view. Empty: the view cannot be shown. Null: its evaluator drew nothing",
     )
-    view_complaint: str | None = Field(
+    view_reason: str | None = Field(
         default="", description="Why its view cannot be shown, in one sentence. Null: as for `feedback`"
     )
     seconds: float | None = Field(description="Duration of its evaluation in seconds. Null: not evaluated")

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from evolve.evaluation import ANSWER_CHARACTERS, MAX_ARTIFACTS, MAX_TRACE_CHARACTERS
 from evolve.problem import MAX_MAGNITUDE
-from evolve.views.candidate_view import MAX_COMPLAINT_CHARACTERS, MAX_VIEW_BYTES
+from evolve.views.candidate_view import MAX_REASON_CHARACTERS, MAX_VIEW_BYTES
 from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
 MAX_WAIT_SECONDS = 20.0
@@ -103,7 +103,7 @@ class ViewGiven(Request):
     content: Annotated[Text, Field(max_length=2 * MAX_VIEW_BYTES)] = Field(
         default="", description="Text of an SVG or a page. Of a PNG its base64"
     )
-    complaint: Annotated[Text, Field(max_length=MAX_COMPLAINT_CHARACTERS)] = Field(
+    reason: Annotated[Text, Field(max_length=MAX_REASON_CHARACTERS)] = Field(
         default="", description="Why there is nothing to show, in one sentence"
     )
 

@@ -16,7 +16,7 @@ VIEWS = (
     CandidateView(media_type=SVG, content=CIRCLE),
     CandidateView(media_type=HTML, content="<p>A tour</p>"),
     CandidateView(media_type=PNG, content=address(png()).partition(",")[2]),
-    CandidateView(complaint="The view has 300 KB: up to 256 KB are kept."),
+    CandidateView(reason="The view has 300 KB: up to 256 KB are kept."),
 )
 
 
@@ -68,14 +68,14 @@ async def test_a_view_runs_and_loads_nothing_and_is_framed_by_the_service_alone(
 
 async def test_what_cannot_be_shown_says_why(client: Client, story: Story) -> None:
     shown = (await client.get(f"/v1/candidates/{story.id(0, 3)}")).json()
-    assert (shown["view_type"], shown["view_complaint"], shown["urls"]["view"]) == ("", VIEWS[3].complaint, None)
+    assert (shown["view_type"], shown["view_reason"], shown["urls"]["view"]) == ("", VIEWS[3].reason, None)
     answer = await client.get(f"/v1/candidates/{story.id(0, 3)}/view")
-    assert (answer.status_code, VIEWS[3].complaint in answer.json()["detail"]) == (404, True)
+    assert (answer.status_code, VIEWS[3].reason in answer.json()["detail"]) == (404, True)
 
 
 async def test_a_candidate_without_a_view_has_none(client: Client, story: Story) -> None:
     shown = (await client.get(f"/v1/candidates/{story.id(0, 4)}")).json()
-    assert (shown["view_type"], shown["view_complaint"], shown["urls"]["view"]) == (None, "", None)
+    assert (shown["view_type"], shown["view_reason"], shown["urls"]["view"]) == (None, "", None)
     assert (await client.get(f"/v1/candidates/{story.id(0, 4)}/view")).status_code == 404
 
 
@@ -83,7 +83,7 @@ async def test_a_view_needs_the_scope_of_sources(told: Told, story: Story) -> No
     async with told.client(Scope.RUNS_READ) as client:
         assert (await client.get(f"/v1/candidates/{story.id(0)}/view")).status_code == 403
         shown = (await client.get(f"/v1/candidates/{story.id(0, 3)}")).json()
-        assert shown["view_complaint"] is None
+        assert shown["view_reason"] is None
 
 
 async def test_views_of_other_tenants_are_not_there(told: Told, story: Story) -> None:

@@ -12,7 +12,7 @@ from tests.contract.story import RUN, FixedClock, Story, new_run
 
 CIRCLE = CandidateView(media_type=SVG, content='<svg xmlns="http://www.w3.org/2000/svg"/>')
 OTHER = CandidateView(media_type=PNG, content="iVBORw0KGgo=")
-BAD = CandidateView(complaint="The view has 300 KB: up to 256 KB are kept.")
+BAD = CandidateView(reason="The view has 300 KB: up to 256 KB are kept.")
 
 
 def tell(log: RunLog, story: Story) -> None:
@@ -35,8 +35,8 @@ def test_lists_say_which_candidates_have_a_view_without_reading_it(
     log: RunLog, reader: RunReader, story: Story
 ) -> None:
     tell(log, story)
-    shown = [(one.view_type, one.view_complaint) for one in reader.candidates(RUN)]
-    assert shown == [(SVG, ""), ("", BAD.complaint), (None, "")]
+    shown = [(one.view_type, one.view_reason) for one in reader.candidates(RUN)]
+    assert shown == [(SVG, ""), ("", BAD.reason), (None, "")]
 
 
 def test_a_search_that_goes_on_holds_no_views(log: RunLog, story: Story) -> None:

@@ -208,7 +208,7 @@ def get_candidate_view(
     candidate = reader.candidate(candidate_id)
     view = reader.view(candidate.id)
     if view is None or not view.media_type:
-        raise NotFoundError(f"{candidate_id} has no view: {view.complaint if view else 'its evaluator drew nothing'}")
+        raise NotFoundError(f"{candidate_id} has no view: {view.reason if view else 'its evaluator drew nothing'}")
     tag = f'"{hashlib.sha256(view.data).hexdigest()[:32]}"'
     headers = _CONFINED | {**_lasting(candidate_id)}
     return served(request, view.data, tag, view.media_type, headers)

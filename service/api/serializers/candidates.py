@@ -28,7 +28,7 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             proposal_id=proposal_id(candidate.run_id, candidate.proposal_number),
             feedback=_for(caller, candidate.feedback),
             answer=_for(caller, candidate.answer),
-            view_complaint=_for(caller, candidate.view_complaint),
+            view_reason=_for(caller, candidate.view_reason),
             parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],
         ),
         urls=CandidateUrls(

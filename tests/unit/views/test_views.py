@@ -39,8 +39,8 @@ def view_of(raw: object) -> CandidateView:
 )
 def test_forms_of_views(raw: object, media_type: str) -> None:
     found = view_of(raw)
-    assert (found.media_type, found.complaint) == (media_type, "")
-    assert stored_view({"media_type": found.media_type, "content": found.content, "complaint": ""}) == found
+    assert (found.media_type, found.reason) == (media_type, "")
+    assert stored_view({"media_type": found.media_type, "content": found.content, "reason": ""}) == found
 
 
 def test_an_svg_without_a_namespace_gets_it_as_browsers_draw_none_without() -> None:
@@ -49,7 +49,7 @@ def test_an_svg_without_a_namespace_gets_it_as_browsers_draw_none_without() -> N
 
 
 @pytest.mark.parametrize(
-    ("raw", "complaint"),
+    ("raw", "reason"),
     [
         ("words", "begins with 'words'"),
         ("<svg><rect></svg>", "not well-formed"),
@@ -76,19 +76,19 @@ def test_an_svg_without_a_namespace_gets_it_as_browsers_draw_none_without() -> N
         ({"y": [1], "kind": "pie"}, "use line, points, bars"),
     ],
 )
-def test_what_cannot_be_shown_is_one_sentence(raw: object, complaint: str) -> None:
+def test_what_cannot_be_shown_is_one_sentence(raw: object, reason: str) -> None:
     found = view_of(raw)
     assert (found.media_type, found.content) == ("", "")
-    assert complaint in found.complaint
-    assert found.complaint.startswith("The view") or found.complaint.startswith("Series")
-    assert "\n" not in found.complaint
+    assert reason in found.reason
+    assert found.reason.startswith("The view") or found.reason.startswith("Series")
+    assert "\n" not in found.reason
 
 
 def test_a_worker_is_a_stranger_whose_views_are_checked_again() -> None:
     for media_type, content in ((SVG, bomb(8)), (PNG, "AAAA"), ("text/javascript", "alert(1)")):
-        found = stored_view({"media_type": media_type, "content": content, "complaint": ""})
+        found = stored_view({"media_type": media_type, "content": content, "reason": ""})
         assert (found.media_type, found.content) == ("", "")
-        assert found.complaint
+        assert found.reason
 
 
 def test_a_png_keeps_what_its_picture_is_made_of_alone() -> None:
@@ -113,7 +113,7 @@ def test_a_page_brings_the_policy_that_keeps_it_harmless_as_a_file() -> None:
 @pytest.mark.parametrize("values", [[0.0], [1e-9, 2e-9], [1e300, -1e300], [0.999, 1.0], [3.0, 3.0]])
 def test_plots_are_drawn_within_their_paper(kind: str, values: list[float]) -> None:
     found = view_of({"series": [{"y": values, "kind": kind, "name": "a <b> & c"}], "title": "t", "x_label": "x"})
-    assert found.complaint == ""
+    assert found.reason == ""
     root = Xml.fromstring(found.content)
     for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
         assert 0 <= float(circle.get("cx", "-1")) <= 480
@@ -142,7 +142,7 @@ def test_a_bad_view_costs_no_candidate_its_score() -> None:
     found = read_result({"gain": 1.0, "view": "no picture"}, problem("gain"))
     assert (found.outcome, dict(found.scores), found.feedback) == (Outcome.OK, {"gain": 1.0}, "")
     assert found.view is not None
-    assert found.view.complaint
+    assert found.view.reason
 
 
 def test_a_plot_is_a_table_and_none_of_its_numbers_is_a_metric() -> None:
