@@ -240,6 +240,7 @@ def _refusal(line: str) -> bool:
         "sandboxed",
         "Unsafe attempt",
         "failed: csp",
+        "ERR_BLOCKED_BY_RESPONSE",
         "fram",
     )
     return line.startswith(("console:", "network:")) and any(word in line for word in words)
