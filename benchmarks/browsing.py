@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, StorageState
 
 PATIENCE_SECONDS = 60.0
-# Before any script of the page: the largest paint, and when each chart was drawn first, on a canvas or as it says.
+# Before any script of the page: the largest paint, when each chart was drawn first, on a canvas or as it says, tasks of
+# the main thread above 50 ms, and how far the layout shifted.
 WATCH = """
 (() => {
-  const watched = window.watched = { largest: null, drawn: {} }, known = new WeakSet();
+  const watched = window.watched = { largest: null, drawn: {}, tasks: [], shift: 0 }, known = new WeakSet();
   const draw = (chart) => queueMicrotask(() => { watched.drawn[chart.localName] ??= performance.now(); });
   new PerformanceObserver((list) => { for (const one of list.getEntries()) watched.largest = one.startTime; })
     .observe({ type: "largest-contentful-paint", buffered: true });
+  new PerformanceObserver((list) => { for (const one of list.getEntries()) watched.tasks.push(one.duration); })
+    .observe({ type: "longtask", buffered: true });
+  const shifted = (one) => { if (!one.hadRecentInput) watched.shift += one.value; };
+  new PerformanceObserver((list) => list.getEntries().forEach(shifted))
+    .observe({ type: "layout-shift", buffered: true });
   new MutationObserver((records) => { for (const one of records) draw(one.target); })
     .observe(document, { subtree: true, attributes: true, attributeFilter: ["data-shown"] });
   const pen = CanvasRenderingContext2D.prototype;
@@ -43,6 +49,7 @@ READ = """
   const sent = performance.getEntriesByType("resource").map((one) => [new URL(one.name).pathname, one.encodedBodySize]);
   return {
     first: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
+    whole: performance.getEntriesByName("evolve:whole")[0]?.startTime ?? null,
     server: page.responseStart - page.requestStart,
     charts: CHARTS,
     sent: [[location.pathname, page.encodedBodySize], ...sent],
@@ -124,8 +131,14 @@ def _drawn(page: "Page") -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     page.wait_for_load_state("load")
     while time.monotonic() < until:
-        wanted, there = page.evaluate(f"[{CHARTS}, Object.keys(window.watched.drawn)]")
-        if set(wanted) <= set(there) and page.evaluate("performance.getEntriesByType('paint').length > 1"):
+        wanted, there, loading = page.evaluate(
+            f"[{CHARTS}, Object.keys(window.watched.drawn), document.querySelector('[data-loading]') !== null]"
+        )
+        if (
+            not loading
+            and set(wanted) <= set(there)
+            and page.evaluate("performance.getEntriesByType('paint').length > 1")
+        ):
             return
         time.sleep(0.05)
 
