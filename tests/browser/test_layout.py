@@ -9,7 +9,6 @@ from service.dashboard.run_page import TABS, Tab
 from tests.browser.axe import SOURCE
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
-from tests.browser.installation import Service
 
 MAX_SHIFT = 0.1  # "good" as web.dev defines it
 CHARTS = frozenset({"overview", "lineage", "objectives", "grid", "islands", "diversity", "policy"})
