@@ -29,6 +29,7 @@ def test_the_spans_are_those_that_the_definition_gives(scores: list[list[float]]
             expected[place] = later[0] if later else -1
     width = len(scores[0]) if scores else 1
     history = FrontHistory()
+    spans = history.catch_up(np.zeros((0, width)))
     for cut in [*sorted(cuts), len(scores)]:
         spans = history.catch_up(np.array(scores[: min(cut, len(scores))]).reshape(-1, width))
     assert dict(zip(spans.places.tolist(), spans.until.tolist(), strict=True)) == expected
