@@ -7,8 +7,8 @@ from service.cli.export import STDOUT, write_program
 from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
 from service.cli.terminal import Terminal
-from service.identifiers import candidate_address
 from service.cli.view import write_view
+from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
