@@ -121,7 +121,7 @@ def close(one: float, other: float) -> bool:
 
 
 def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namespace) -> None:
-    """Check, compare and run one folder."""
+    """Check one folder, and compare its metrics."""
     named, checkout = [str(folder), "--python", words.python], checkout_of(folder, root)
     one: dict[str, float] = {}
     if tried.format in DIRECT:
@@ -142,13 +142,23 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
     if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
         two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
     compare(tried, ours, one, two)
-    if tried.ready and words.evaluations:
-        _run(tried, named, words.evaluations, words.run_seconds)
 
 
-def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float) -> None:
+def run(tried: TriedFolder, folder: Path, words: argparse.Namespace) -> None:
+    """Search in one folder with the built-in mutator."""
+    named, seconds = [str(folder), "--python", words.python], words.run_seconds
     with tempfile.TemporaryDirectory() as place:
-        words = [EVOLVE, "--local", "run", *named, "--policy", "syntax", "--evaluations", str(evaluations), "--json"]
+        words = [
+            EVOLVE,
+            "--local",
+            "run",
+            *named,
+            "--policy",
+            "syntax",
+            "--evaluations",
+            str(words.evaluations),
+            "--json",
+        ]
         _, out, err = call(
             [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
         )
@@ -175,7 +185,7 @@ def table(tried: list[TriedFolder]) -> str:
             len(found),
             sum(one.ready for one in found),
             f"{sum(not one.differing for one in called)} of {len(called)}",
-            sum(one.improved for one in found),
+            f"{sum(one.improved for one in found)} of {sum(one.evaluated > 0 for one in found)}",
             *(sum(one.blame == blame for one in found) for blame in (MISSING, OUR_READING)),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -199,6 +209,12 @@ def chosen(root: Path, words: argparse.Namespace) -> Iterator[tuple[Path, TriedF
             yield folder, tried
 
 
+def done_before(results: Mapping[str, TriedFolder], found: TriedFolder, words: argparse.Namespace) -> bool:
+    """Whether nothing is left to try of a folder: a run may follow later."""
+    known = results.get(found.folder)
+    return known is not None and bool(not known.ready or known.evaluated or not words.evaluations)
+
+
 def main() -> None:
     """Try every folder, print a line each and the table, and write all of it as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -216,13 +232,16 @@ def main() -> None:
     known = json.loads(words.json.read_text()) if words.json and words.json.exists() else []
     results = {one["folder"]: TriedFolder(**one) for one in known}
 
-    def attempt(folder: Path, tried: TriedFolder) -> TriedFolder:
-        if tried.format:
+    def attempt(folder: Path, found: TriedFolder) -> TriedFolder:
+        tried = results.get(found.folder, found)
+        if tried is found and tried.format:
             examine(tried, folder, root, words)
+        if tried.ready and not tried.evaluated and words.evaluations:
+            run(tried, folder, words)
         return tried
 
     with ThreadPoolExecutor(max_workers=words.jobs) as pool:
-        waiting = [pool.submit(attempt, *one) for one in chosen(root, words) if one[1].folder not in results]
+        waiting = [pool.submit(attempt, *one) for one in chosen(root, words) if not done_before(results, one[1], words)]
         for done in as_completed(waiting):
             tried = done.result()
             results[tried.folder] = tried

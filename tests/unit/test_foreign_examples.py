@@ -38,8 +38,8 @@ def test_a_folder_that_fails_is_our_reading_only_where_its_own_evaluator_does_no
     lacking = tried(direct="ModuleNotFoundError: No module named 'jax'", reason="the seed fails")
     misread = tried(direct="", reason="the seed fails")
     assert (lacking.blame, misread.blame, tried(ready=True).blame) == (MISSING, OUR_READING, "")
-    shown = table([lacking, misread, tried(ready=True, compared=2, improved=True)])
-    assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 | 1 | 1 |" in shown
+    shown = table([lacking, misread, tried(ready=True, compared=2, improved=True, evaluated=20)])
+    assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 of 1 | 1 | 1 |" in shown
     assert "* project/a: missing: the seed fails (its own evaluator: ModuleNotFoundError" in shown
 
 
