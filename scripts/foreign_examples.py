@@ -160,7 +160,7 @@ def run(tried: TriedFolder, folder: Path, words: argparse.Namespace) -> None:
             "--json",
         ]
         _, out, err = call(
-            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
+            [*command, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
         )
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
