@@ -146,22 +146,10 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
 
 def run(tried: TriedFolder, folder: Path, words: argparse.Namespace) -> None:
     """Search in one folder with the built-in mutator."""
-    named, seconds = [str(folder), "--python", words.python], words.run_seconds
+    bounds = ["--evaluations", str(words.evaluations), "--wall-seconds", f"{words.run_seconds:g}"]
+    command = [EVOLVE, "--local", "run", str(folder), "--python", words.python, "--policy", "syntax", *bounds, "--json"]
     with tempfile.TemporaryDirectory() as place:
-        words = [
-            EVOLVE,
-            "--local",
-            "run",
-            *named,
-            "--policy",
-            "syntax",
-            "--evaluations",
-            str(words.evaluations),
-            "--json",
-        ]
-        _, out, err = call(
-            [*command, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
-        )
+        _, out, err = call([*command, "--db", f"sqlite:///{place}/runs.db"], words.run_seconds + 60)
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
     tried.evaluated, tried.valid = summary.get("evaluations", 0), summary.get("valid", 0)
