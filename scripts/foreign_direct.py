@@ -15,6 +15,7 @@ from pathlib import Path
 
 SHIM = Path(__file__).resolve().parents[1] / "service" / "sandbox" / "shim"
 MAX_REASON = 200
+TOO_LONG = "it took longer than"
 # Where a checkout has its package. The others have one that few install: the shim has what evaluators import of it.
 PACKAGES = {
     "eoh": ("eoh/src",),
@@ -204,7 +205,7 @@ def call(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return 124, "", f"it took longer than {seconds:g} s"
+            return 124, "", f"{TOO_LONG} {seconds:g} s"
     return process.returncode, out, err
 
 

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scripts.foreign_direct import DIRECT, call, checkout_of, direct_metrics
+from scripts.foreign_direct import DIRECT, TOO_LONG, call, checkout_of, direct_metrics
 from service.errors import InvalidProblemError
 from service.problems.load import format_name
 from service.problems.project import Project
@@ -67,15 +67,15 @@ class TriedFolder:
 
     @property
     def blame(self) -> str:
-        """Why it does not load: the project's own evaluator gives nothing either, or it does and we fail."""
+        """Why it does not load: its own evaluator gives nothing either, time is short, or it does and we fail."""
         if self.ready and not self.differing:
             return ""
-        return MISSING if self.direct else OUR_READING
+        return MISSING if self.direct or self.reason.startswith(TOO_LONG) else OUR_READING
 
     @property
     def line(self) -> str:
         """One line on it."""
-        equal = f"{self.compared - len(self.differing)} of {self.compared} equal"
+        equal = f"{self.compared} compared, {len(self.differing)} not equal, {len(self.noisy)} noisy"
         best = "improved" if self.improved else "not improved"
         state = f"{equal}, {self.valid} of {self.evaluated} valid, {best} {self.blame} {self.reason}".rstrip()
         return f"{'✓' if self.ready else '✗'} {self.folder} [{self.format}]: {state}"

@@ -37,6 +37,7 @@ def test_the_speedup_of_a_reference_over_itself_is_about_1(speedup: float, diffe
 def test_a_folder_that_fails_is_our_reading_only_where_its_own_evaluator_does_not() -> None:
     lacking = tried(direct="ModuleNotFoundError: No module named 'jax'", reason="the seed fails")
     misread = tried(direct="", reason="the seed fails")
+    assert tried(direct="", reason="it took longer than 60 s").blame == MISSING
     assert (lacking.blame, misread.blame, tried(ready=True).blame) == (MISSING, OUR_READING, "")
     shown = table([lacking, misread, tried(ready=True, compared=2, improved=True, evaluated=20)])
     assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 of 1 | 1 | 1 |" in shown
