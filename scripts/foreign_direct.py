@@ -64,7 +64,9 @@ tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
 """,
     "skydiscover": """
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
-tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate(os.path.abspath(seed)))
+scorers = [name for name in ("evaluator/evaluator.py", "evaluator.py") if os.path.exists(name)]
+scorer = next(name for name in scorers if "def evaluate(" in open(name).read())
+tell(load(scorer, "evaluator").evaluate(os.path.abspath(seed)))
 """,
     "shinka": """
 import subprocess
