@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.errors import ProblemError
@@ -35,6 +35,8 @@ _TEMPLATES = (".jinja", ".j2")
 _SEED = "initial_program"
 _SEEDS = (_SEED, "init_program", "initial_prompt", "initial")
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
+# None of them is a key of a run configuration, as `search` and `prompt` are.
+CONFIG_KEYS = tuple(sorted({key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}))
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
 _MEMORY_MB = 4096
@@ -44,6 +46,7 @@ class OpenEvolveFormat:
     """A project of OpenEvolve."""
 
     title = "an OpenEvolve project"
+    config_keys = CONFIG_KEYS
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says: an evaluator alone may be anybody's, and so may a file called `initial`."""
@@ -88,21 +91,13 @@ def seeds_in(files: Mapping[str, bytes]) -> list[str]:
     return [name for name in files if _is_seed(name)] or _seed_folders(files)
 
 
-def is_config(path: Path) -> bool:
-    """Whether a YAML file has keys of an OpenEvolve configuration that no run configuration has; not, if unreadable."""
-    try:
-        return _has_own_keys(path.name, path.read_bytes())
-    except OSError:
-        return False
-
-
 def _has_own_keys(name: str, content: bytes) -> bool:
+    """Whether a YAML file has keys of an OpenEvolve configuration that no run configuration has; not, if unreadable."""
     try:
         document = read_document(name, content)
     except DocumentError:
         return False
-    own = {key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}
-    return not own.isdisjoint(document)
+    return not set(CONFIG_KEYS).isdisjoint(document)
 
 
 def without_keys(folder: Folder) -> Folder:
