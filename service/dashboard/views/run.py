@@ -9,11 +9,14 @@ from fastapi.responses import Response
 from evolve.evaluation import Outcome
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
+from service.dashboard.difference import pairs
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
+from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
 from service.dashboard.views.runs_filter import read_labels
+from service.dashboard.views.story import story_of
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
@@ -35,7 +38,7 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_sc
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    values = {**await _standing(api, run), **await _failures(api, run)}
+    values = {**await _standing(api, run), **await _failures(api, run), **await _story(api, run)}
     return await render_run(request, api, run, "run.html", "overview", **values)
 
 
@@ -51,6 +54,13 @@ async def show_failures(request: Request, run_id: RunId, api: Api) -> Response:
     """Show alone why answers failed, as it is now."""
     run = await api.send(calls.get_run(run_id))
     return await render_run(request, api, run, "run_failures.html", "overview", **await _failures(api, run))
+
+
+@router.get("/story")
+async def show_story(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the story of the best candidate alone, as it is now."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "run_story.html", "overview", **await _story(api, run))
 
 
 @router.get("/head")
@@ -151,6 +161,10 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
     }
+
+
+async def _story(api: AsyncClient, run: Run) -> dict[str, object]:
+    return {"story": await story_of(api, run), "pairs": pairs, "shortened": shortened}
 
 
 async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
