@@ -182,3 +182,10 @@ def test_the_story_of_the_best_tells_its_jumps_biggest_first(page: Page, service
     expect(jumps.first).to_contain_text(re.compile("Only constants moved|The code changed"))
     expect(jumps.first.locator("blockquote")).not_to_be_empty()
     expect(jumps.first.locator("tr.added").first).to_be_visible()
+
+
+def test_a_run_is_paused_from_where_one_is(page: Page, live_run: str) -> None:
+    page.goto(f"/runs/{live_run}/lineage?x=evaluation")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("h1 .state")).to_have_text(re.compile("paus"))
+    expect(page).to_have_url(re.compile(f"/runs/{live_run}/lineage"))
