@@ -1,8 +1,8 @@
 // The short name of a candidate in its run: its proposal and its position among the answers, from 0, such as 28.0.
 // @ts-check
-/** @typedef {import("./columns.js").Columns} Columns */
+/** @typedef {Pick<import("./columns.js").Columns, "proposal_number" | "position">} Names */
 
-/** By the columns of a run. @param {Columns} columns @param {number} at */
+/** By the columns of a run. @param {Names} columns @param {number} at */
 export function nameOf(columns, at) {
   return `${columns.proposal_number[at]}.${columns.position[at]}`;
 }

@@ -7,7 +7,7 @@ import { across, unitOf, upwards } from "./axes.js";
 import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { number } from "./numbers.js";
-import { colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
+import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
@@ -279,7 +279,7 @@ class ScoreCurve extends HTMLElement {
       pen.fillStyle = pen.strokeStyle =
         value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
       pen.globalAlpha = value === null ? 0.8 : 0.65;
-      if (value === null) mark(pen, "cross", x, foot, size);
+      if (value === null) mark(pen, FAILURE, x, foot, size);
       else {
         const y = Math.max(top, Math.min(chart.valToPos(value, "y", true), foot));
         mark(pen, islandShape(columns.island[at]), x, y, size);
@@ -331,6 +331,7 @@ class ScoreCurve extends HTMLElement {
     const [drawn, total] = [columns.place.length, columns.total].map((count) => number(count));
     legend.replaceChildren(
       ...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
+      ...(columns.fitness.includes(null) ? [entry(FAILURE, colours.bad, "failed")] : []),
       ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) =>
         item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`),
       ),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.schemas.candidates import Candidate
@@ -16,7 +16,7 @@ from service.schemas.runs import Run
 
 MAX_STEPS = 200
 MAX_LINE = 1000
-router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=RunPageRoute, include_in_schema=False)
 At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a candidate.")]
 
 

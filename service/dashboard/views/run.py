@@ -10,7 +10,8 @@ from evolve.evaluation import Outcome
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
 from service.dashboard.difference import pairs
-from service.dashboard.pages import PageRoute, came_from, go_to
+from service.dashboard.loading import RunPageRoute
+from service.dashboard.pages import came_from, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
@@ -31,7 +32,7 @@ POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
 PLATEAU_EVALUATIONS = 50
-router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in_schema=False)
 
 
 @router.get("")

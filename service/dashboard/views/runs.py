@@ -115,7 +115,7 @@ async def _page(
         problems=sorted({problem.name for problem in problems}),
         views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views)],
         wrong=wrong,
-        view_complaint=complaint,
+        view_reason=complaint,
         view_name=name,
         states=STATES,
         group_names=GROUPS,
