@@ -81,7 +81,7 @@ def age(value: datetime | None) -> Markup:
     ago = (datetime.now(UTC) - value).total_seconds()
     words = "now" if ago < 1 else f"{seconds(ago)} ago"
     stamp = value.astimezone(UTC).isoformat()
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, stamp, words)
+    return Markup('<time datetime="{}" data-age title="{}">{}</time>').format(stamp, stamp, words)
 
 
 def short(identity: object) -> str:
