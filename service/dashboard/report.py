@@ -73,7 +73,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         front = await api.send(calls.list_front(run.id, limit=FRONT))
     line = await _line(api, run)
     sources = await _sources(api, [*best, *(front.items if front else ()), *line])
-    columns = await api.send(calls.get_run_columns(run.id, points=MAX_POINTS))
+    columns = await api.send(calls.get_run_columns(run.id, points=MAX_POINTS, front=True))
     metrics = await api.send(calls.get_run_metrics(run.id, points=SERIES))
     answers = {
         _columns_at(run): columns.model_dump(mode="json"),
