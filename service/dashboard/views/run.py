@@ -14,6 +14,7 @@ from service.dashboard.pages import go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.views.candidate import if_any
+from service.dashboard.views.hints import hints_of
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
@@ -34,7 +35,7 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    values = {**await _standing(api, run), **await _failures(api, run)}
+    values = {**await _standing(api, run), **await _failures(api, run), **await hints_of(request, api, run)}
     return await render_run(request, api, run, "run.html", "overview", **values)
 
 
