@@ -80,6 +80,9 @@ class ProblemFormat(Protocol):
 
     Attributes:
         title: a problem of this form, as a sentence names it: `a ShinkaEvolve task`.
+
+    A format may have an attribute `folders`: the names of the folders directly in a problem's folder that belong to the
+    problem. Others, such as checkpoints and results, are then neither read nor counted. Without it, all are read.
     """
 
     title: str
@@ -112,6 +115,19 @@ class GuardedFormat:
         """A problem of this form, as a sentence names it."""
         with guarded(self.extension):
             return str(self.format.title)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders in a problem's folder that are read; empty: all.
+
+        Raises:
+            ExtensionError: they are no names.
+        """
+        with guarded(self.extension):
+            found = getattr(self.format, "folders", ())
+        if isinstance(found, str) or not all(isinstance(name, str) for name in found):
+            raise self._broken(f"folders is {found!r:.200}, not a sequence of names")
+        return tuple(found)
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the format's own.

@@ -7,6 +7,7 @@ from service.cli.export import STDOUT, write_program
 from service.cli.records import find_run
 from service.cli.show import candidate_rows, facts
 from service.cli.terminal import Terminal
+from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.best import none_yet, read_weights
 from service.projections.candidates import candidate_json
@@ -35,7 +36,7 @@ def show_best(terminal: Terminal, site: RunSite, run_id: str, *, weights: str | 
     if value is not None:
         rows.insert(4, ("weighted", f"{formatting.exact(value)} under {weights}"))
     terminal.show(facts(rows))
-    name = formatting.short(candidate.id)
+    name = candidate_address(run.id, candidate.id)
     if written:
         terminal.note(f"written: {', '.join(written)}", style="dim")
     elif candidate.proposal_number:  # a seed has neither

@@ -122,7 +122,12 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
 
 
 def named_for_run(
-    problem: Path | None, evaluator: Path | None, config: Path | None, python: str | None, form: str | None = None
+    problem: Path | None,
+    evaluator: Path | None,
+    config: Path | None,
+    python: str | None,
+    form: str | None = None,
+    root: Path | None = None,
 ) -> tuple[Project | None, Path | None]:
     """The problem that the words of `evolve run` name, and the configuration of the run.
 
@@ -133,7 +138,7 @@ def named_for_run(
 
     document = config is not None and config.suffix.lower() in (".yaml", ".yml")
     theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
-    project = named_project(problem, evaluator, theirs, python, form) if problem is not None else None
+    project = named_project(problem, evaluator, theirs, python, form, root) if problem is not None else None
     return project, None if theirs else config
 
 

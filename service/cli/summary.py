@@ -16,6 +16,7 @@ from service.cli.listing import plain_table
 from service.cli.records import policy_names
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
+from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.end_reasons import ending
@@ -209,7 +210,7 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
     pace = counters.evaluations / run.active_seconds if run.active_seconds > 0 else None
     further = _further_scores(outcome)
     return [
-        ("best", outcome.best.id if outcome.best else "none: no program was evaluated with success"),
+        ("best", formatting.short(outcome.best.id) if outcome.best else "none: no program was evaluated with success"),
         ("scores", further or None),
         *assessment_rows(run, outcome.assessment),
         ("ended by", ended_by(run, outcome.limits)),
@@ -266,9 +267,13 @@ def next_commands(outcome: RunOutcome) -> list[str]:
     """What a user does next, ready to paste."""
     run = formatting.short(outcome.run.id)
     if outcome.best is None:
-        return [f"programs {run} --all"]
-    best = formatting.short(outcome.best.id)
-    against = f"{formatting.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
+        return [f"candidates {run} --all"]
+    best = candidate_address(outcome.run.id, outcome.best.id)
+    against = (
+        f"{candidate_address(outcome.run.id, outcome.seed.id)} "
+        if outcome.seed and outcome.seed.id != outcome.best.id
+        else ""
+    )
     return [
         f"best {run} -o {_target(outcome.files)}",
         f"lineage {best}",

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from service.dashboard.numbers import digits_apart, number, signed
 from service.dashboard.scores import as_score, score_word, sign_of
+from service.identifiers import short_id
 from service.projections.end_reasons import ending
 
 MAX_LINE = 2000
@@ -74,9 +75,8 @@ def age(value: datetime | None) -> Markup:
 
 
 def short(identity: object) -> str:
-    """The end of an id: what tells two of them apart at a glance."""
-    text = str(identity)
-    return text if len(text) <= 12 else text[-8:]
+    """An id cut to what tells it apart, or the name of a candidate in its run."""
+    return short_id(str(identity))
 
 
 def listed(values: Mapping[str, Any]) -> str:

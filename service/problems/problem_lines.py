@@ -1,4 +1,4 @@
-"""What a problem of another form became, in five lines for people."""
+"""What a problem of another form became, in five lines for people, and a sixth for what lies outside of its folder."""
 
 from evolve.problem import Direction, Objective, Problem
 from service.problems.description import seed_name
@@ -21,6 +21,7 @@ def problem_lines(loaded: LoadedProblem) -> tuple[str, ...]:
         f"evaluator: {spec.file}, at most {limits}",
         f"objectives: {_objectives(problem)}",
         f"for prompts: {_texts(loaded)}",
+        *([f"imported from outside: {_named(list(loaded.outside))}"] if loaded.outside else []),
     )
 
 

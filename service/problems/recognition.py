@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from evolve.errors import MissingExtensionError
@@ -13,7 +14,7 @@ from service.problems.folder import left_out
 
 NATIVE, OPENEVOLVE = "native", "openevolve"
 _MAX_DEPTH = 3
-_MAX_NAMES = 5_000
+_MAX_NAMES, _MAX_NAMES_BELOW = 5_000, 500
 _MAX_BYTES = 1024 * 1024
 
 
@@ -112,7 +113,8 @@ def _names(folder: Path, start: str, depth: int = 1) -> Iterator[str]:
     if depth < _MAX_DEPTH:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                yield from _names(Path(entry.path), f"{start}{entry.name}/", depth + 1)
+                # A folder full of results leaves room for the names of those beside it.
+                yield from islice(_names(Path(entry.path), f"{start}{entry.name}/", depth + 1), _MAX_NAMES_BELOW)
 
 
 def _named(folder: ProblemFolder, name: str, names: Sequence[str], extensions: Extensions) -> RecognisedFormat:

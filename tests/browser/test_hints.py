@@ -21,7 +21,7 @@ def test_a_hint_is_given_on_the_page_and_shown_with_what_it_brought(
     expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
     until(lambda: service.get(f"/v1/runs/{live_run}/hints")["items"][0]["used"] == 3)
     expect(row.get_by_role("cell", name="3 of 3")).to_be_visible()
-    [given] = service.get(f"/v1/runs/{live_run}/events/list?kinds=hint.given&limit=1")["items"]
+    [given] = service.get(f"/v1/runs/{live_run}/events?kinds=hint.given&limit=1")["items"]
     assert (given["text"], given["proposals"]) == (HOSTILE, 3)
 
 

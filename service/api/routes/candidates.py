@@ -42,7 +42,13 @@ NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"
 NOTHING = "nothing"
 Texts = Annotated[Caller, Depends(requires(Scope.PROGRAMS_READ, shared=True))]
-CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a candidate: `cnd_...`.")]
+CandidateId = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z0-9_.-]{1,100}$",
+        description="Id of a candidate (`cnd_...`), its beginning, or `RUN.28.0`: a run and the name of its candidate.",
+    ),
+]
 Status = Annotated[
     str,
     Query(pattern=r"^(pending|evaluating|evaluated|duplicate|rejected)?$", description="Only of this status."),
@@ -64,14 +70,14 @@ Order = Annotated[
     Literal["age", "fitness"],
     Query(description="`age`: oldest first. `fitness`: only candidates with a fitness, fittest first."),
 ]
-Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_-]{6,100})?$", description="Id of another candidate.")]
+Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_.-]{6,100})?$", description="Another candidate, as in the path.")]
 Family = Annotated[int, Query(ge=1, description="Maximum number of programs. More than 1000 counts as 1000.")]
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
 
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": ReevaluationReply, "headers": REPLAY_HEADER}}
 _TEXT = "text/plain; charset=utf-8"
-_WHOLE_ID = re.compile(r"cnd_[0-9a-f]{32}")
+_WHOLE_ID = re.compile(r"cnd_[0-9a-f]{20}_[0-9]+_[0-9]+", re.ASCII)
 
 
 def wanted(

@@ -26,6 +26,7 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             candidate,
             Candidate,
             proposal_id=proposal_id(candidate.run_id, candidate.proposal_number),
+            name=f"{candidate.proposal_number}.{candidate.position}",
             feedback=_for(caller, candidate.feedback),
             answer=_for(caller, candidate.answer),
             parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],

@@ -1,5 +1,6 @@
 // What the charts of objectives share: scores out of rewards, fronts over time, and the page's choices in its address.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { colour } from "./palette.js";
 
 /**
@@ -117,16 +118,9 @@ export function fitted(canvas, height) {
   return { pen, width };
 }
 
-/** @typedef {Pick<Columns, "proposal_number" | "position">} Names */
-
-/** Where a candidate is. @param {string} run @param {Names} columns @param {number} at */
+/** Where a candidate is. @param {string} run @param {import("./candidate-name.js").Names} columns @param {number} at */
 export function addressOf(run, columns, at) {
-  return `/runs/${run}/at/${columns.proposal_number[at]}/${columns.position[at]}`;
-}
-
-/** What a candidate is called on this page. @param {Names} columns @param {number} at */
-export function nameOf(columns, at) {
-  return `Proposal ${columns.proposal_number[at]}, answer ${columns.position[at]}`;
+  return `/runs/${run}/candidates/${nameOf(columns, at)}`;
 }
 
 /** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */

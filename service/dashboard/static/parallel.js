@@ -1,8 +1,9 @@
 // <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep candidates.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
-import { addressOf, fitted, frontOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { addressOf, fitted, frontOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
 import { across, Axis, drawLines, HEIGHT, shareAt } from "./parallel-picture.js";

@@ -1,5 +1,6 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
 import {
@@ -7,7 +8,6 @@ import {
   fitted,
   frontOf,
   frontSize,
-  nameOf,
   objectivesOfPage,
   ordered,
   scoreOf,

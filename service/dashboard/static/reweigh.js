@@ -2,7 +2,8 @@
 // @ts-check
 import { storeOf } from "./columns.js";
 import { keep } from "./address.js";
-import { addressOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { nameOf } from "./candidate-name.js";
+import { addressOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 
 const MOST = 1e100;

@@ -4,6 +4,7 @@
 // @ts-check
 import { chosen, keep } from "./address.js";
 import { across, unitOf, upwards } from "./axes.js";
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { number } from "./numbers.js";
 import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
@@ -310,7 +311,7 @@ class ScoreCurve extends HTMLElement {
     const value = columns.fitness[at];
     const result = value === null ? columns.outcomes[columns.outcome[at]] : number((this.sign ?? 1) * value, 7);
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
-    tip.textContent = `Evaluation ${columns.place[at] + 1}: ${result}, ${origin}. Click to open.`;
+    tip.textContent = `Candidate ${nameOf(columns, at)}: ${result}, ${origin}. Click to open.`;
     const near = left > chart.over.clientWidth / 2;
     tip.style.left = near ? "auto" : `${left + 12}px`;
     tip.style.right = near ? `${chart.over.clientWidth - left + 12}px` : "auto";
@@ -320,7 +321,7 @@ class ScoreCurve extends HTMLElement {
   open() {
     const columns = this.store?.columns;
     if (columns && this.at !== undefined && this.at !== null)
-      location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[this.at]}/${columns.position[this.at]}`);
+      location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, this.at)}`);
   }
 
   /** @param {import("./columns.js").Columns} columns */

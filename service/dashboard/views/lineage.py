@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.identity import candidate_id
 from service.client import AsyncClient, calls
 from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
@@ -78,7 +77,7 @@ async def show_line(request: Request, run_id: RunId, api: Api, at: At = "") -> R
 async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
     """The line of the candidate at a place, or of the best; None: nothing is valid yet."""
     number, _, position = at.partition(".")
-    chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
+    chosen = f"{run.id}.{int(number)}.{int(position)}" if at else run.best_candidate_id
     if chosen is None:
         return None
     lineage = await api.send(calls.get_lineage(chosen, limit=MAX_LINE))

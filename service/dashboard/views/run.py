@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from evolve.identity import candidate_id
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
 from service.dashboard.loading import RunPageRoute
@@ -59,14 +58,14 @@ async def show_head(request: Request, run_id: RunId, api: Api) -> Response:
     return await render_run(request, api, run_id, "run_head.html", "")
 
 
-@router.get("/at/{number}/{position}")
+@router.get("/candidates/{number:int}.{position:int}")
 async def find_candidate(
     run_id: RunId,
-    number: Annotated[int, Path(ge=0, le=2**53)],
-    position: Annotated[int, Path(ge=0, le=2**31)],
+    number: Annotated[int, Path(ge=0, lt=10**9)],
+    position: Annotated[int, Path(ge=0, lt=10**9)],
 ) -> Response:
-    """Lead to the candidate at a place of a proposal: charts know candidates by that."""
-    return go_to(f"/candidates/{candidate_id(run_id, number, position)}")
+    """Lead to the candidate with a name, such as `28.0`."""
+    return go_to(f"/candidates/{run_id}.{number}.{position}")
 
 
 @router.post("/pause")

@@ -18,6 +18,8 @@ class CodeEvolveFormat:
     """A problem of CodeEvolve, with the configuration that is named, or the first."""
 
     title = "a CodeEvolve problem"
+    # Beside them lie the checkpoints of experiments.
+    folders = ("input", "configs")
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says."""

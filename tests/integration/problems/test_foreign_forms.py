@@ -244,3 +244,19 @@ def test_a_key_in_a_configuration_is_not_stored(tmp_path: Path, files: Files) ->
     stored = open_bundle(loaded.bundle).files
     assert b"api_key" in stored["models.yaml"]
     assert not [path for path, content in stored.items() if b"sk-0123456789abc" in content]
+
+
+async def test_checkpoints_beside_a_codeevolve_problem_are_neither_read_nor_counted(tmp_path: Path) -> None:
+    folder = write(tmp_path / "problem", codeevolve("{'gain': 2.0}"))
+    place = folder / "experiments" / "run" / "0" / "ckpt"
+    place.mkdir(parents=True)
+    for number in range(3):
+        with (place / f"ckpt_{number}.pkl").open("wb") as file:
+            file.truncate(40 << 20)
+    for number in range(6000):
+        (folder / "experiments" / f"{number}.log").touch()
+    report = await checked(tmp_path, {})
+    assert not report.complaints
+    assert report.seeds[0].evaluation.scores == {"gain": 2.0}
+    loaded = load_problem(folder)
+    assert not [path for path in open_bundle(loaded.bundle).files if path.startswith("experiments")]

@@ -103,7 +103,7 @@ def test_a_run_without_success_says_so(home: Path, capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "no seed could be scored" in out
     assert "none: no program was evaluated with success" in out
-    assert next_commands(outcome) == [f"programs {RUN[:17]} --all"]
+    assert next_commands(outcome) == [f"candidates {RUN[:17]} --all"]
     assert summary_json(outcome)["best"] is None
 
 

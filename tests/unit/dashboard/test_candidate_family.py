@@ -11,7 +11,8 @@ URLS = CandidateUrls(self="", run="", source="", lineage="", children="", diff="
 def candidate(name: str, number: int, *parents: tuple[str, str], fitness: float | None = 0.0) -> Candidate:
     blank: dict[str, Any] = {name: {} for name in ("scores", "measures", "cases", "spread")}
     return Candidate(
-        id=name, run_id="run", program_id="pgm", proposal_id="prp", proposal_number=number, position=0, island=0,
+        id=name, run_id="run", program_id="pgm", proposal_id="prp", proposal_number=number, position=0,
+        name=f"{number}.0", island=0,
         islands=[], operator="mutate", policy="", status="evaluated", outcome="ok", reason="", fitness=fitness,
         rewards=None, feedback="", seconds=1.0, isolation="", duplicate_of=None, created_at=BORN,
         parents=[Parent(candidate_id=id_, role=role) for id_, role in parents], evaluated_at=None, urls=URLS, **blank,
