@@ -180,7 +180,7 @@ def extend(
 def hint(
     ctx: typer.Context,
     run_id: Named,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to try. Empty: end the standing hint.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The suggestion. Empty: end the standing hint.")],
     *,
     proposals: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Keep the hint in the prompts of N proposals.")
@@ -190,7 +190,7 @@ def hint(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Suggest to an active run what to try next."""
+    """Suggest the next idea to an active run."""
     from service.cli.control import hint
 
     where = place_of(ctx, json, db, server, api_key_file)
