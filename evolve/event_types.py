@@ -54,10 +54,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventData:
-    """The base of all: `kind` is the kind that a class stands for.
-
-    Every field is written under its own name, unless its metadata says otherwise.
-    """
+    """The base of all, of one `kind`. Every field is written under its own name, unless its metadata says otherwise."""
 
     kind: ClassVar[EventKind]
 

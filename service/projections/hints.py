@@ -1,9 +1,7 @@
 """Hints of a run, and what the proposals brought whose prompts held them."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
@@ -32,12 +30,9 @@ def hint_yields(reader: RunReader, run: RunRecord, columns: Columns) -> list[Hin
     """The newest hints of a run, the newest first, the one that waits for its runner before all."""
     given = list(reader.events(run.id, kinds=(str(EventKind.HINT_GIVEN),)))[-MAX_HINTS:]
     found = [_yield(reader, run, columns, logged) for logged in reversed(given)]
-    return [*_waiting(run.desired_hint, given), *found][:MAX_HINTS]
-
-
-def _waiting(wanted: Mapping[str, Any], given: Sequence[LoggedEvent]) -> list[HintYield]:
-    known = {logged.event.payload["hint_id"] for logged in given}
-    return [HintYield(hint=HintGiven(**wanted), at=None)] if wanted and wanted["hint_id"] not in known else []
+    wanted = [HintYield(hint=HintGiven(**run.desired_hint), at=None)] if run.desired_hint else []
+    known = {one.hint.hint_id for one in found}  # its event may be newer than the row that was read
+    return [*(one for one in wanted if one.hint.hint_id not in known), *found][:MAX_HINTS]
 
 
 def _yield(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEvent) -> HintYield:

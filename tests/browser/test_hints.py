@@ -15,7 +15,7 @@ def test_a_hint_is_given_on_the_page_and_shown_with_what_it_brought(
     page.get_by_text("Give a hint").click()
     page.get_by_label("What to try next").fill(HOSTILE)
     page.get_by_label("In the prompts of so many proposals").fill("3")
-    assert_accessible(page, within="#hints")
+    assert_accessible(page, within="#hint-form")
     page.get_by_role("button", name="Give the hint").click()
     row = page.get_by_role("region", name="Hints").locator("tbody tr")
     expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
