@@ -1,6 +1,6 @@
 """Batches, "which settings are better?": all of them, and one with its groups, its runs and what they differ in."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -37,7 +37,7 @@ async def show_batch(request: Request, batch_id: BatchId, api: Api) -> Response:
     runs.sort(key=lambda run: (run.best_fitness is None, -(run.best_fitness or 0.0)))
     configs = [{**run.config, "policy": ", ".join(policy_name(one) for one in run.policies)} for run in runs]
     results = [run.best_fitness for run in runs]
-    values = {
+    values: dict[str, Any] = {
         "batch": summary.batch,
         "groups": summary.groups,
         "runs": runs,
