@@ -1,7 +1,7 @@
 """How each project calls its own evaluator for the first program of a folder, as the text of a small program.
 
-It runs in a copy of the folder, with the interpreter that has the libraries, and prints its metrics as JSON. Where
-the evaluator needs the project itself, its package comes from the checkout.
+It runs in a copy of the folder at its place in the checkout, with the interpreter that has the libraries, and prints
+its metrics as JSON. Where the evaluator needs the project itself, its package comes from the checkout.
 """
 
 import json
@@ -28,8 +28,9 @@ _LOADS = """
 import glob, importlib.util, json, os, runpy, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.getcwd())
-def load(path, name):
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+def load(path, name, beside=True):
+    if beside:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -68,6 +69,9 @@ tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate
 import subprocess
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial.")))
 subprocess.run([sys.executable, "evaluate.py", "--program_path", seed, "--results_dir", "direct_results"], check=True)
+correct = json.load(open("direct_results/correct.json"))
+if not correct.get("correct"):
+    raise SystemExit(str(correct.get("error")))
 found = json.load(open("direct_results/metrics.json"))
 tell({"combined_score": found.get("combined_score"), "public": found.get("public") or {}})
 """,
@@ -81,7 +85,7 @@ tell(json.load(open("direct.json")))
     "gigaevo": """
 seed = sorted(name for name in os.listdir("initial_programs") if name.endswith(".py"))[0]
 context = [load("context.py", "context").build_context()] if os.path.exists("context.py") else []
-output = load("initial_programs/" + seed, "program").entrypoint(*context)
+output = load("initial_programs/" + seed, "program", beside=False).entrypoint(*context)
 tell(load("validate.py", "validate").validate(*context, output))
 """,
     "eoh": """
@@ -134,7 +138,11 @@ exec(cells[at + 1], {**names, "evaluate": evaluate})
 tell({"score": found[-1]})
 """,
     "gepa": """
-import gepa.optimize_anything, inspect
+import argparse, gepa.optimize_anything, inspect
+add_argument = argparse.ArgumentParser.add_argument
+def optional(parser, *names, required=False, **named):
+    return add_argument(parser, *names, **{**({"default": "none"} if required else {}), **named})
+argparse.ArgumentParser.add_argument = optional
 class Called(BaseException):
     pass
 def optimize_anything(seed_candidate=None, **named):
@@ -148,8 +156,8 @@ except Called as called:
     seed, given = called.args
 examples = given.get("valset") or given.get("dataset") or [None]
 def scored(example):
-    named = {"example": example} if "example" in inspect.signature(given["evaluator"]).parameters else {}
-    result = given["evaluator"](seed, **named)
+    offered, taken = {"example": example, "opt_state": None}, inspect.signature(given["evaluator"]).parameters
+    result = given["evaluator"](seed, **{name: value for name, value in offered.items() if name in taken})
     return float(result[0] if isinstance(result, tuple) else result)
 tell({"score": sum(map(scored, examples)) / len(examples)})
 """,
@@ -163,8 +171,8 @@ if os.path.exists("initial_program.py"):
 import importlib
 place = os.path.relpath(os.environ["FOLDER"], os.environ["CHECKOUT"]).replace(os.sep, ".")
 module = importlib.import_module(place + ".src.evaluate")
-text = next(value for name, value in vars(module).items() if "INITIAL" in name and isinstance(value, str))
-scorer = next(value for name, value in vars(module).items() if name.endswith("evaluation_function"))
+text = open("src/program.py").read()
+scorer = next(one for name, one in vars(module).items() if name.endswith(("evaluation", "evaluation_function")))
 result = scorer({"content": {"files": [{"path": "main.py", "content": text}]}})
 tell({one["metric"]: one["score"] for one in result["scores"]["scores"]})
 """,
@@ -205,13 +213,25 @@ def checkout_of(folder: Path, root: Path) -> Path:
     return next((one for one in (*folder.parents, folder) if one.parent == root), root) if folder != root else root
 
 
+def copied(folder: Path, checkout: Path, place: Path) -> Path:
+    """A copy of a folder, with links to what lies around it in its checkout."""
+    there = checkout
+    for part in folder.relative_to(checkout).parts:
+        place.mkdir()
+        for beside in there.iterdir():
+            if beside.name != part:
+                (place / beside.name).symlink_to(beside)
+        there, place = there / part, place / part
+    shutil.copytree(there, place, symlinks=True)
+    return place
+
+
 def direct_metrics(
     form: str, folder: Path, checkout: Path, python: str, seconds: float
 ) -> tuple[dict[str, float], str]:
     """What the project's own evaluator says of its first program; empty with the reason."""
     with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "problem")
-        shutil.copytree(folder, copy, symlinks=True)
+        copy = copied(folder, checkout, Path(place, "checkout"))
         paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM)]
         environment = {**os.environ, "PYTHONPATH": ":".join(paths), "CHECKOUT": str(checkout), "FOLDER": str(folder)}
         environment |= {"TMPDIR": place, "HOME": place}

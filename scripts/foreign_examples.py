@@ -3,7 +3,8 @@
 DIR is a checkout of another project, or a folder of several. Of each folder that a problem format recognises three
 things are tried: `evolve problem check`, the metrics of the first seed beside those of the project's own evaluator
 called directly, and a run of some evaluations with the built-in mutator. Metrics are compared to a relative 1e-9. Those
-that differ between two direct calls are noisy and do not count. PYTHON has the libraries of the examples.
+that differ between two direct calls, or are named for a time, are noisy and do not count. PYTHON has the libraries of
+the examples.
 
 The table is Markdown: a line for each project and format, then a line for each folder that does not load or differs.
 `missing` is the reason where the project's own evaluator gives nothing either: a tool, data, a key or more time.
@@ -13,6 +14,7 @@ The table is Markdown: a line for each project and format, then a line for each 
 import argparse
 import json
 import math
+import re
 import sys
 import tempfile
 from collections import defaultdict
@@ -31,9 +33,11 @@ EVOLVE = str(Path(sys.executable).with_name("evolve"))
 TOLERANCE = 1e-9
 # What two runs of an evaluator measure differently, though it says nothing of chance: the time.
 TIMED = {"algotune": ("speedup", 0.7, 1.43)}
+_SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)")
 MISSING = "missing"
 OUR_READING = "our reading"
-SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests"}
+# Of a project itself, beside its examples, and what it writes.
+SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests", "src", "implementation", "templates"}
 
 
 @dataclass(kw_only=True)
@@ -103,7 +107,7 @@ def compare(tried: TriedFolder, ours: Mapping[str, float], one: Mapping[str, flo
             tried.noisy.append(name)
             if not low <= ours.get(name, 0.0) <= high:
                 tried.differing.append(name)
-        elif name not in two or not close(value, two[name]):
+        elif _SECONDS.search(name) or name not in two or not close(value, two[name]):
             tried.noisy.append(name)
         else:
             tried.compared += 1
@@ -120,28 +124,33 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
     """Check, compare and run one folder."""
     named, checkout = [str(folder), "--python", words.python], checkout_of(folder, root)
     one: dict[str, float] = {}
-    two: dict[str, float] = {}
     if tried.format in DIRECT:
         one, tried.direct = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
-        two = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)[0] if one else {}
     code, out, err = call([EVOLVE, "--local", "problem", "check", *named, "--json"], words.seconds)
+    last = (out.strip() or err.strip() or "no report").splitlines()[-1]
     try:
-        report: dict[str, Any] = json.loads(out)
+        report: dict[str, Any] = json.loads(out or last)
     except ValueError:
-        tried.reason = (err.strip().splitlines() or ["no report"])[-1][:300]
+        tried.reason = last[:300]
+        return
+    if "complaints" not in report:
+        tried.reason = str(report["error"]["message"])[:300]
         return
     tried.ready, tried.reason = code == 0, "; ".join(report["complaints"])[:300]
     seed = report["seeds"][0] if report["seeds"] else {"measures": {}, "scores": {}}
-    compare(tried, {**seed["measures"], **seed["scores"]}, one, two)
+    ours, two = {**seed["measures"], **seed["scores"]}, one
+    if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
+        two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
+    compare(tried, ours, one, two)
     if tried.ready and words.evaluations:
-        _run(tried, named, words.evaluations, words.seconds)
+        _run(tried, named, words.evaluations, words.run_seconds)
 
 
 def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as place:
         words = [EVOLVE, "--local", "run", *named, "--policy", "syntax", "--evaluations", str(evaluations), "--json"]
         _, out, err = call(
-            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds * 1.5
+            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
         )
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
@@ -197,6 +206,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter with the libraries of the examples")
     parser.add_argument("--evaluations", type=int, default=20, help="of the run for each; 0: none")
     parser.add_argument("--seconds", type=float, default=120.0, help="that one command may take")
+    parser.add_argument("--run-seconds", type=float, default=120.0, help="after which a run ends")
     parser.add_argument("--only", default="", help="folders whose path holds this")
     parser.add_argument("--every", action="append", default=[], metavar="FORMAT=N", help="each Nth folder of a format")
     parser.add_argument("--jobs", type=int, default=1, help="folders at a time: more make noisy metrics noisier")

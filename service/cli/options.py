@@ -102,7 +102,7 @@ Money = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
+    typer.Option(metavar="FILE", readable=False, help="Run configuration, or that of another project."),
 ]
 EvaluatorFile = Annotated[
     Path | None,
@@ -133,6 +133,15 @@ Root = Annotated[
         readable=False,
         help="Folder around PROBLEM with modules that it imports.",
         show_default="the project of PROBLEM",
+    ),
+]
+SeedsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds-from",
+        metavar="SOURCE[:K]",
+        help="Start from the best K programs of a checkpoint or a run too.",
+        show_default="none; K: 20",
     ),
 ]
 Db = Annotated[

@@ -117,6 +117,10 @@ def best(
         str | None, typer.Option(metavar="NAME=W,...", help="Weights of the objectives to rank by.")
     ] = None,
     output: Output = None,
+    view: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="Write the picture that the evaluator drew (- is stdout)."),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -127,7 +131,7 @@ def best(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output)
+        show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output, view=view)
 
 
 @results_app.command(epilog="Example: evolve candidates last --all", rich_help_panel="Results")

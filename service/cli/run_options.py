@@ -131,13 +131,15 @@ def named_for_run(
 ) -> tuple[Project | None, Path | None]:
     """The problem that the words of `evolve run` name, and the configuration of the run.
 
-    A YAML file is an OpenEvolve project's own configuration where the evaluator is named, whose command takes no other,
-    and where its keys say so.
+    A YAML file is the configuration of an OpenEvolve project where the evaluator is named, whose command takes no
+    other. It is one of another project where its keys say so.
     """
-    from service.problems.formats.openevolve import is_config
+    from service.problems.recognition import is_project_config
 
     document = config is not None and config.suffix.lower() in (".yaml", ".yml")
-    theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
+    theirs = (
+        config if config is not None and document and (evaluator is not None or is_project_config(config)) else None
+    )
     project = named_project(problem, evaluator, theirs, python, form, root) if problem is not None else None
     return project, None if theirs else config
 

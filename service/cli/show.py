@@ -11,7 +11,7 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
 from service.cli.export import STDOUT, write_program
-from service.cli.failures import failure_rows, failures_json
+from service.cli.failures import failed_seeds, failure_rows, failures_json, seed_rows
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import (
     LAST,
@@ -73,6 +73,8 @@ def show_anything(
         terminal.emit(_run_json(site, found))
     else:
         rows = run_rows(found, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
+        configuration = next(place for place, (name, _) in enumerate(rows) if name == "configuration")
+        rows[configuration:configuration] = seed_rows(failed_seeds(reader.candidates(found.id)))
         terminal.show(facts(rows))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {formatting.short(found.id)}')}", style="dim")

@@ -11,7 +11,7 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
 from service.cli.end_reason import ending_limit, limit_words
-from service.cli.failures import failure_rows, failures_json, remark
+from service.cli.failures import failed_seeds, failure_rows, failures_json, remark, seed_rows
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
 from service.cli.show import facts
@@ -42,6 +42,7 @@ class RunOutcome:
         assessment: what came of examining what was found; None where nothing did.
         completions: a row on how completions ended.
         limits: where each limit of the budget was set, as far as it is known.
+        failed_seeds: the seeds that could not be scored.
     """
 
     run: RunRecord
@@ -52,6 +53,7 @@ class RunOutcome:
     completions: tuple[tuple[str, str], ...] = ()
     assessment: Assessment | None = None
     limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
+    failed_seeds: tuple[CandidateRecord, ...] = ()
 
     @property
     def compared(self) -> str:
@@ -102,6 +104,7 @@ def read_outcome(
         completions=tuple(completion_rows(reader, run)),
         assessment=assessment(run),
         limits=limits or {},
+        failed_seeds=tuple(failed_seeds(seeds)),
     )
 
 
@@ -211,6 +214,7 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
     further = _further_scores(outcome)
     return [
         ("best", formatting.short(outcome.best.id) if outcome.best else "none: no program was evaluated with success"),
+        *seed_rows(outcome.failed_seeds),
         ("scores", further or None),
         *assessment_rows(run, outcome.assessment),
         ("ended by", ended_by(run, outcome.limits)),

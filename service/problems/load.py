@@ -19,10 +19,11 @@ from service.problems.bundle import open_bundle, pack
 from service.problems.folder import Folder
 from service.problems.formats.openevolve import without_keys
 from service.problems.outside_modules import FOLDER as OUTSIDE
+from service.problems.population import FOLDER as SEEDS
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
-from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, misplaced_config, peek, recognise
 from service.problems.toml_writer import toml_text
 
 
@@ -133,8 +134,9 @@ def load_files(
         InvalidProblemError: with every complaint, those of the folder first.
     """
     named = named_in(files)
-    outside = {path: content for path, content in files.files.items() if path.startswith(f"{OUTSIDE}/")}
-    inside = {path: content for path, content in files.files.items() if path not in outside}
+    # No format is asked about these: they are in Evolve's own form already.
+    added = {path: content for path, content in files.files.items() if path.startswith((f"{OUTSIDE}/", f"{SEEDS}/"))}
+    inside = {path: content for path, content in files.files.items() if path not in added}
     files = replace(files, files=inside)
     lying = ProblemFolder(files=inside, name=name, options=named)
     known = [*built_in_names(ExtensionKind.PROBLEM_FORMAT), *([form] if form else [])]
@@ -144,11 +146,13 @@ def load_files(
         raise InvalidProblemError(complaints or error.complaints) from error
     if complaints and not recognised.files:
         raise InvalidProblemError(complaints)
+    if (config := named.get(CONFIG, "")) in inside and (wrong := misplaced_config(recognised, config, inside[config])):
+        raise InvalidProblemError([*complaints, wrong])
     try:
         if recognised.name != NATIVE:
             lying = replace(lying, files=without_keys(files).files)
         converted = _converted(recognised, lying)
-        files = replace(files, files=dict(sorted({**_in_own_form(converted), **outside}.items())))
+        files = replace(files, files=dict(sorted({**_in_own_form(converted), **added}.items())))
         reading = native.read_native(files)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error

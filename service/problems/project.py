@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from service.errors import InvalidProblemError
 from service.problems.folder import Folder, read_folder
 from service.problems.outside_modules import find_modules
+from service.problems.population import FOLDER as POPULATION
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
@@ -26,6 +27,7 @@ class Project:
         python: interpreter of program and evaluator. Empty: the problem decides.
         form: name of the problem format. Empty: the format that recognises the folder.
         root: folder above or beside it, with modules that it imports. None: the project that it lies in.
+        population: files of the programs of an earlier run, from which the search starts besides.
     """
 
     folder: Path
@@ -34,6 +36,7 @@ class Project:
     python: str = ""
     form: str = ""
     root: Path | None = None
+    population: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -76,6 +79,9 @@ class Project:
             named[CONFIG] = _taken(files, self.config, self.top, complaints)
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
+        if self.population:
+            files = {path: content for path, content in files.items() if not path.startswith(f"{POPULATION}/")}
+            files |= self.population
         if not complaints:
             outside = find_modules(files, self.top, self.root)
             files |= outside.files

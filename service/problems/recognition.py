@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 
 from evolve.errors import MissingExtensionError
-from evolve.extensions import Extensions
+from evolve.extensions import ExtensionKind, Extensions, built_in_names
 from evolve.problem_formats import FILE, GuardedFormat, ProblemFolder, RecognisedFiles, open_format
 from service.errors import InvalidProblemError
+from service.problems.documents import DocumentError, read_document
 from service.problems.folder import left_out
 
 NATIVE, OPENEVOLVE = "native", "openevolve"
@@ -68,6 +69,45 @@ def recognise(
         raise InvalidProblemError([f"{place} reads as {forms}: choose one with {choices}"])
     name, form, files = whole[0]
     return RecognisedFormat(name=name, format=form, files=files.files)
+
+
+def is_project_config(path: Path) -> bool:
+    """Whether a YAML file is the configuration of another project; not, where it cannot be read."""
+    try:
+        document = read_document(path.name, path.read_bytes())
+    except (OSError, DocumentError):
+        return False
+    return bool(_formats_of(document))
+
+
+def misplaced_config(recognised: RecognisedFormat, path: str, content: bytes) -> str:
+    """What is wrong with a configuration that somebody named for a problem; empty: nothing.
+
+    Args:
+        recognised: the format of the problem.
+        path: of the configuration.
+        content: of the configuration.
+    """
+    if recognised.name not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
+        return ""
+    title, own = recognised.format.title, recognised.format.config_keys
+    if not own:
+        return f"--config {path}: it is of another project, and the folder reads as {title}: leave out --config"
+    try:
+        formats = _formats_of(read_document(path, content))
+    except DocumentError:
+        return ""  # the format says so
+    if not formats or recognised.name in formats:
+        return ""
+    others = " or ".join(open_format(name, Extensions()).title for name in formats)
+    return f"--config {path}: it is the configuration of {others}, and the folder reads as {title}: name one of its own"
+
+
+def _formats_of(document: Mapping[str, object]) -> list[str]:
+    """The built-in formats whose configurations have a key of a document."""
+    names = built_in_names(ExtensionKind.PROBLEM_FORMAT)
+    found = {name: open_format(name, Extensions()).config_keys for name in names}
+    return [name for name, keys in found.items() if not document.keys().isdisjoint(keys)]
 
 
 def peek(place: Path) -> ProblemFolder:

@@ -30,6 +30,7 @@ class CandidateUrls(Reply):
     children: str = Field(description="Path of its children")
     diff: str = Field(description="Path of its difference to its parent")
     evaluations: str = Field(description="Path of its evaluations")
+    view: str | None = Field(description="Path of its view. Null: there is nothing to show")
     proposal: str | None = Field(description="Null for a seed")
 
 
@@ -63,6 +64,13 @@ class Candidate(Foreign):
     repeats: Count = Field(default=0, description="Number of its repeats. 0: none, or unknown")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     answer: str | None = Field(default=None, description="Null: none that can be compared, or as for `feedback`")
+    view_type: str | None = Field(
+        default=None,
+        description="Media type of its view. Empty: the view cannot be shown. Null: its evaluator drew nothing",
+    )
+    view_reason: str | None = Field(
+        default="", description="Why its view cannot be shown, in one sentence. Null: as for `feedback`"
+    )
     seconds: float | None = Field(description="Duration of its evaluation in seconds. Null: not evaluated")
     isolation: str = Field(
         description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",

@@ -118,7 +118,9 @@ export function fitted(canvas, height) {
   return { pen, width };
 }
 
-/** Where a candidate is. @param {string} run @param {import("./candidate-name.js").Names} columns @param {number} at */
+/** @typedef {import("./candidate-name.js").Names} Names */
+
+/** Where a candidate is. @param {string} run @param {Names} columns @param {number} at */
 export function addressOf(run, columns, at) {
   return `/runs/${run}/candidates/${nameOf(columns, at)}`;
 }

@@ -13,6 +13,7 @@ from service.dashboard.views import (
     diversity,
     documentation,
     events,
+    examples,
     fork,
     grid,
     hints,
@@ -27,6 +28,7 @@ from service.dashboard.views import (
     run,
     runs,
     runs_bulk,
+    setup,
     share,
     shared,
     submit,
@@ -35,6 +37,7 @@ from service.dashboard.views import (
 
 ROUTERS = (
     annotations.router,
+    examples.router,
     runs.router,  # before the pages of one run: /runs/new is none
     runs_bulk.router,
     submit.router,
@@ -52,6 +55,7 @@ ROUTERS = (
     lineage.router,
     objectives.router,
     grid.router,
+    setup.router,
     share.router,
     shared.router,
     admin.router,

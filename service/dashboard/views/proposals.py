@@ -36,8 +36,11 @@ async def list_proposals(
 
 @router.get("/{number}")
 async def show_proposal(request: Request, run_id: RunId, number: Number, api: Api) -> Response:
-    """Show a proposal with everything that was written."""
+    """Show a proposal with everything that was written. The seeds stand where proposal 0 would."""
     run = await api.send(calls.get_run(run_id))
+    if number == 0:
+        seeds = (await api.send(calls.list_candidates(run.id, proposal_number=0, limit=ANSWERS))).items
+        return await render_run(request, api, run, "seeds.html", "proposals", seeds=seeds)
     proposal = await api.send(calls.get_proposal(run.id, number))
     answers = (await api.send(calls.list_candidates(run.id, proposal_number=number, limit=ANSWERS))).items
     edges = edges_of(answers)

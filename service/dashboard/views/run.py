@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from evolve.evaluation import Outcome
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
 from service.dashboard.loading import RunPageRoute
@@ -14,14 +15,16 @@ from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.views.candidate import if_any
 from service.dashboard.views.hints import hints_of
+from service.dashboard.views.runs_filter import read_labels
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
 from service.schemas.requests import checked
-from service.schemas.runs import Budget, BudgetExtension, Run
+from service.schemas.runs import Budget, BudgetExtension, Run, RunPatch
 from service.schemas.series import Metrics
 
 BEST_SHOWN, FAILURES_SHOWN = 8, 8
+SEEDS_READ, SEEDS_SHOWN = 50, 3
 UNEVALUATED, WITHOUT_PROGRAM = ("rejected", "duplicate"), ("unreadable", "unanswered")
 POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
@@ -92,6 +95,15 @@ async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
     return await _ask(api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))), form)
 
 
+@router.post("/labels")
+async def label(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Give a run another name and other labels."""
+    labels = dict(read_labels(form.get("labels", "")))
+    if name := " ".join(form.get("name", "").split()):
+        labels["name"] = name
+    return await _ask(api, calls.update_run(run_id, checked(RunPatch, labels=labels)), form)
+
+
 @router.post("/delete")
 async def delete(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Remove a run whose name was typed."""
@@ -146,7 +158,11 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
 async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
     """Groups of failures, each with the candidates of its outcome; none before those who may not read candidates."""
     failures = await if_any(api, calls.get_run_failures(run.id))
+    seeds = await if_any(api, calls.list_candidates(run.id, proposal_number=0, limit=SEEDS_READ))
+    failed = [seed for seed in (seeds.items if seeds else []) if seed.outcome not in (None, Outcome.OK)]
     return {
+        "failed_seeds": failed[:SEEDS_SHOWN],
+        "failed_seeds_left_out": max(0, len(failed) - SEEDS_SHOWN),
         "failures": failures,
         "failures_shown": FAILURES_SHOWN,
         "failures_link": partial(failures_link, run.id),

@@ -20,6 +20,7 @@ class CodeEvolveFormat:
     title = "a CodeEvolve problem"
     # Beside them lie the checkpoints of experiments.
     folders = ("input", "configs")
+    config_keys = ("CODEBASE_PATH", "ENSEMBLE", "EVAL_FILE_NAME", "EVAL_TIMEOUT", "EVOLVE_CONFIG", "SYS_MSG")
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says."""

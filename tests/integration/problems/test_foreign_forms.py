@@ -144,6 +144,14 @@ TOO_LARGE = "'[' + ' ' * (17 * 2**20) + ']'"
         (codeevolve(TOO_LARGE), "evaluate.py wrote results of 17 MB, and at most 16 MB are read"),
         (codeevolve("{'loss': 1}"), "the evaluator returned no number for the objective gain: it is missing"),
         (codeevolve("{'gain': float('inf')}"), "the score gain is inf, not a finite number"),
+        (
+            {**gigaevo("1"), "validate.py": "def validate(*given):\n    pass\n"},
+            "validate.py returned NoneType, not a dict",
+        ),
+        (
+            {**gigaevo("1"), "validate.py": "def validate(*given):\n    return {'fitness': float('nan')}\n"},
+            "the evaluator returned no number for the objective fitness: it is the number nan",
+        ),
         (gigaevo("100"), "validate.py says that the program is not valid"),
     ],
 )

@@ -5,7 +5,9 @@ from service.dashboard.views.ancestry import relatives
 from service.schemas.candidates import Candidate, CandidateUrls, Parent
 
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
-URLS = CandidateUrls(self="", run="", source="", lineage="", children="", diff="", evaluations="", proposal=None)
+URLS = CandidateUrls(
+    self="", run="", source="", lineage="", children="", diff="", evaluations="", view=None, proposal=None
+)
 
 
 def candidate(name: str, number: int, *parents: tuple[str, str], fitness: float | None = 0.0) -> Candidate:
