@@ -16,6 +16,7 @@ from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
+from service.dashboard.views.hints import hints_of
 from service.dashboard.views.runs_filter import read_labels
 from service.dashboard.views.story import story_of
 from service.errors import UsageError
@@ -39,7 +40,12 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    values = {**await _standing(api, run), **await _failures(api, run), **await _story(api, run)}
+    values = {
+        **await _standing(api, run),
+        **await _failures(api, run),
+        **await _story(api, run),
+        **await hints_of(request, api, run),
+    }
     return await render_run(request, api, run, "run.html", "overview", **values)
 
 
