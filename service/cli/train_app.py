@@ -26,9 +26,7 @@ def maze(
     *,
     method: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="vpo, grpo, multi_rlvr_best, max_at_k, ..., or base for the warm start alone."
-        ),
+        typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone."),
     ] = "vpo",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
@@ -36,6 +34,9 @@ def maze(
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
     warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
+    k: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts, of max_at_k.")
+    ] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "small,hard",
     validated: Annotated[
@@ -55,6 +56,7 @@ def maze(
         seed=seed,
         warm_steps=warm_steps,
         steps=steps,
+        k=k,
         alpha=alpha,
         kinds=kinds,
         validated=validated,

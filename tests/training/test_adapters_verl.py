@@ -57,7 +57,7 @@ def expected(step: int, method: str = "vpo", options: Options | None = None) -> 
         UIDS.tolist(),
         lambda uid, k: weighting.weights(step, ["set", "", str(uid)], k),
         options=options or Options(),
-    )
+    ).rollouts
 
 
 def test_verl_finds_the_estimator_and_its_advantages_are_those_of_the_library(batch: Any) -> None:
@@ -93,7 +93,7 @@ def test_every_method_is_one_word(batch: Any, method: str) -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(RewardError, match="No advantage estimator is called 'ppo'"):
+    with pytest.raises(RewardError, match="No training method is called 'ppo'"):
         verl_estimator(Weighting(), "ppo")
 
 
