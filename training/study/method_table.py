@@ -54,12 +54,12 @@ def recipe_of(method: str, seed: int, scope: TableScope) -> Recipe:
 
 def measure_method(method: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
     """Train a method from the base with a seed, answer the test mazes, and keep the figures of each maze."""
-    from training.evaluation import figures_of_mazes
-    from training.maze import RunFolder, base_of, reinforce
-
     path = folder / f"{method}-s{seed}.json"
     if path.exists():
         return
+    from training.evaluation import figures_of_mazes
+    from training.maze import RunFolder, base_of, reinforce
+
     recipe = recipe_of(method, seed, scope)
     weights = base_of(base, recipe)
     if method != "base":

@@ -14,6 +14,7 @@ from service.problems.init import name_for, write_problem
 from service.problems.toml_writer import toml_text
 
 SPLIT = "test"
+PRELOADED = "evolve.domains"  # the scoring process finds of Evolve what is imported before it starts
 _EVALUATOR = '''\
 """Scores an answer to the question beside it. Written by Evolve for the domain {name}."""
 
@@ -74,7 +75,7 @@ def init_own_domain(folder: Path, name: str, number: int | None) -> tuple[Path, 
         "description": f"{domain.task(question)}\n\n{form}".strip(),
         "language": "text",
         "seeds": ["answer.txt"],
-        "evaluator": {"file": "evaluator.py", "text": True},
+        "evaluator": {"file": "evaluator.py", "preload": [PRELOADED], "text": True},
         "objectives": [
             {"name": objective, "low": float(low), "high": 1.0}
             for objective, low in floors_of(domain, question).items()

@@ -30,6 +30,7 @@ def test_a_question_is_an_ordinary_problem_that_the_domain_scores(
     document = tomllib.loads((folder / "problem.toml").read_text())
     assert document["description"].startswith("Write a word that begins with j,")
     assert document["objectives"] == [{"name": name, "low": 0.0, "high": 1.0} for name in ("begins", "vowels", "short")]
+    assert document["evaluator"]["preload"] == ["evolve.domains"]  # else the sandbox finds no evolve
     assert json.loads((folder / "question.json").read_text()) == {"letter": "j"}
     monkeypatch.syspath_prepend(str(folder))
     score = runpy.run_path(str(folder / "evaluator.py"))["score"]
