@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, StorageState
 
 PATIENCE_SECONDS = 60.0
-# Before any script of the page: the largest paint, and when each chart was drawn first, on a canvas or as it says.
+# Before any script of the page: the largest paint, when each chart was drawn first, on a canvas or as it says, and how
+# far the layout shifted.
 WATCH = """
 (() => {
-  const watched = window.watched = { largest: null, drawn: {} }, known = new WeakSet();
+  const watched = window.watched = { largest: null, drawn: {}, shift: 0 }, known = new WeakSet();
   const draw = (chart) => queueMicrotask(() => { watched.drawn[chart.localName] ??= performance.now(); });
   new PerformanceObserver((list) => { for (const one of list.getEntries()) watched.largest = one.startTime; })
     .observe({ type: "largest-contentful-paint", buffered: true });
+  const shifted = (one) => { if (!one.hadRecentInput) watched.shift += one.value; };
+  new PerformanceObserver((list) => list.getEntries().forEach(shifted))
+    .observe({ type: "layout-shift", buffered: true });
   new MutationObserver((records) => { for (const one of records) draw(one.target); })
     .observe(document, { subtree: true, attributes: true, attributeFilter: ["data-shown"] });
   const pen = CanvasRenderingContext2D.prototype;
@@ -43,6 +47,7 @@ READ = """
   const sent = performance.getEntriesByType("resource").map((one) => [new URL(one.name).pathname, one.encodedBodySize]);
   return {
     first: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
+    whole: performance.getEntriesByName("evolve:whole")[0]?.startTime ?? null,
     server: page.responseStart - page.requestStart,
     charts: CHARTS,
     sent: [[location.pathname, page.encodedBodySize], ...sent],
@@ -72,6 +77,8 @@ SCRIPTS = frozenset(
 )
 FRAME = ("AnimationFrame", "b")
 CATEGORIES = ("-*", "devtools.timeline")
+TASK_CATEGORIES = ("-*", "devtools.timeline", "disabled-by-default-devtools.timeline", "toplevel", "__metadata")
+TASKS = frozenset({"RunTask", "ThreadControllerImpl::RunTask"})
 PAN_STEPS, ZOOM_STEPS, STEP_SECONDS = 90, 6, 1 / 60
 
 
@@ -84,8 +91,8 @@ class Visitor:
     state: "StorageState"
 
     @contextmanager
-    def opened(self, path: str) -> Iterator["Page"]:
-        """A page once all that it loads is there and its charts are drawn."""
+    def opened(self, path: str, *, traced: bool = False) -> Iterator["Page"]:
+        """A page once all that it loads is there and its charts are drawn; `longest_task` needs it traced."""
         context = self.browser.new_context(
             base_url=self.url, storage_state=self.state, viewport={"width": 1280, "height": 800}
         )
@@ -93,6 +100,8 @@ class Visitor:
             context.set_default_timeout(1000 * PATIENCE_SECONDS)
             context.add_init_script(WATCH)
             page = context.new_page()
+            if traced:
+                self.browser.start_tracing(page=page, categories=list(TASK_CATEGORIES))
             answer = page.goto(path)
             if answer is None or not answer.ok:
                 raise LookupError(f"{path} is not there")
@@ -124,8 +133,14 @@ def _drawn(page: "Page") -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     page.wait_for_load_state("load")
     while time.monotonic() < until:
-        wanted, there = page.evaluate(f"[{CHARTS}, Object.keys(window.watched.drawn)]")
-        if set(wanted) <= set(there) and page.evaluate("performance.getEntriesByType('paint').length > 1"):
+        wanted, there, loading = page.evaluate(
+            f"[{CHARTS}, Object.keys(window.watched.drawn), document.querySelector('[data-loading]') !== null]"
+        )
+        if (
+            not loading
+            and set(wanted) <= set(there)
+            and page.evaluate("performance.getEntriesByType('paint').length > 1")
+        ):
             return
         time.sleep(0.05)
 
@@ -212,6 +227,15 @@ def frames(events: Sequence[dict[str, Any]]) -> list[float]:
             ended = event["ts"] + event["dur"]
             spent[bisect_right(starts, event["ts"])] += event.get("tdur", event["dur"]) / 1000
     return spent
+
+
+def longest_task(browser: "Browser") -> float:
+    """Milliseconds of the longest task of a page's main thread, on the processor's clock; ends the tracing."""
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    named = [event for event in events if event["name"] == "thread_name"]
+    main = {(event["pid"], event["tid"]) for event in named if event["args"]["name"] == "CrRendererMain"}
+    tasks = [event for event in events if event["name"] in TASKS and (event["pid"], event["tid"]) in main]
+    return max((event.get("tdur", 0) / 1000 for event in tasks), default=0.0)
 
 
 def summed(spent: Sequence[float]) -> dict[str, Any]:

@@ -57,22 +57,23 @@ class Asker:
 
     def ask(self, address: str, times: int = 0, **params: Any) -> dict[str, float]:
         """Milliseconds until an answer is there, its body included, and of the processor that it took the server."""
-        spent, times, before = [], times or self.times, self._worked()
+        spent, times, before = [], times or self.times, processor_seconds(self.pid)
         for _ in range(times):
             began = time.perf_counter()
             self.client.get(address, params=params or None).raise_for_status()
             spent.append(1000 * (time.perf_counter() - began))
-        worked = 1000 * (self._worked() - before) / times
+        worked = 1000 * (processor_seconds(self.pid) - before) / times
         p95 = sorted(spent)[int(0.95 * (times - 1))]
         return {"median_ms": round(median(spent), 1), "p95_ms": round(p95, 1), "cpu_ms": round(worked, 1)}
 
     def json(self, address: str, **params: Any) -> Any:
         return self.client.get(address, params=params or None).raise_for_status().json()
 
-    def _worked(self) -> float:
-        """Seconds that the server has used its processors."""
-        told = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+def processor_seconds(pid: int) -> float:
+    """Seconds that a process has used its processors."""
+    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def columns(asker: Asker, run: str) -> dict[str, Any]:

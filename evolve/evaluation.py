@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from evolve.problem import BUILT_IN_MEASURES, MAX_MAGNITUDE, Objective, Problem
+from evolve.views.candidate_view import CandidateView, read_view
 
-COMBINED, ANSWER = "combined_score", "answer"
+COMBINED, ANSWER, VIEW = "combined_score", "answer", "view"
 ANSWER_CHARACTERS = 1000
 MAX_TRACE_CHARACTERS, MAX_ARTIFACTS = 2000, 20
 _TEXT_KEYS = ("artifacts", "feedback")
@@ -85,6 +86,7 @@ class Evaluation:
         isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
         answer: what the program answers, as `canonical_answer` writes it, so that equal answers are equal texts; None:
             it gives none that could be compared with those of others.
+        view: what the program looks like, as the evaluator drew it, for people alone; None: it drew nothing.
         trace: None: none was asked for, or the evaluation failed.
     """
 
@@ -100,6 +102,7 @@ class Evaluation:
     worker: str = ""
     isolation: str = ""
     answer: str | None = None
+    view: CandidateView | None = None
     trace: Trace | None = None
 
     @property
@@ -120,7 +123,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
     entries become feedback. A missing objective, NaN, infinity or a number beyond `MAX_MAGNITUDE` makes the outcome
     `invalid`. `answer` is reserved in a problem that names its objectives, unless one of them or a measure is called
     so; in one that names none it stays what it is for OpenEvolve, a metric or feedback, and is the answer as well
-    where it is not a number.
+    where it is not a number. So is `view`, which people are shown and no search and no policy sees.
 
     A lenient evaluator's result is read as OpenEvolve reads it (its `get_fitness_score`): `combined_score` counts
     whatever stands beside it, an `error` included; booleans, and numbers that are not finite, are no metrics; where all
@@ -132,6 +135,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
             outcome=Outcome.INVALID, reason=f"the evaluator returned {_describe(raw)} instead of a dict of scores"
         )
     answer, lack = _answer(raw, problem)
+    raw, view = _view(raw, problem)
     raw = {key: value for key, value in raw.items() if key != ANSWER or problem.scalar or _is_named(problem)}
     lenient = problem.evaluator.lenient
     metrics = _lenient_metrics(raw) if lenient else _metrics(raw)
@@ -149,6 +153,7 @@ def read_result(raw: object, problem: Problem) -> Evaluation:
         cases=cases,
         feedback=feedback,
         answer=answer,
+        view=view,
     )
     return replace(evaluation, outcome=Outcome.INVALID, reason=complaint) if complaint else evaluation
 
@@ -232,7 +237,7 @@ def _spread(raw: object, problem: Problem) -> object:
         return raw
     spread: dict[Any, Any] = {}
     for key, value in raw.items():
-        if not isinstance(value, Mapping) or key in (*_TEXT_KEYS, "cases", ANSWER):
+        if not isinstance(value, Mapping) or key in (*_TEXT_KEYS, "cases", ANSWER, VIEW):
             spread[key] = value
             continue
         within = dict(_entries_within(str(key), value))
@@ -253,8 +258,15 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_named(problem: Problem) -> bool:
-    return ANSWER in problem.objective_names or any(measure.name == ANSWER for measure in problem.measures)
+def _is_named(problem: Problem, key: str = ANSWER) -> bool:
+    return key in problem.objective_names or any(measure.name == key for measure in problem.measures)
+
+
+def _view(raw: Mapping[Any, Any], problem: Problem) -> tuple[Mapping[Any, Any], CandidateView | None]:
+    """A result without its view, and the view; a number of that name is a metric."""
+    if not isinstance(raw.get(VIEW), str | Mapping) or _is_named(problem, VIEW):
+        return raw, None
+    return {key: value for key, value in raw.items() if key != VIEW}, read_view(raw[VIEW])
 
 
 def _answer(raw: Mapping[Any, Any], problem: Problem) -> tuple[str | None, str]:

@@ -1,6 +1,9 @@
 """Identifiers: content addresses of programs and derived ids inside a run."""
 
 import hashlib
+import re
+
+_CANDIDATE = re.compile(r"cnd_[0-9a-f]{20}_([0-9]+)_([0-9]+)", re.ASCII)
 
 
 def digest(text: str, length: int = 32) -> str:
@@ -14,8 +17,14 @@ def proposal_id(run_id: str, number: int) -> str:
 
 
 def candidate_id(run_id: str, number: int, position: int) -> str:
-    """Id of the answer at `position` of the proposal `number` of a run."""
-    return "cnd_" + digest(f"{run_id}/{number}/{position}")
+    """Id of the answer at `position` of the proposal `number` of a run. It ends in both, so that it tells its name."""
+    return f"cnd_{digest(f'{run_id}/{number}/{position}', 20)}_{number}_{position}"
+
+
+def candidate_name(candidate: str) -> str:
+    """Name of a candidate in its run by its id: `PROPOSAL.POSITION`, such as `28.0`. Empty: no id of a candidate."""
+    found = _CANDIDATE.fullmatch(candidate)
+    return f"{found[1]}.{found[2]}" if found else ""
 
 
 def evaluation_id(candidate: str, attempt: int) -> str:

@@ -239,6 +239,23 @@ class EvaluatorSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeedOrigin:
+    """What is known of a seed that an earlier run found.
+
+    Attributes:
+        name: in that run.
+        parents: places of its ancestors among the seeds, each before its own.
+        generation: None: it is not known.
+        metrics: of that run, which count for nothing here.
+    """
+
+    name: str
+    parents: tuple[int, ...] = ()
+    generation: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A problem as the search sees it.
 
@@ -250,6 +267,7 @@ class Problem:
         known_best: best known score of the one objective (of the scalar without objectives); with several, the best
             known fitness.
         main: path, inside a program of several files, that is handed to a shared evaluator; empty: the folder.
+        origins: by their places, what is known of seeds that an earlier run found.
     """
 
     name: str
@@ -264,10 +282,13 @@ class Problem:
     known_best_source: str = ""
     bundle: str = ""
     main: str = ""
+    origins: Mapping[int, SeedOrigin] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.seeds:
             raise ProblemError("a problem needs at least one seed program")
+        if any(parent >= place for place, origin in self.origins.items() for parent in origin.parents):
+            raise ProblemError("the parents of a seed stand before it")
         _check_size("known_best", self.known_best)
         _refuse_repeats("objective", [objective.name for objective in self.objectives])
         _refuse_repeats("measure", [measure.name for measure in self.measures])

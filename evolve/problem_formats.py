@@ -80,6 +80,11 @@ class ProblemFormat(Protocol):
 
     Attributes:
         title: a problem of this form, as a sentence names it: `a ShinkaEvolve task`.
+
+    A format may have an attribute `folders`: the names of the folders directly in a problem's folder that belong to the
+    problem. Others, such as checkpoints and results, are then neither read nor counted. Without it, all are read.
+    An attribute `config_keys` has keys at the top of its configuration that no run configuration has. By one of them,
+    `--config` of `evolve run` knows a file of the project's own.
     """
 
     title: str
@@ -112,6 +117,31 @@ class GuardedFormat:
         """A problem of this form, as a sentence names it."""
         with guarded(self.extension):
             return str(self.format.title)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders in a problem's folder that are read; empty: all.
+
+        Raises:
+            ExtensionError: they are no names.
+        """
+        return self._names("folders")
+
+    @property
+    def config_keys(self) -> tuple[str, ...]:
+        """Keys of the project's own configuration; empty: it has none, or does not say.
+
+        Raises:
+            ExtensionError: they are no names.
+        """
+        return self._names("config_keys")
+
+    def _names(self, attribute: str) -> tuple[str, ...]:
+        with guarded(self.extension):
+            found = getattr(self.format, attribute, ())
+        if isinstance(found, str) or not all(isinstance(name, str) for name in found):
+            raise self._broken(f"{attribute} is {found!r:.200}, not a sequence of names")
+        return tuple(found)
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the format's own.

@@ -1,7 +1,7 @@
 """Proposals and what comes back for them: the values that pass between search, policy and evaluator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evolve.evaluation import Evaluation
@@ -52,6 +52,12 @@ class Individual:
     rewards: tuple[float, ...] = ()
     signed_scores: tuple[float, ...] = ()
     measures: Mapping[str, float]
+
+    def without_view(self) -> "Individual":
+        """The same for a search, which holds thousands and looks at none."""
+        if self.evaluation.view is None:
+            return self
+        return replace(self, evaluation=replace(self.evaluation, view=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,91 +3,41 @@
 DIR is a checkout of another project, or a folder of several. Of each folder that a problem format recognises three
 things are tried: `evolve problem check`, the metrics of the first seed beside those of the project's own evaluator
 called directly, and a run of some evaluations with the built-in mutator. Metrics are compared to a relative 1e-9. Those
-that differ between two direct calls are noisy and do not count. PYTHON has the libraries of the examples.
+that differ between two direct calls, or are named for a time, are noisy and do not count. PYTHON has the libraries of
+the examples.
 
 The table is Markdown: a line for each project and format, then a line for each folder that does not load or differs.
+`missing` is the reason where the project's own evaluator gives nothing either: a tool, data, a key or more time.
+`our reading` is the reason where it does. With `--json FILE` a second call tries the rest alone.
 """
 
 import argparse
 import json
 import math
-import shutil
-import subprocess
+import re
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scripts.foreign_direct import DIRECT, call, checkout_of, direct_metrics
 from service.errors import InvalidProblemError
 from service.problems.load import format_name
 from service.problems.project import Project
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 TOLERANCE = 1e-9
-SHIM = Path(__file__).resolve().parents[1] / "service" / "sandbox" / "shim"
-SKIPPED = {"node_modules", "__pycache__", "results", "logs"}
-_LOADS = """
-import importlib.util, json, os, sys
-sys.dont_write_bytecode = True
-def load(path, name):
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-def first(*places):
-    return next(place for place in places if os.path.exists(place))
-def tell(found):
-    found = getattr(found, "metrics", found)
-    found = {"score": found} if isinstance(found, (int, float)) else dict(found)
-    for key in ("public", "private"):
-        if isinstance(found.get(key), dict):
-            found.update(found.pop(key))
-    plain = {key: float(value) for key, value in found.items() if isinstance(value, (int, float)) and value is not True
-             and value is not False or type(value).__module__ == "numpy"}
-    sys.__stdout__.write("\\nMETRICS " + json.dumps(plain) + "\\n")
-"""
-# How a project calls its own evaluator for a seed, in a copy of the folder.
-DIRECT = {
-    "openevolve": """
-import asyncio
-from openevolve.config import Config, load_config
-from openevolve.evaluator import Evaluator
-named = [name for name in ("config.yaml", "config.yml") if os.path.exists(name)]
-settings = load_config(named[0]) if named else Config()
-seed = first(*sorted(name for name in os.listdir(".") if name.startswith(("initial_program.", "init_program."))))
-evaluator = Evaluator(settings.evaluator, os.path.abspath("evaluator.py"), suffix=os.path.splitext(seed)[1])
-tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
-""",
-    "skydiscover": """
-seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
-tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate(os.path.abspath(seed)))
-""",
-    "shinka": """
-import subprocess
-seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial.")))
-subprocess.run([sys.executable, "evaluate.py", "--program_path", seed, "--results_dir", "direct_results"], check=True)
-found = json.load(open("direct_results/metrics.json"))
-tell({"combined_score": found.get("combined_score"), "public": found.get("public") or {}})
-""",
-    "codeevolve": """
-import subprocess
-seed = first(*sorted("input/src/" + name for name in os.listdir("input/src") if name.startswith("init_program")))
-words = [sys.executable, os.path.abspath("input/evaluate.py"), os.path.abspath(seed), os.path.abspath("direct.json")]
-subprocess.run(words, check=True, cwd="input/src")
-tell(json.load(open("direct.json")))
-""",
-    "gigaevo": """
-seed = sorted(name for name in os.listdir("initial_programs") if name.endswith(".py"))[0]
-context = [load("context.py", "context").build_context()] if os.path.exists("context.py") else []
-output = load("initial_programs/" + seed, "program").entrypoint(*context)
-tell(load("validate.py", "validate").validate(*context, output))
-""",
-}
+# What two runs of an evaluator measure differently, though it says nothing of chance: the time.
+TIMED = {"algotune": ("speedup", 0.7, 1.43)}
+_SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)")
+MISSING = "missing"
+OUR_READING = "our reading"
+# Of a project itself, beside its examples, and what it writes.
+SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests", "src", "implementation", "templates"}
 
 
 @dataclass(kw_only=True)
@@ -115,14 +65,20 @@ class TriedFolder:
     improved: bool = False
     ended: str = ""
 
+    @property
+    def blame(self) -> str:
+        """Why it does not load: the project's own evaluator gives nothing either, or it does and we fail."""
+        if self.ready and not self.differing:
+            return ""
+        return MISSING if self.direct else OUR_READING
 
-def call(words: list[str], seconds: float, folder: Path | None = None) -> tuple[int, str, str]:
-    """Exit code and what was printed; a command that takes too long has the code of `timeout`."""
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, cwd=folder, check=False)
-    except subprocess.TimeoutExpired:
-        return 124, "", f"it took longer than {seconds:g} s"
-    return done.returncode, done.stdout, done.stderr
+    @property
+    def line(self) -> str:
+        """One line on it."""
+        equal = f"{self.compared - len(self.differing)} of {self.compared} equal"
+        best = "improved" if self.improved else "not improved"
+        state = f"{equal}, {self.valid} of {self.evaluated} valid, {best} {self.blame} {self.reason}".rstrip()
+        return f"{'✓' if self.ready else '✗'} {self.folder} [{self.format}]: {state}"
 
 
 def folders(place: Path) -> Iterator[tuple[Path, str, str]]:
@@ -143,30 +99,20 @@ def folders(place: Path) -> Iterator[tuple[Path, str, str]]:
             yield from folders(below)
 
 
-def direct_metrics(form: str, folder: Path, python: str, seconds: float) -> tuple[dict[str, float], str]:
-    """What the project's own evaluator says of its first seed; empty with the reason."""
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "problem")
-        shutil.copytree(folder, copy, symlinks=True)
-        # OpenEvolve itself is called; of the others, which few have installed, the shim has what evaluators import.
-        words = ["env", *([] if form == "openevolve" else [f"PYTHONPATH={SHIM}"]), python, "-c", _LOADS + DIRECT[form]]
-        code, out, err = call(words, seconds, copy)
-    lines = [line for line in out.splitlines() if line.startswith("METRICS ")]
-    if code or not lines:
-        return {}, (err.strip().splitlines() or ["nothing was printed"])[-1][:200]
-    found: dict[str, float] = json.loads(lines[-1].removeprefix("METRICS "))
-    return found, ""
-
-
 def compare(tried: TriedFolder, ours: Mapping[str, float], one: Mapping[str, float], two: Mapping[str, float]) -> None:
     """Note which metrics of two direct calls are noisy, and which of the others are not the same here."""
+    timed, low, high = TIMED.get(tried.format, ("", 0.0, 0.0))
     for name, value in one.items():
-        if name not in two or not close(value, two[name]):
+        if name == timed:
             tried.noisy.append(name)
-            continue
-        tried.compared += 1
-        if name not in ours or not close(ours[name], value):
-            tried.differing.append(name)
+            if not low <= ours.get(name, 0.0) <= high:
+                tried.differing.append(name)
+        elif _SECONDS.search(name) or name not in two or not close(value, two[name]):
+            tried.noisy.append(name)
+        else:
+            tried.compared += 1
+            if name not in ours or not close(ours[name], value):
+                tried.differing.append(name)
 
 
 def close(one: float, other: float) -> bool:
@@ -174,28 +120,38 @@ def close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-15)
 
 
-def examine(tried: TriedFolder, folder: Path, python: str, evaluations: int, seconds: float) -> None:
+def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namespace) -> None:
     """Check, compare and run one folder."""
-    named = [str(folder), "--python", python]
-    code, out, err = call([EVOLVE, "--local", "problem", "check", *named, "--json"], seconds)
+    named, checkout = [str(folder), "--python", words.python], checkout_of(folder, root)
+    one: dict[str, float] = {}
+    if tried.format in DIRECT:
+        one, tried.direct = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
+    code, out, err = call([EVOLVE, "--local", "problem", "check", *named, "--json"], words.seconds)
+    last = (out.strip() or err.strip() or "no report").splitlines()[-1]
     try:
-        report: dict[str, Any] = json.loads(out)
+        report: dict[str, Any] = json.loads(out or last)
     except ValueError:
-        tried.reason = (err.strip().splitlines() or ["no report"])[-1][:300]
+        tried.reason = last[:300]
+        return
+    if "complaints" not in report:
+        tried.reason = str(report["error"]["message"])[:300]
         return
     tried.ready, tried.reason = code == 0, "; ".join(report["complaints"])[:300]
-    if tried.format in DIRECT:
-        (one, tried.direct), (two, _) = (direct_metrics(tried.format, folder, python, seconds) for _ in range(2))
-        seed = report["seeds"][0] if report["seeds"] else {"measures": {}, "scores": {}}
-        compare(tried, {**seed["measures"], **seed["scores"]}, one, two)
-    if tried.ready and evaluations:
-        _run(tried, named, evaluations, seconds)
+    seed = report["seeds"][0] if report["seeds"] else {"measures": {}, "scores": {}}
+    ours, two = {**seed["measures"], **seed["scores"]}, one
+    if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
+        two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
+    compare(tried, ours, one, two)
+    if tried.ready and words.evaluations:
+        _run(tried, named, words.evaluations, words.run_seconds)
 
 
 def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as place:
         words = [EVOLVE, "--local", "run", *named, "--policy", "syntax", "--evaluations", str(evaluations), "--json"]
-        _, out, err = call([*words, "--db", f"sqlite:///{place}/runs.db"], seconds)
+        _, out, err = call(
+            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
+        )
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
     tried.evaluated, tried.valid = summary.get("evaluations", 0), summary.get("valid", 0)
@@ -209,19 +165,38 @@ def table(tried: list[TriedFolder]) -> str:
     groups: dict[tuple[str, str], list[TriedFolder]] = defaultdict(list)
     for one in tried:
         groups[one.folder.split("/")[0], one.format or "several"].append(one)
-    lines = ["| project | format | folders | load | metrics equal | best improved |", "|---|---|---|---|---|---|"]
+    heads = ("project", "format", "folders", "load", "metrics equal", "best improved", MISSING, OUR_READING)
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for (project, form), found in sorted(groups.items()):
-        called = [one for one in found if one.compared and one.ready]
-        equal = f"{sum(not one.differing for one in called)} of {len(called)}" if called else "–"
-        loaded, better = sum(one.ready for one in found), sum(one.improved for one in found)
-        lines.append(f"| {project} | `{form}` | {len(found)} | {loaded} | {equal} | {better} |")
+        called = [one for one in found if (one.compared or one.noisy) and one.ready]
+        cells = (
+            project,
+            f"`{form}`",
+            len(found),
+            sum(one.ready for one in found),
+            f"{sum(not one.differing for one in called)} of {len(called)}",
+            sum(one.improved for one in found),
+            *(sum(one.blame == blame for one in found) for blame in (MISSING, OUR_READING)),
+        )
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     lines.append("")
     for one in tried:
-        if not one.ready or one.differing:
+        if one.blame:
             differ = f"differs in {', '.join(one.differing[:4])}" if one.differing else ""
             own = f" (its own evaluator: {one.direct})" if one.direct not in ("", "-") else ""
-            lines.append(f"* {one.folder}: {'; '.join(filter(None, (one.reason, differ)))}{own}")
+            lines.append(f"* {one.folder}: {one.blame}: {'; '.join(filter(None, (one.reason, differ)))}{own}")
     return "\n".join(lines)
+
+
+def chosen(root: Path, words: argparse.Namespace) -> Iterator[tuple[Path, TriedFolder]]:
+    """The folders to try: those with `--only` in their path, and each nth of the formats of `--every`."""
+    steps = {form: int(step) for form, _, step in (one.partition("=") for one in words.every)}
+    counts: dict[str, int] = defaultdict(int)
+    for folder, form, complaint in folders(root):
+        tried = TriedFolder(folder=str(folder.relative_to(root)) or ".", format=form, reason=complaint[:300])
+        counts[form] += 1
+        if words.only in tried.folder and counts[form] % steps.get(form, 1) == 0:
+            yield folder, tried
 
 
 def main() -> None:
@@ -231,24 +206,31 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="interpreter with the libraries of the examples")
     parser.add_argument("--evaluations", type=int, default=20, help="of the run for each; 0: none")
     parser.add_argument("--seconds", type=float, default=120.0, help="that one command may take")
+    parser.add_argument("--run-seconds", type=float, default=120.0, help="after which a run ends")
     parser.add_argument("--only", default="", help="folders whose path holds this")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--every", action="append", default=[], metavar="FORMAT=N", help="each Nth folder of a format")
+    parser.add_argument("--jobs", type=int, default=1, help="folders at a time: more make noisy metrics noisier")
+    parser.add_argument("--json", type=Path, help="file of results: folders that it holds are not tried again")
     words = parser.parse_args()
     root = words.folder.resolve()
-    results = []
-    for folder, form, complaint in folders(root):
-        tried = TriedFolder(folder=str(folder.relative_to(root)) or ".", format=form, reason=complaint[:300])
-        if words.only not in tried.folder:
-            continue
-        if form:
-            examine(tried, folder, words.python, words.evaluations, words.seconds)
-        results.append(tried)
-        equal = f"{tried.compared - len(tried.differing)} of {tried.compared} equal"
-        state = f"{equal}, {tried.valid} of {tried.evaluated} valid {tried.reason}".rstrip()
-        print(f"{'✓' if tried.ready else '✗'} {tried.folder} [{form}]: {state}", flush=True)
-        if words.out:
-            words.out.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n")
-    print("\n" + table(results))
+    known = json.loads(words.json.read_text()) if words.json and words.json.exists() else []
+    results = {one["folder"]: TriedFolder(**one) for one in known}
+
+    def attempt(folder: Path, tried: TriedFolder) -> TriedFolder:
+        if tried.format:
+            examine(tried, folder, root, words)
+        return tried
+
+    with ThreadPoolExecutor(max_workers=words.jobs) as pool:
+        waiting = [pool.submit(attempt, *one) for one in chosen(root, words) if one[1].folder not in results]
+        for done in as_completed(waiting):
+            tried = done.result()
+            results[tried.folder] = tried
+            print(tried.line, flush=True)
+            if words.json:
+                listed = [asdict(one) for _, one in sorted(results.items())]
+                words.json.write_text(json.dumps(listed, indent=1) + "\n")
+    print("\n" + table([one for _, one in sorted(results.items())]))
 
 
 if __name__ == "__main__":

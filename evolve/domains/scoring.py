@@ -12,6 +12,7 @@ from typing import Any
 from evolve.domains.blocks import MISSING
 from evolve.domains.feedback import remarks
 from evolve.domains.livecodebench import CodingTask, Test
+from evolve.domains.maze.drawing import walk_svg
 from evolve.domains.musique import CitedAnswer
 from evolve.domains.overlap import normalised
 from evolve.domains.questions import TEXT_DOMAINS, question_from_json
@@ -26,7 +27,7 @@ def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, s
 
     Some answers are right or wrong as a whole: the answer in MuSiQue, and the five names in EUREQA. They are also
     returned as `answer`, normalised as for the comparison with the solution, so that they can be counted. Many walks
-    through a maze are equally good, and calls of tools are scored one by one.
+    through a maze are equally good: they are drawn, as `view`. Calls of tools are scored one by one.
 
     Args:
         name: a domain whose answers are texts.
@@ -43,7 +44,8 @@ def score_answer(name: str, question: Mapping[str, Any], program: Mapping[str, s
     said = [remarks(name, asked, answer, vector), f"Note: {reason}." if reason else ""]
     scores = dict(zip(domain.objectives(asked), vector.tolist(), strict=True))
     final = {"answer": _FINALS[name](answer)} if name in _FINALS else {}
-    return {**scores, **final, "feedback": "\n".join(line for line in said if line)}
+    view = {"view": _VIEWS[name](asked, answer)} if name in _VIEWS else {}
+    return {**scores, **final, **view, "feedback": "\n".join(line for line in said if line)}
 
 
 def _cited(answer: CitedAnswer) -> str:
@@ -55,6 +57,7 @@ def _chain(names: Sequence[str]) -> list[str]:
 
 
 _FINALS: Mapping[str, Callable[[Any], str | list[str]]] = {"musique": _cited, "eureqa": _chain}
+_VIEWS: Mapping[str, Callable[[Any, Any], str]] = {"maze": walk_svg}
 
 
 def _with_tags(text: str) -> str:

@@ -107,11 +107,17 @@ class Search:
         self.answer_filter = AnswerFilter(problem, self.state)
 
     def start(self) -> SearchStep:
-        """Propose the seeds."""
+        """Propose the seeds, those of an earlier run with their parents among them."""
         events = EventRecorder(self.state)
         candidates: list[Candidate] = []
+        origins = self.problem.origins
         for position, program in enumerate(self.problem.seeds):
-            candidate = self._candidate(0, position, 0, program, ())
+            places = origins[position].parents if position in origins else ()
+            parents = tuple(
+                (candidate_id(self.run_id, 0, place), payloads.CROSSOVER if number else payloads.PARENT)
+                for number, place in enumerate(places)
+            )
+            candidate = self._candidate(0, position, 0, program, parents)
             candidates += self._admit(candidate, events)
         return SearchStep(events=events.taken(), candidates=tuple(candidates))
 

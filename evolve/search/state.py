@@ -314,7 +314,7 @@ class SearchState:
             self.trials.tell(candidate.proposal_number, None)
             self.lineage.settle(candidate.proposal_number)
             return
-        individual = subject if isinstance(subject, Individual) else self._scored(candidate, data)
+        individual = subject.without_view() if isinstance(subject, Individual) else self._scored(candidate, data)
         self.lineage.evaluate(candidate.id, candidate.proposal_number, individual.fitness, individual.rewards)
         self.lineage.settle(candidate.proposal_number)
         origin = self.trials.tell(candidate.proposal_number, individual)

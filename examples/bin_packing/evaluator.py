@@ -33,13 +33,18 @@ def minimum(items):
 
 
 def used(items, order):
-    """Bins that a packing takes; `order[item]` lists the rooms from the most wanted one."""
+    """Bins that a packing takes."""
+    return sum(packed(items, order))
+
+
+def packed(items, order):
+    """How many bins of a packing have each room left; `order[item]` lists the rooms from the most wanted one."""
     bins = [0] * (CAPACITY + 1)
     for item in items:
         room = next(room for room in order[item] if bins[room] or room == CAPACITY)
         bins[room] -= room != CAPACITY
         bins[room - item] += 1
-    return sum(bins)
+    return bins
 
 
 def score(outputs, program):  # noqa: ARG001 - every scorer is given the program too
@@ -51,6 +56,18 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "excess_percent": excess(bins, BOUNDS),
         "cases": {f"seed {seed}": bound / count for seed, bound, count in zip(SCORED, BOUNDS, bins, strict=True)},
         "feedback": f"bins {bins}, at least {BOUNDS} are needed",
+        "view": drawing(packed(INSTANCES[0], order)),
+    }
+
+
+def drawing(bins):
+    """The first packing as a plot: how many of its bins were left with which room."""
+    rooms = [room for room in range(CAPACITY) if bins[room]]
+    return {
+        "series": [{"x": rooms, "y": [bins[room] for room in rooms], "kind": "bars"}],
+        "title": f"Instance 1: {sum(bins)} bins, at least {BOUNDS[0]} are needed",
+        "x_label": "room that is left in a bin",
+        "y_label": "bins",
     }
 
 

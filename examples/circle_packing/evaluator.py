@@ -24,7 +24,22 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "sum_radii": math.fsum(radii),
         "spread": statistics.pstdev(radii),
         "feedback": f"smallest radius {min(radii):.6f}, largest {max(radii):.6f}",
+        "view": drawing(circles),
     }
+
+
+def drawing(circles):
+    """The packing as SVG; the larger a circle, the darker."""
+    largest = max(radius for _, _, radius in circles)
+    discs = "".join(
+        f'<circle cx="{x:.5f}" cy="{1 - y:.5f}" r="{radius:.5f}" fill-opacity="{0.2 + 0.6 * radius / largest:.2f}"/>'
+        for x, y, radius in circles
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-0.02 -0.02 1.04 1.04" width="360" height="360">'
+        '<rect width="1" height="1" fill="#fff" stroke="#333" stroke-width="0.004"/>'
+        f'<g fill="#0072b2" stroke="#003a5c" stroke-width="0.003">{discs}</g></svg>'
+    )
 
 
 def read(value):

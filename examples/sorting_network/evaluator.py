@@ -32,7 +32,33 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "comparators": len(comparators),
         "layers": max(depth),
         "feedback": f"layers reached wire by wire: {depth}",
+        "view": drawing(comparators),
     }
+
+
+def drawing(comparators):
+    """The network as SVG: wires from left to right, comparators as bars between two of them, layer by layer."""
+    depth, layers = [0] * WIRES, []
+    for one, two in comparators:
+        layer = depth[one] = depth[two] = max(depth[one], depth[two]) + 1
+        layers += [[] for _ in range(layer - len(layers))]
+        layers[layer - 1].append((one, two))
+    x, bars = 20, []
+    for layer in layers:
+        columns = []  # comparators whose wires cross each other stand side by side
+        for one, two in layer:
+            column = next((number for number, last in enumerate(columns) if last < one), len(columns))
+            columns[column:] = [two, *columns[column + 1 :]]
+            at, top, bottom = x + 8 * column, 15 + 20 * one, 15 + 20 * two
+            bars.append(f'<path d="M{at} {top}V{bottom}"/><circle cx="{at}" cy="{top}" r="3"/>')
+            bars.append(f'<circle cx="{at}" cy="{bottom}" r="3"/>')
+        x += 8 * len(columns) + 14
+    wires = "".join(f'<path d="M4 {15 + 20 * wire}H{x}"/>' for wire in range(WIRES))
+    size = f'viewBox="0 0 {x + 4} {20 * WIRES + 10}" width="{2 * x + 8}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g stroke="#999">{wires}</g>'
+        f'<g stroke="#0072b2" stroke-width="2" fill="#0072b2">{"".join(bars)}</g></svg>'
+    )
 
 
 def is_comparator(pair):

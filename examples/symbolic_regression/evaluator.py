@@ -44,7 +44,22 @@ def score(outputs, program):  # noqa: ARG001 - a text is not run, so there are n
         "size": size,
         "cases": {f"x = {x:.3f}": 1.0 / (1.0 + 10.0 * gap) for x, gap in zip(SEEN, gaps, strict=True)},
         "feedback": f"{size} nodes; furthest off at x = {SEEN[worst]:.3f}, by {gaps[worst]:.3g}",
+        "view": drawing(lines),
     }
+
+
+def drawing(lines):
+    """The formula as a plot beside the points; where it has no value, the line stops."""
+    xs, ys = [], []
+    for x in UNSEEN:
+        try:
+            ys.append(min(10.0, max(-10.0, value(lines, x))))
+        except RefusedError:
+            break
+        xs.append(x)
+    points = {"x": SEEN, "y": [law(x) for x in SEEN], "kind": "points", "name": "measured"}
+    formula = [{"x": xs, "y": ys, "name": "formula"}] if xs else []
+    return {"series": [*formula, points], "x_label": "x", "y_label": "y"}
 
 
 def holdout(outputs, program):  # noqa: ARG001 - as `score`

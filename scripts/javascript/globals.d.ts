@@ -10,7 +10,9 @@ interface NavigateEvent extends Event {
 declare global {
   export import d3 = hierarchy;
   /** Undefined on pages that load no htmx, such as a report. */
-  var htmx: { ajax(verb: string, path: string, context: Record<string, string>): Promise<void> } | undefined;
+  var htmx:
+    | { ajax(verb: string, path: string, context: Record<string, string>): Promise<void>; process(element: Element): void }
+    | undefined;
   /** Undefined in browsers without the Navigation API. */
   var navigation: { addEventListener(type: "navigate", listener: (event: NavigateEvent) => void): void } | undefined;
 }

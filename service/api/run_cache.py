@@ -106,9 +106,9 @@ class RunCache:
 
         return self._fold(reader, run, None, fold)
 
-    def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int) -> ChartData:
-        """A run in columns as it is now, from one evaluation on, or in so many points."""
-        return self._fold(reader, run, None, lambda columns: draw(columns, after, points))
+    def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int, *, front: bool = False) -> ChartData:
+        """A run in columns as it is now, from one evaluation on, or in so many points; with its front over time."""
+        return self._fold(reader, run, None, lambda columns: draw(columns, after, points, front=front))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

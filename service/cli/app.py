@@ -29,8 +29,10 @@ from service.cli.options import (
     PolicyNames,
     Python,
     Queue,
+    Root,
     RunLabels,
     RunName,
+    SeedsFrom,
     Server,
     Target,
     Tokens,
@@ -165,7 +167,7 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
-    format_: Format = None,
+    format_: Format = None, root: Root = None, seeds_from: SeedsFrom = None,
     set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -185,7 +187,7 @@ def run(
     terminal = terminal_of(ctx, json, db, where := place_of(ctx, json, db, server, api_key_file))
     with terminal.doing("starting"):
         from service.cli import run_dispatch, run_options
-    project, config = run_options.named_for_run(problem, evaluator, config, python, format_)
+    project, config = run_options.named_for_run(problem, evaluator, config, python, format_, root)
     options = run_options.RunOptions(
         problem=project,
         asked=run_options.PolicyWords(tuple(policy or ()), model, tuple(param or ())),
@@ -203,7 +205,7 @@ def run(
     )  # fmt: skip
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}
-    words |= {"read": read, "path": path, "save": save, "trust_score": trust_score}
+    words |= {"read": read, "path": path, "save": save, "trust_score": trust_score, "seeds_from": seeds_from}
     raise typer.Exit(run_dispatch.run_named(terminal, options, where, words))
 
 
@@ -216,6 +218,7 @@ def check(
     config: ProjectConfig = None,
     python: Python = None,
     format_: Format = None,
+    root: Root = None,
     yes: Install = False,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -227,7 +230,7 @@ def check(
     with terminal.doing("starting"):
         from service.cli.check import check_anywhere
 
-    project = named_project(problem, evaluator, config, python, format_)
+    project = named_project(problem, evaluator, config, python, format_, root)
     raise typer.Exit(check_anywhere(terminal, project, where, yes=yes))
 
 
@@ -259,12 +262,14 @@ def import_(
     config: ProjectConfig = None,
     python: Python = None,
     format_: Format = None,
+    root: Root = None,
     json: Json = False,
 ) -> None:
     """Write a problem of another project in Evolve's own form, to read and to edit."""
     from service.cli.problem import import_problem
 
-    import_problem(terminal_of(ctx, json), named_project(problem, None, config, python, format_), target)
+    project = named_project(problem, None, config, python, format_, root)
+    import_problem(terminal_of(ctx, json), project, target)
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

@@ -176,7 +176,7 @@ def extend(
         extend(terminal_of(ctx, json, db, where), controller, run_id, budget)
 
 
-@control_app.command(epilog="Example: evolve fork cnd_1a2b3c4d --seed 2", rich_help_panel=PANEL)
+@control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
 def fork(
     ctx: typer.Context,
     candidate_id: Annotated[

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from service.cli import formatting
 from service.cli.records import find_candidate
 from service.errors import UsageError
+from service.identifiers import candidate_place
 from service.ports import ResultReader
 from service.projections.candidates import parent_of
 from service.projections.diff import tally, unified
@@ -19,7 +21,8 @@ STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "+": "green", "-": "red"}
 def show_diff(terminal: "Terminal", reader: ResultReader, first: str, second: str | None) -> None:
     """Print a unified diff; one id alone is compared with its parent."""
     before, after = _pair(reader, first, second)
-    lines = list(unified(reader.program(before), reader.program(after), before, after))
+    names = formatting.short(before), formatting.short(after)
+    lines = list(unified(reader.program(before), reader.program(after), *names))
     if terminal.as_json:
         added, removed = tally(reader.program(before), reader.program(after))
         terminal.emit({"a": before, "b": after, "added": added, "removed": removed, "diff": "".join(lines)})
@@ -30,9 +33,12 @@ def show_diff(terminal: "Terminal", reader: ResultReader, first: str, second: st
 
 
 def _pair(reader: ResultReader, first: str, second: str | None) -> tuple[str, str]:
-    if second is not None:
-        return find_candidate(reader, first).id, find_candidate(reader, second).id
     candidate = find_candidate(reader, first)
+    if second is not None:
+        place = candidate_place(second)  # a name alone is of the same run
+        return candidate.id, find_candidate(
+            reader, f"{candidate.run_id}.{second}" if place and not place.run else second
+        ).id
     parent = parent_of(candidate)
     if parent is None:
         raise UsageError(f"{candidate.id} is a seed and has no parent: name two candidates to compare")

@@ -8,7 +8,7 @@ from service.cli.terminal import Terminal, plain
 from service.errors import InvalidProblemError
 from service.problems.bundle import open_bundle
 from service.problems.declared_packages import REQUIREMENTS, declared_packages
-from service.problems.environments import Environment, environment_of, make
+from service.problems.environments import Environment, environment_of, make, uv_program
 from service.problems.evaluator_environment import missing_environment
 from service.problems.load import load_problem
 from service.problems.project import Project
@@ -25,7 +25,7 @@ def offer_environment(terminal: Terminal, project: Project, *, yes: bool) -> Non
         yes: whether the answer was given with the command.
 
     Raises:
-        InvalidProblemError: the problem cannot be read, or pip fails.
+        InvalidProblemError: the problem cannot be read, or the installer fails.
     """
     loaded = load_problem(project)
     environment = asyncio.run(missing_environment(loaded.problem, loaded.bundle))
@@ -70,7 +70,8 @@ def _question(environment: Environment) -> str:
             f"{environment.file} needs packages that this interpreter does not have:",
             *(f"  {line[:200]}" for line in lines),
             *([f"  and {more} more"] if more else []),
-            "pip installs them into {environment.folder}. It runs code of these packages with your rights,"
+            f"{'uv' if uv_program() else 'pip'} installs them into {environment.folder}."
+            " It runs code of these packages with your rights,"
             " outside of the sandbox.",
         ]
     )

@@ -1,16 +1,18 @@
 """Why answers of a run came to nothing, in a few lines, and what helps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evolve.evaluation import Outcome
 from service.cli import formatting
 from service.cli.terminal import plain
-from service.ports import RunRecord
+from service.ports import CandidateRecord, RunRecord
 
 if TYPE_CHECKING:
     from service.schemas.failures import FailureGroup, RunFailures
 
 MAX_GROUPS, MAX_CHARACTERS = 5, 200
+MAX_SEEDS, MAX_LINES = 3, 20
 NEARLY_ALL = 0.9
 EXHAUSTED, DUPLICATE = "exhausted", "duplicate"
 
@@ -26,6 +28,23 @@ def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
     rest = failures.count - duplicates - sum(group.count for group in shown)
     lines = [_line(group) for group in shown] + ([f"{formatting.count(rest)} for other reasons"] if rest else [])
     return [("failures", "\n".join(lines))]
+
+
+def failed_seeds(candidates: Iterable[CandidateRecord]) -> list[CandidateRecord]:
+    """The seeds among the first candidates of a run that were evaluated without success."""
+    return [one for one in candidates if one.proposal_number == 0 and one.outcome not in (None, Outcome.OK)]
+
+
+def seed_rows(failed: Sequence[CandidateRecord]) -> list[tuple[str, str]]:
+    """A row for each seed that failed: its reason, and the end of its traceback."""
+    return [("failed seed", _seed_words(one)) for one in failed[:MAX_SEEDS]]
+
+
+def _seed_words(seed: CandidateRecord) -> str:
+    told = plain(seed.feedback or "").rstrip().splitlines()
+    left_out = [f"… {len(told) - MAX_LINES} lines before"] if len(told) > MAX_LINES else []
+    name = formatting.short(seed.id)
+    return "\n".join([f"{name} {plain(seed.outcome or '')}: {plain(seed.reason)}", *left_out, *told[-MAX_LINES:]])
 
 
 def failures_json(failures: "RunFailures | None") -> list[dict[str, Any]]:

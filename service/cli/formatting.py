@@ -2,9 +2,7 @@
 
 from datetime import datetime, timedelta
 
-# Ids of runs and batches begin with their millisecond; twelve characters of the others hold eight digits of a hash.
-SHORT = {"run": 17, "bat": 17}
-SHORT_OTHERS = 12
+from service.identifiers import short_id
 
 
 def number(value: float | None, digits: int = 6) -> str:
@@ -72,7 +70,5 @@ def moment(at: datetime | None) -> str:
 
 
 def short(identity: str | None) -> str:
-    """An id cut to what usually tells it apart; every command takes it like that."""
-    if identity is None:
-        return "–"
-    return identity[: SHORT.get(identity.partition("_")[0], SHORT_OTHERS)]
+    """An id cut to what tells it apart, or the name of a candidate in its run."""
+    return "–" if identity is None else short_id(identity)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from service.cli import formatting
 from service.cli.records import as_score, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
+from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.diff import tally
@@ -47,7 +48,7 @@ def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) ->
     others = sum(edge.role != "parent" for candidate in line for edge in candidate.parents)
     terminal.note(_closing(run, steps, others), style="dim")
     if steps[-1].added is not None:
-        terminal.note(f"next: {terminal.command(f'diff {formatting.short(line[-1].id)}')}", style="dim")
+        terminal.note(f"next: {terminal.command(f'diff {candidate_address(run.id, line[-1].id)}')}", style="dim")
 
 
 def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[LineageStep]:
@@ -112,7 +113,7 @@ def _how(candidate: CandidateRecord) -> str:
         return "seed"
     others = [formatting.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
     crossed = f" with {', '.join(others)}" if others else ""
-    return plain(f"{candidate.operator}{crossed} #{candidate.proposal_number} by {candidate.policy}")
+    return plain(f"{candidate.operator}{crossed} by {candidate.policy}")
 
 
 def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:

@@ -108,7 +108,7 @@ def candidates_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "
     rows = list(candidates)
     answered = any(candidate.answer is not None for candidate in rows)
     table = plain_table(
-        "candidate", f"{score_word(run)}>", "outcome", "proposal>", "operator", "policy~", "parent",
+        "candidate>", f"{score_word(run)}>", "outcome", "operator", "policy~", "parent>",
         *(["answer~"] if answered else []),
     )  # fmt: skip
     for candidate in rows:
@@ -118,8 +118,7 @@ def candidates_table(run: RunRecord, candidates: Iterable[CandidateRecord]) -> "
             formatting.short(candidate.id),
             formatting.number(as_score(run, candidate.fitness)),
             Text(word, style=OUTCOME_STYLES.get(word, "red")),
-            "seed" if candidate.proposal_number == 0 else f"{candidate.proposal_number}.{candidate.position}",
-            candidate.operator if candidate.proposal_number else "",
+            candidate.operator if candidate.proposal_number else "seed",
             plain(candidate.policy),
             formatting.short(parent) if parent else "",
             *([plain(formatting.cut(candidate.answer or "–", MAX_ANSWER))] if answered else []),

@@ -29,14 +29,18 @@ def named_folder(text: str) -> Path:
 
 
 def named_project(
-    problem: Path, evaluator: Path | None, config: Path | None, python: str | None, form: str | None = None
+    problem: Path,
+    evaluator: Path | None,
+    config: Path | None,
+    python: str | None,
+    form: str | None = None,
+    root: Path | None = None,
 ) -> "Project":
     """The problem that the words of a command name."""
     from service.problems.project import Project
 
-    return Project(
-        folder=problem, evaluator=evaluator, config=config, python=_interpreter(python or ""), form=form or ""
-    )
+    interpreter = _interpreter(python or "")
+    return Project(folder=problem, evaluator=evaluator, config=config, python=interpreter, form=form or "", root=root)
 
 
 def _interpreter(python: str) -> str:
@@ -98,7 +102,7 @@ Money = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", readable=False, help="Run configuration, or an OpenEvolve project's own."),
+    typer.Option(metavar="FILE", readable=False, help="Run configuration, or that of another project."),
 ]
 EvaluatorFile = Annotated[
     Path | None,
@@ -119,6 +123,25 @@ Format = Annotated[
         metavar="NAME",
         help="Problem format, such as openevolve or shinka.",
         show_default="the one that recognises the folder",
+    ),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        readable=False,
+        help="Folder around PROBLEM with modules that it imports.",
+        show_default="the project of PROBLEM",
+    ),
+]
+SeedsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds-from",
+        metavar="SOURCE[:K]",
+        help="Start from the best K programs of a checkpoint or a run too.",
+        show_default="none; K: 20",
     ),
 ]
 Db = Annotated[

@@ -15,9 +15,9 @@ from service.schemas.untrusted_text import readable
 ROWS = 500  # of a row group: sources are long
 _NUMBERS, _TIMES = ("scores", "measures", "cases", "spread"), ("created_at", "evaluated_at")
 COLUMNS = (
-    "candidate_id", "run_id", "proposal_id", "proposal_number", "position", "program_id", "parents", "island",
-    "islands", "operator", "policy", "status", "outcome", "reason", "fitness", *_NUMBERS, "repeats", "feedback",
-    "seconds", "isolation", "answer", *_TIMES, "files",
+    "candidate_id", "run_id", "proposal_id", "proposal_number", "position", "name", "program_id", "parents",
+    "island", "islands", "operator", "policy", "status", "outcome", "reason", "fitness", *_NUMBERS, "repeats",
+    "feedback", "seconds", "isolation", "answer", *_TIMES, "files",
 )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from evolve.configuration import BudgetConfig
 from service.cli.terminal import plain
-from service.errors import NotFoundError
+from service.errors import NotFoundError, UsageError
+from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of, time_json
 from service.projections.grouping import NAME
@@ -29,11 +30,16 @@ def find_run(reader: ResultReader, run_id: str) -> RunRecord:
 
 
 def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
-    """A candidate by its id, by the beginning of it, or the best of a run by the run's id or as `last`.
+    """A candidate by its id, by the beginning of it, as `RUN.28.0`, or the best of a run by the run's id or as `last`.
+
+    The run of `28.0` alone is the newest.
 
     Raises:
         NotFoundError: no such candidate or run, or no candidate of the run was evaluated with success.
     """
+    if place := candidate_place(name):
+        run = find_run(reader, place.run or LAST)
+        return reader.candidate(f"{run.id}.{place.proposal_number}.{place.position}")
     if name != LAST and not name.startswith("run_"):
         return reader.candidate(name)
     run = find_run(reader, name)
@@ -42,6 +48,20 @@ def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
             f"{run.id} has no best candidate yet: list its candidates with evolve candidates {run.id} --all"
         )
     return reader.candidate(run.best_candidate_id)
+
+
+def in_run(run_id: str, name: str | None) -> str:
+    """A run, or the candidate of it that has a name.
+
+    Raises:
+        UsageError: the name is not that of a candidate.
+    """
+    if name is None:
+        return run_id
+    place = candidate_place(name)
+    if place is None or place.run:
+        raise UsageError(f"{name} does not name a candidate of a run: give its proposal and position, such as 28.0")
+    return f"{run_id}.{name}"
 
 
 def score_word(run: RunRecord) -> str:

@@ -28,7 +28,8 @@ results_app = typer.Typer(context_settings=HELP)
 CandidateId = Annotated[
     str,
     typer.Argument(
-        metavar="CANDIDATE", help="Candidate id or a prefix of it. A run id, or last, means its best candidate."
+        metavar="CANDIDATE",
+        help="A run with the name of its candidate (last.28.0), or an id. A run alone means its best candidate.",
     ),
 ]
 Output = Annotated[
@@ -59,14 +60,15 @@ def runs(
         list_runs(terminal_of(ctx, json, db, where), site.reader, limit, labels)
 
 
-@results_app.command(
-    epilog="Example: evolve show last, or: evolve show cnd_1a2b3c4d --source", rich_help_panel="Results"
-)
+@results_app.command(epilog="Example: evolve show last, or: evolve show last 28.0 --source", rich_help_panel="Results")
 def show(
     ctx: typer.Context,
     id_: Annotated[
         str, typer.Argument(metavar="ID", help="Id of a run, a candidate or a proposal, or last (the newest run).")
     ],
+    name: Annotated[
+        str | None, typer.Argument(metavar="CANDIDATE", help="Name of a candidate of the run, such as 28.0.")
+    ] = None,
     *,
     source: Annotated[bool, typer.Option("--source", help="Show only the program of the candidate.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show the prompt and the completions.")] = False,
@@ -87,10 +89,11 @@ def show(
 ) -> None:
     """Show a run, a candidate or a proposal."""
     from service.cli.metrics import show_metrics
-    from service.cli.records import find_run
+    from service.cli.records import find_run, in_run
     from service.cli.show import show_anything, show_proposal
 
     where = place_of(ctx, json, db, server, api_key_file)
+    id_ = in_run(id_, name)
     with site_of(where) as site:
         if output is not None and (prompt or metrics or proposal is not None):
             raise UsageError("-o writes the program of a candidate: leave out --prompt, --metrics and --proposal")
@@ -114,6 +117,10 @@ def best(
         str | None, typer.Option(metavar="NAME=W,...", help="Weights of the objectives to rank by.")
     ] = None,
     output: Output = None,
+    view: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="Write the picture that the evaluator drew (- is stdout)."),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -124,7 +131,7 @@ def best(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output)
+        show_best(terminal_of(ctx, json, db, where), site, run_id, weights=weights, output=output, view=view)
 
 
 @results_app.command(epilog="Example: evolve candidates last --all", rich_help_panel="Results")
@@ -171,7 +178,7 @@ def vote(
         show_votes(terminal_of(ctx, json, db, where), site, run_id, rule, min_share, limit)
 
 
-@results_app.command(epilog="Example: evolve lineage last, or: evolve lineage cnd_1a2b3c4d", rich_help_panel="Results")
+@results_app.command(epilog="Example: evolve lineage last, or: evolve lineage last.28.0", rich_help_panel="Results")
 def lineage(
     ctx: typer.Context,
     candidate_id: CandidateId,
@@ -188,9 +195,7 @@ def lineage(
         show_lineage(terminal_of(ctx, json, db, where), site.reader, candidate_id)
 
 
-@results_app.command(
-    epilog="Example: evolve diff last, or: evolve diff cnd_1a2b3c4d cnd_5e6f7a8b", rich_help_panel="Results"
-)
+@results_app.command(epilog="Example: evolve diff last, or: evolve diff last.12.0 last.28.0", rich_help_panel="Results")
 def diff(
     ctx: typer.Context,
     first: Annotated[

@@ -122,18 +122,25 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
 
 
 def named_for_run(
-    problem: Path | None, evaluator: Path | None, config: Path | None, python: str | None, form: str | None = None
+    problem: Path | None,
+    evaluator: Path | None,
+    config: Path | None,
+    python: str | None,
+    form: str | None = None,
+    root: Path | None = None,
 ) -> tuple[Project | None, Path | None]:
     """The problem that the words of `evolve run` name, and the configuration of the run.
 
-    A YAML file is an OpenEvolve project's own configuration where the evaluator is named, whose command takes no other,
-    and where its keys say so.
+    A YAML file is the configuration of an OpenEvolve project where the evaluator is named, whose command takes no
+    other. It is one of another project where its keys say so.
     """
-    from service.problems.formats.openevolve import is_config
+    from service.problems.recognition import is_project_config
 
     document = config is not None and config.suffix.lower() in (".yaml", ".yml")
-    theirs = config if config is not None and document and (evaluator is not None or is_config(config)) else None
-    project = named_project(problem, evaluator, theirs, python, form) if problem is not None else None
+    theirs = (
+        config if config is not None and document and (evaluator is not None or is_project_config(config)) else None
+    )
+    project = named_project(problem, evaluator, theirs, python, form, root) if problem is not None else None
     return project, None if theirs else config
 
 

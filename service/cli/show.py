@@ -11,11 +11,21 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
 from service.cli.export import STDOUT, write_program
-from service.cli.failures import failure_rows, failures_json
+from service.cli.failures import failed_seeds, failure_rows, failures_json, seed_rows
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
-from service.cli.records import LAST, as_score, find_run, policy_names, proposal_json, run_json, run_name
+from service.cli.records import (
+    LAST,
+    as_score,
+    find_candidate,
+    find_run,
+    policy_names,
+    proposal_json,
+    run_json,
+    run_name,
+)
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
+from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.choices import choices_of
@@ -63,6 +73,8 @@ def show_anything(
         terminal.emit(_run_json(site, found))
     else:
         rows = run_rows(found, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
+        configuration = next(place for place, (name, _) in enumerate(rows) if name == "configuration")
+        rows[configuration:configuration] = seed_rows(failed_seeds(reader.candidates(found.id)))
         terminal.show(facts(rows))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {formatting.short(found.id)}')}", style="dim")
@@ -115,6 +127,8 @@ def _form(form: Mapping[str, Any] | None) -> str | None:
 
 
 def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | ProposalRecord:
+    if candidate_place(identity):
+        return find_candidate(reader, identity)
     if identity == LAST or identity.startswith("run_"):
         return find_run(reader, identity)
     if identity.startswith("cnd_"):
@@ -125,9 +139,9 @@ def _find(reader: ResultReader, identity: str) -> RunRecord | CandidateRecord | 
         raise UsageError(f"{identity} is a batch: show its progress with evolve batch {identity} --detach")
     if "_" in identity:
         raise UsageError(f"{identity} is neither a run (run_...) nor a candidate (cnd_...) nor a proposal (prp_...)")
-    for kind in ("run_", "cnd_"):
+    for find in (reader.run, reader.candidate):
         try:
-            return reader.run(kind + identity) if kind == "run_" else reader.candidate(kind + identity)
+            return find(identity)
         except NotFoundError:
             continue
     raise NotFoundError(f"there is no run or candidate {identity}: list the runs with evolve runs")
@@ -253,7 +267,7 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
     numbers = {**candidate.scores, **candidate.measures}
     parents = [f"{formatting.short(edge.candidate_id)} ({edge.role})" for edge in candidate.parents]
     rows: Rows = [
-        ("candidate", candidate.id),
+        ("candidate", f"{formatting.short(candidate.id)}  {candidate.id}"),
         ("run", candidate.run_id),
         ("outcome", styled(word, OUTCOME_STYLES.get(word, "red"))),
         ("reason", plain(candidate.reason) or None),
@@ -264,9 +278,7 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
         ("cases", _cases(candidate.cases)),
         (
             "origin",
-            "seed"
-            if not candidate.proposal_number
-            else f"proposal {candidate.proposal_number}, answer {candidate.position}",
+            "seed" if not candidate.proposal_number else f"proposal {candidate.proposal_number}",
         ),
         ("made by", f"{candidate.operator}, policy {plain(candidate.policy)}" if candidate.proposal_number else None),
         ("parents", "\n".join(parents) or None),

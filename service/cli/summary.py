@@ -11,11 +11,12 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
 from service.cli.end_reason import ending_limit, limit_words
-from service.cli.failures import failure_rows, failures_json, remark
+from service.cli.failures import failed_seeds, failure_rows, failures_json, remark, seed_rows
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
+from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.end_reasons import ending
@@ -41,6 +42,7 @@ class RunOutcome:
         assessment: what came of examining what was found; None where nothing did.
         completions: a row on how completions ended.
         limits: where each limit of the budget was set, as far as it is known.
+        failed_seeds: the seeds that could not be scored.
     """
 
     run: RunRecord
@@ -51,6 +53,7 @@ class RunOutcome:
     completions: tuple[tuple[str, str], ...] = ()
     assessment: Assessment | None = None
     limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
+    failed_seeds: tuple[CandidateRecord, ...] = ()
 
     @property
     def compared(self) -> str:
@@ -101,6 +104,7 @@ def read_outcome(
         completions=tuple(completion_rows(reader, run)),
         assessment=assessment(run),
         limits=limits or {},
+        failed_seeds=tuple(failed_seeds(seeds)),
     )
 
 
@@ -209,7 +213,8 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
     pace = counters.evaluations / run.active_seconds if run.active_seconds > 0 else None
     further = _further_scores(outcome)
     return [
-        ("best", outcome.best.id if outcome.best else "none: no program was evaluated with success"),
+        ("best", formatting.short(outcome.best.id) if outcome.best else "none: no program was evaluated with success"),
+        *seed_rows(outcome.failed_seeds),
         ("scores", further or None),
         *assessment_rows(run, outcome.assessment),
         ("ended by", ended_by(run, outcome.limits)),
@@ -266,9 +271,13 @@ def next_commands(outcome: RunOutcome) -> list[str]:
     """What a user does next, ready to paste."""
     run = formatting.short(outcome.run.id)
     if outcome.best is None:
-        return [f"programs {run} --all"]
-    best = formatting.short(outcome.best.id)
-    against = f"{formatting.short(outcome.seed.id)} " if outcome.seed and outcome.seed.id != outcome.best.id else ""
+        return [f"candidates {run} --all"]
+    best = candidate_address(outcome.run.id, outcome.best.id)
+    against = (
+        f"{candidate_address(outcome.run.id, outcome.seed.id)} "
+        if outcome.seed and outcome.seed.id != outcome.best.id
+        else ""
+    )
     return [
         f"best {run} -o {_target(outcome.files)}",
         f"lineage {best}",

@@ -1,10 +1,12 @@
 """Results of runs that lie with a service, as the port ResultReader gives them."""
 
+import base64
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Literal
 
 from evolve.program import Program
+from evolve.views.candidate_view import PNG, CandidateView
 from service.client import calls
 from service.client.client import Client
 from service.errors import UsageError
@@ -111,6 +113,15 @@ class RemoteRunReader:
             known = self._programs[candidate_id] = Program.of({file.path: file.text for file in source.files})
         return known
 
+    def view(self, candidate_id: str) -> CandidateView | None:
+        """What a candidate looks like; None: its evaluator drew nothing."""
+        candidate = self.candidate(candidate_id)
+        if not candidate.view_type:
+            return None if candidate.view_type is None else CandidateView(reason=candidate.view_reason)
+        data = self._client.send(calls.get_candidate_view(candidate.id))
+        content = base64.b64encode(data).decode() if candidate.view_type == PNG else data.decode()
+        return CandidateView(media_type=candidate.view_type, content=content)
+
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions."""
         return _proposal_record(self._client.send(calls.get_proposal(run_id, number)))
@@ -149,7 +160,15 @@ def run_record(run: Run) -> RunRecord:
 def candidate_record(candidate: candidates.Candidate) -> CandidateRecord:
     """A candidate of the wire as it is stored."""
     parents = [ParentEdge(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents]
-    return CandidateRecord(**for_record(candidate, CandidateRecord, parents=parents, feedback=candidate.feedback or ""))
+    return CandidateRecord(
+        **for_record(
+            candidate,
+            CandidateRecord,
+            parents=parents,
+            feedback=candidate.feedback or "",
+            view_reason=candidate.view_reason or "",
+        )
+    )
 
 
 def _proposal_record(proposal: candidates.ProposalDetail) -> ProposalRecord:

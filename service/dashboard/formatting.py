@@ -1,15 +1,26 @@
 """How values are written on pages: numbers short, times whole, and nothing invisible."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 
 from service.dashboard.numbers import digits_apart, number, signed
 from service.dashboard.scores import as_score, score_word, sign_of
+from service.identifiers import short_id
 from service.projections.end_reasons import ending
+
+
+class Grouped(Protocol):
+    """What stands in a group."""
+
+    @property
+    def group(self) -> str:
+        """Its name."""
+
 
 MAX_LINE = 2000
 _NOTHING = Markup("–")
@@ -74,9 +85,8 @@ def age(value: datetime | None) -> Markup:
 
 
 def short(identity: object) -> str:
-    """The end of an id: what tells two of them apart at a glance."""
-    text = str(identity)
-    return text if len(text) <= 12 else text[-8:]
+    """An id cut to what tells it apart, or the name of a candidate in its run."""
+    return short_id(str(identity))
 
 
 def listed(values: Mapping[str, Any]) -> str:
@@ -84,7 +94,13 @@ def listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{plain(name, 60)} {number(value)}" for name, value in values.items())
 
 
+def groups(members: Iterable[Grouped]) -> list[tuple[str, list[Grouped]]]:
+    """Members that stand together, under the name of their group."""
+    return [(group, list(some)) for group, some in groupby(members, key=lambda one: one.group)]
+
+
 FILTERS = {
+    "groups": groups,
     "ending": ending,
     "visible": visible,
     "plain": plain,

@@ -3,12 +3,14 @@
 It is part of the dashboard, whose templates and modules it is made of, and asks the API as pages do.
 """
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
+from evolve.views.candidate_view import PNG, SVG
 from service.client import AsyncClient, calls
 from service.dashboard.inline_assets import embedded, inlined, picture
 from service.dashboard.pages import environment
@@ -22,7 +24,16 @@ from service.schemas.votes import Rule
 MAX_POINTS, SERIES = 20_000, 1000
 BEST, FRONT, STEPS, ANSWERS = 12, 30, 40, 20
 MAX_TEXT, MAX_TEXTS = 60_000, 3_000_000
-STYLES = ("evolve.css", "vendor/uplot.min.css", "lineage.css", "islands.css", "objectives.css", "report.css")
+MAX_VIEWS = 3_000_000
+STYLES = (
+    "evolve.css",
+    "view.css",
+    "vendor/uplot.min.css",
+    "lineage.css",
+    "islands.css",
+    "objectives.css",
+    "report.css",
+)
 SCRIPTS = ("theme.js", "report.js", "vendor/uplot.min.js")
 MODULES = ("score-curve.js", "lineage-map.js", "pareto.js", "reweigh.js", "parallel.js")
 
@@ -38,10 +49,11 @@ class ReportFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSource:
-    """A candidate with its files."""
+    """A candidate with its files. `picture`: the address of an image of it, empty where there is none."""
 
     candidate: Candidate
     files: list[ReportFile]
+    picture: str
 
 
 async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
@@ -61,7 +73,7 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         front = await api.send(calls.list_front(run.id, limit=FRONT))
     line = await _line(api, run)
     sources = await _sources(api, [*best, *(front.items if front else ()), *line])
-    columns = await api.send(calls.get_run_columns(run.id, points=MAX_POINTS))
+    columns = await api.send(calls.get_run_columns(run.id, points=MAX_POINTS, front=True))
     metrics = await api.send(calls.get_run_metrics(run.id, points=SERIES))
     answers = {
         _columns_at(run): columns.model_dump(mode="json"),
@@ -134,7 +146,7 @@ async def _line(api: AsyncClient, run: Run) -> list[Candidate]:
 
 async def _sources(api: AsyncClient, candidates: Iterable[Candidate]) -> list[ShownSource]:
     """Candidates with their files, as long as there is room."""
-    room, shown = MAX_TEXTS, []
+    room, views, shown = MAX_TEXTS, MAX_VIEWS, []
     for candidate in {candidate.id: candidate for candidate in candidates}.values():
         try:
             files = (await api.send(calls.get_candidate_source(candidate.id))).files
@@ -144,8 +156,18 @@ async def _sources(api: AsyncClient, candidates: Iterable[Candidate]) -> list[Sh
         room -= sum(len(file.text) for file in cut)
         if room < 0:
             break
-        shown.append(ShownSource(candidate=candidate, files=cut))
+        image = await _image(api, candidate) if views > 0 else ""
+        views -= len(image)
+        shown.append(ShownSource(candidate=candidate, files=cut, picture=image))
     return shown
+
+
+async def _image(api: AsyncClient, candidate: Candidate) -> str:
+    """A candidate's view as the address of an image, in which browsers run and load nothing; a page is none."""
+    if candidate.view_type not in (SVG, PNG):
+        return ""
+    content = await api.send(calls.get_candidate_view(candidate.id))
+    return f"data:{candidate.view_type};base64,{base64.b64encode(content).decode()}"
 
 
 def _shown_file(path: str, text: str) -> ReportFile:

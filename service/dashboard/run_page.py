@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from service.client import AsyncClient, calls
 from service.dashboard.pages import may, render
+from service.identifiers import short_id
 from service.schemas.runs import Run
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -17,8 +18,14 @@ RunId = Annotated[str, Path(max_length=100)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab:
-    """One of the pages about a run. `key`: what is pressed after `g` to get there."""
+    """One of the pages about a run.
 
+    Attributes:
+        group: the heading under which it stands.
+        key: what is pressed after `g` to get there.
+    """
+
+    group: str
     name: str
     title: str
     key: str
@@ -30,24 +37,25 @@ class Tab:
 
 
 TABS = (
-    Tab(name="overview", title="Overview", key="o", path=""),
-    Tab(name="candidates", title="Candidates", key="p", path="/candidates"),
-    Tab(name="lineage", title="Lineage", key="l", path="/lineage"),
-    Tab(name="objectives", title="Objectives", key="b", path="/objectives"),
-    Tab(name="grid", title="Grid", key="g", path="/grid"),
-    Tab(name="islands", title="Islands", key="i", path="/islands"),
-    Tab(name="diversity", title="Diversity", key="v", path="/diversity"),
-    Tab(name="metrics", title="Metrics", key="m", path="/metrics"),
-    Tab(name="policy", title="Policy", key="y", path="/policy"),
-    Tab(name="proposals", title="Chains", key="h", path="/proposals"),
-    Tab(name="events", title="Events", key="e", path="/events"),
-    Tab(name="share", title="Share", key="x", path="/share"),
+    Tab(group="Result", name="overview", title="Overview", key="o", path=""),
+    Tab(group="Result", name="candidates", title="Candidates", key="p", path="/candidates"),
+    Tab(group="Result", name="lineage", title="Lineage", key="l", path="/lineage"),
+    Tab(group="Result", name="objectives", title="Objectives", key="b", path="/objectives"),
+    Tab(group="Result", name="share", title="Share", key="x", path="/share"),
+    Tab(group="Search", name="setup", title="Setup", key="s", path="/setup"),
+    Tab(group="Search", name="islands", title="Islands", key="i", path="/islands"),
+    Tab(group="Search", name="grid", title="Grid", key="g", path="/grid"),
+    Tab(group="Search", name="diversity", title="Diversity", key="v", path="/diversity"),
+    Tab(group="Search", name="metrics", title="Metrics", key="m", path="/metrics"),
+    Tab(group="Model", name="policy", title="Policy", key="y", path="/policy"),
+    Tab(group="Model", name="proposals", title="Chains", key="h", path="/proposals"),
+    Tab(group="Log", name="events", title="Events", key="e", path="/events"),
 )
 
 
 def run_title(run: Run) -> str:
-    """What a run is called by people: its label `name`, else its problem and seed."""
-    return run.labels.get("name") or f"{run.problem} · seed {run.seed}"
+    """What a run is called by people: its label `name`, else problem, seed and the end of its short id."""
+    return run.labels.get("name") or f"{run.problem} · seed {run.seed} · {short_id(run.id)[-4:]}"
 
 
 NEEDED = {"delete": "runs:write"}  # all else that is asked of runs needs to control them
@@ -81,6 +89,7 @@ async def render_run(
         template,
         run=run,
         run_title=run_title(run),
+        other_labels=", ".join(f"{key}={value}" for key, value in run.labels.items() if key != "name"),
         tabs=TABS,
         tab=tab,
         allowed={one for one in allowed(run) if may(request, NEEDED.get(one, "runs:control"))},

@@ -13,6 +13,7 @@ from service.db.columns import Base
 from service.db.engine import Database
 from service.db.models import (
     CandidateRow,
+    CandidateViewRow,
     EvaluationRow,
     EventRow,
     MembershipRow,
@@ -26,7 +27,12 @@ DELETING = "deleting"
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work
 there: ColumnElement[bool] = RunRow.state != DELETING
 _OF_PEOPLE: tuple[type[Base], ...] = (ReevaluationRow, PinRow, NoteRow, ShareRow, ViewRow)
-_OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | ParentRow], ...] = (MembershipRow, EvaluationRow, ParentRow)
+_OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | CandidateViewRow | ParentRow], ...] = (
+    MembershipRow,
+    EvaluationRow,
+    CandidateViewRow,
+    ParentRow,
+)
 _NUMBERED = ((EventRow, EventRow.sequence), (ProposalRow, ProposalRow.number))
 
 

@@ -9,6 +9,7 @@ from service.errors import AmbiguousIdError, NotFoundError
 
 _MIN_LENGTH = 6
 _SHOWN = 5
+_PREFIXES = {"run": "run_", "candidate": "cnd_", "proposal": "prp_", "batch": "bat_"}
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
 
@@ -26,6 +27,8 @@ def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str,
         NotFoundError: no id begins so.
         AmbiguousIdError: several do, or it is too short to tell.
     """
+    if "_" not in beginning:  # of the id behind its prefix
+        beginning = _PREFIXES.get(noun, "") + beginning
     if not _WORD.fullmatch(beginning):
         raise NotFoundError(f"there is no {noun} {beginning[:60]!r}: {hint}")
     column = ids.selected_columns[0]

@@ -285,6 +285,18 @@ class EvaluationRow(Base):
     answer: Mapped[str | None]
 
 
+class CandidateViewRow(Base):
+    """What a candidate looks like, as the evaluator drew it at one attempt."""
+
+    __tablename__ = "candidate_views"
+
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    media_type: Mapped[str]
+    reason: Mapped[str]
+    content: Mapped[str]
+
+
 class MembershipRow(Base):
     """A candidate in an island's archive, from one event of the run until another; while it is there, null."""
 

@@ -49,6 +49,7 @@ class Projection:
         self.results: dict[str, Row] = {}
         self.parents: dict[tuple[str, int], Row] = {}
         self.evaluations: dict[tuple[str, int], Row] = {}
+        self.views: dict[tuple[str, int], Row] = {}
         self.memberships: list[Row] = []
         self.ends: dict[tuple[str, int], int] = {}
         self.budget: Row = {}
@@ -103,6 +104,14 @@ class Projection:
         for place, (parent_id, role) in enumerate(parents):
             row = {"candidate_id": candidate_id, "place": place, "parent_id": parent_id, "role": role}
             self.parents[candidate_id, place] = row
+
+    def evaluate(self, individual: Individual, attempt: int, logged: LoggedEvent) -> None:
+        """A candidate was evaluated, and perhaps drawn."""
+        key = individual.candidate_id, attempt
+        self.evaluations[key] = _evaluation(individual, attempt, logged)
+        if (view := individual.evaluation.view) is not None:
+            row = {"media_type": view.media_type, "reason": view.reason, "content": view.content}
+            self.views[key] = {"candidate_id": key[0], "attempt": attempt, **row}
 
     def text(self, body: str) -> str:
         """The hash under which a text is stored."""
@@ -267,14 +276,14 @@ def _evaluate(projection: Projection, logged: LoggedEvent) -> None:
     rewards = list(individual.rewards) if individual.evaluation.ok else None
     result = _result("evaluated", attempt=attempt, fitness=individual.fitness, rewards=rewards, evaluated_at=logged.at)
     _tell(projection, individual.candidate_id, result)
-    projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
+    projection.evaluate(individual, attempt, logged)
 
 
 def _evaluate_again(projection: Projection, logged: LoggedEvent) -> None:
     # A further row beside the first: what a candidate is worth never changes after the fact.
     individual = _subject(logged, Individual)
     attempt = _data(logged, CandidateReevaluated).attempt
-    projection.evaluations[individual.candidate_id, attempt] = _evaluation(individual, attempt, logged)
+    projection.evaluate(individual, attempt, logged)
 
 
 def _evaluation(individual: Individual, attempt: int, logged: LoggedEvent) -> Row:

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func,
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
+from evolve.views.candidate_view import CandidateView
 from service.db import filters, lineage, outcomes, proposals, records, row_mappers, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
@@ -238,6 +239,16 @@ class SqlRunReader:
         if files is None:
             raise NotFoundError(f"candidate {found} has no program: it was rejected, 'evolve show {found}' says why")
         return row_mappers.program(files)
+
+    def view(self, candidate_id: str) -> CandidateView | None:
+        """What a candidate looks like, as its evaluator drew it; None: it drew nothing.
+
+        Raises:
+            NotFoundError: no such candidate.
+            UsageError: several ids begin so.
+        """
+        with self._database.read() as connection:
+            return records.view(connection, self._scope.candidate_id(connection, candidate_id))
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""

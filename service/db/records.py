@@ -9,8 +9,10 @@ from sqlalchemy import Connection, RowMapping, func, select
 from sqlalchemy.orm import aliased
 
 from evolve.evaluation import signed_scores
+from evolve.views.candidate_view import CandidateView
 from service.db.models import (
     CandidateRow,
+    CandidateViewRow,
     EvaluationRow,
     MembershipRow,
     ParentRow,
@@ -67,6 +69,8 @@ CANDIDATES: AnySelect = (
         EvaluationRow.seconds,
         EvaluationRow.isolation,
         EvaluationRow.answer,
+        CandidateViewRow.media_type.label("view_type"),
+        CandidateViewRow.reason.label("view_reason"),
     )
     .outerjoin(
         ProposalRow, (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number)
@@ -74,6 +78,10 @@ CANDIDATES: AnySelect = (
     .outerjoin(
         EvaluationRow,
         (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
+    )
+    .outerjoin(
+        CandidateViewRow,
+        (CandidateViewRow.candidate_id == CandidateRow.id) & (CandidateViewRow.attempt == CandidateRow.attempt),
     )
 )
 
@@ -160,6 +168,17 @@ def memberships(connection: Connection, run_id: str, island: int | None) -> list
     return [MembershipRecord(**row) for row in connection.execute(query).mappings()]
 
 
+def view(connection: Connection, candidate_id: str) -> CandidateView | None:
+    """What a candidate looks like, by its whole id: the view of the evaluation that counts."""
+    query = (
+        select(CandidateViewRow.media_type, CandidateViewRow.content, CandidateViewRow.reason)
+        .join(CandidateRow, CandidateRow.id == CandidateViewRow.candidate_id)
+        .where(CandidateViewRow.candidate_id == candidate_id, CandidateViewRow.attempt == CandidateRow.attempt)
+    )
+    row = connection.execute(query).mappings().first()
+    return None if row is None else CandidateView(**row)
+
+
 def _parents(connection: Connection, ids: Sequence[str], scope: TenantScope) -> dict[str, list[ParentEdge]]:
     edges: dict[str, list[ParentEdge]] = {}
     for chunk in chunks(ids):
@@ -204,6 +223,7 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
             repeats=row["repeats"] or 0,
             feedback=row["feedback"] or "",
             isolation=row["isolation"] or "",
+            view_reason=row["view_reason"] or "",
         )
     )
 

@@ -8,6 +8,8 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 from service.db.deletion import there
 from service.db.identifiers import resolve
 from service.db.models import CandidateRow, ProposalRow, RunRow
+from service.errors import NotFoundError
+from service.identifiers import CandidatePlace, candidate_place
 
 _RUN_HINT = "'evolve runs' lists them"
 _CANDIDATE_HINT = "'evolve candidates RUN' lists those of a run"
@@ -59,14 +61,27 @@ class TenantScope:
         return resolve(connection, select(RunRow.id).where(self.named()), "run", beginning, _RUN_HINT)
 
     def candidate_id(self, connection: Connection, beginning: str) -> str:
-        """The one candidate whose id begins so.
+        """The one candidate whose id begins so, or that `RUN.28.0` names.
 
         Raises:
             NotFoundError: no such candidate.
             UsageError: several ids begin so.
         """
+        if (place := candidate_place(beginning)) and place.run:
+            return self._at(connection, place)
         ids = select(CandidateRow.id).where(self.under(CandidateRow.run_id))
         return resolve(connection, ids, "candidate", beginning, _CANDIDATE_HINT)
+
+    def _at(self, connection: Connection, place: CandidatePlace) -> str:
+        run_id, number = self.run_id(connection, place.run), place.proposal_number
+        answers = select(CandidateRow.id, CandidateRow.position).where(
+            CandidateRow.run_id == run_id, CandidateRow.proposal_number == number
+        )
+        positions = {position: identity for identity, position in connection.execute(answers)}
+        if place.position not in positions:
+            there_are = f": those of proposal {number} are {number}.0 to {number}.{max(positions)}" if positions else ""
+            raise NotFoundError(f"run {run_id} has no candidate {number}.{place.position}{there_are}")
+        return positions[place.position]
 
     def proposal_id(self, connection: Connection, beginning: str) -> str:
         """The one proposal whose id begins so.

@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from service.db.columns import Base
 from service.db.models import (
     CandidateRow,
+    CandidateViewRow,
     EvaluationRow,
     EventRow,
     MembershipRow,
@@ -71,6 +72,7 @@ def write(connection: Connection, projection: Projection) -> None:
     _add_candidates(connection, projection)
     add(connection, ParentRow, list(projection.parents.values()))
     add(connection, EvaluationRow, list(projection.evaluations.values()))
+    add(connection, CandidateViewRow, list(projection.views.values()))
     if projection.ends:
         ends = [{"of_id": c, "of_island": i, "at_sequence": at} for (c, i), at in projection.ends.items()]
         connection.execute(_END, ends)

@@ -1,7 +1,10 @@
-"""One line on stderr that says how a run goes, for those who wait for its result."""
+"""How a run goes, for those who wait for its result: a line on stderr, or a bar in a notebook."""
 
+import importlib
 import sys
 import time
+from collections.abc import Callable
+from html import escape
 
 from evolve.configuration import BudgetConfig
 from evolve.evaluation import Outcome
@@ -50,11 +53,43 @@ class ProgressLine:
             self._write("\n" if ended else "")
 
     def _write(self, end: str) -> None:
+        text = self._text()
+        sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
+        sys.stderr.flush()
+        self._width = len(text)
+
+    def _text(self) -> str:
         of = f"/{self._maximum}" if self._maximum else ""
         best = "none" if self._best is None else f"{self._best:.6g}"
         waiting = f" · waiting: {self._waiting}" if self._waiting else ""
         waiting = waiting or (f" · unavailable: {', '.join(sorted(self._away))}" if self._away else "")
-        text = f"best {best} · {self._evaluated}{of} evaluated · {self._failed} failed{waiting}"
-        sys.stderr.write(f"\r{text.ljust(self._width)}{end}")
-        sys.stderr.flush()
-        self._width = len(text)
+        return f"best {best} · {self._evaluated}{of} evaluated · {self._failed} failed{waiting}"
+
+
+class ProgressBar(ProgressLine):
+    """The same in a notebook: a bar with the line beside it, drawn over itself.
+
+    Args:
+        budget: of the run.
+        show: shows HTML in place of what it showed before.
+    """
+
+    def __init__(self, budget: BudgetConfig, show: Callable[[str], object]) -> None:
+        super().__init__(budget)
+        self._show = show
+
+    def _write(self, end: str) -> None:
+        share = f' value="{min(self._evaluated, self._maximum)}" max="{self._maximum}"' if self._maximum else ""
+        done = ' value="1" max="1"' if end else share
+        self._show(f'<progress{done} style="width:16em"></progress> {escape(self._text())}')
+
+
+def progress_watcher(budget: BudgetConfig) -> ProgressLine:
+    """A bar in a notebook, elsewhere a line on stderr."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    if type(shell).__name__ != "ZMQInteractiveShell":
+        return ProgressLine(budget)
+    display = importlib.import_module("IPython.display")
+    handle = display.display(display.HTML(""), display_id=True)
+    return ProgressBar(budget, lambda html: handle.update(display.HTML(html)))

@@ -8,10 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from evolve.proposal import Individual
 from evolve.search.result import Result
+from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_storage
 from service.config import load_settings
 from service.errors import ServiceError
+from service.notebook.display import result_html
+from service.notebook.plots import dataframe, plot_history, plot_scores
 from service.ports import LoggedEvent, RunRecord, Storage
 from service.projections.run_site import stored_site
 from service.timestamps import SystemClock
@@ -54,6 +58,44 @@ class RunResult(Result):
     def labels(self) -> Mapping[str, str]:
         """The labels of the run; what it is called is the label `name`."""
         return self.plan.labels
+
+    @cached_property
+    def views(self) -> Mapping[str, CandidateView]:
+        """What candidates look like, by their ids, of those that the evaluator drew."""
+        individuals = (one.subject for one in self.events if isinstance(one.subject, Individual))
+        return {one.candidate_id: one.evaluation.view for one in individuals if one.evaluation.view is not None}
+
+    @property
+    def view(self) -> CandidateView | None:
+        """What the best candidate looks like; None: its evaluator drew nothing."""
+        return self.views.get(self.best.candidate_id) if self.best else None
+
+    def to_dataframe(self) -> Any:
+        """The candidates as a pandas DataFrame: a row each, by id, with a column for each score, as `scores.value`.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        return dataframe(self)
+
+    def plot_history(self, axes: Any = None) -> Any:
+        """Draw the best so far over the evaluations with Matplotlib, on axes of yours or new ones; returns the axes.
+
+        Raises:
+            UsageError: Matplotlib is not installed.
+        """
+        return plot_history(self, axes)
+
+    def plot_scores(self, x: str | None = None, y: str | None = None, axes: Any = None) -> Any:
+        """Draw two scores of every valid candidate against each other, the front marked; returns the axes.
+
+        Raises:
+            UsageError: Matplotlib is not installed, or there are no two scores of these names.
+        """
+        return plot_scores(self, x, y, axes)
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
     @cached_property
     def statistics(self) -> "RunStatistics":

@@ -31,7 +31,7 @@ from service.errors import InvalidProblemError, UsageError
 from service.notebook.extensions import take_objects
 from service.notebook.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
 from service.notebook.problem import Function, read_problem, scored_by
-from service.notebook.progress_line import ProgressLine
+from service.notebook.progress_line import progress_watcher
 from service.notebook.result import RunFailedError, RunResult, told
 from service.policy.critic import Critic, reviewed
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
@@ -94,7 +94,7 @@ def run(
         description, language, objectives, measures, limits: of the problem of a seed's text.
         require_isolation: weakest isolation of the sandbox; None: as the settings say.
         on_event: called with each event, in order, in the thread that called `run`.
-        progress: whether a line on stderr says how it goes.
+        progress: whether a bar in a notebook, elsewhere a line on stderr, says how it goes.
         configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`; a
             selection, archive, strategy, operator or stopping rule may be your own: `selection=MySelection()`.
 
@@ -143,7 +143,7 @@ class _NotebookSession:
         self.calls = CallingThread()
         self._plan, self._order = plan, order
         self._called = called
-        self._watchers: list[Watcher] = [ProgressLine(plan.config.budget)] if progress else []
+        self._watchers: list[Watcher] = [progress_watcher(plan.config.budget)] if progress else []
         self._watchers += [on_event] if on_event else []
         self._earlier, self._extension = earlier, extension
         self._settings = load_settings()

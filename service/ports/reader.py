@@ -7,6 +7,7 @@ from typing import Protocol
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
+from evolve.views.candidate_view import CandidateView
 from service.ports.values import (
     CandidateRecord,
     EvaluationRecord,
@@ -112,6 +113,13 @@ class ResultReader(Protocol):
 
         Raises:
             NotFoundError: no such candidate, or it was rejected before it became a program.
+        """
+
+    def view(self, candidate_id: str) -> CandidateView | None:
+        """What a candidate looks like, as its evaluator drew it; None: it drew nothing.
+
+        Raises:
+            NotFoundError: no such candidate.
         """
 
     def proposal(self, run_id: str, number: int) -> ProposalRecord:

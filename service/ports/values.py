@@ -191,6 +191,8 @@ class CandidateRecord:
         rewards: reward vector, larger is better; None: it has none.
         repeats: how often it was scored; 0: not at all, or not known.
         answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
+        view_type: media type of its view; empty: it cannot be shown; None: it has none.
+        view_reason: why it cannot be shown, in one sentence.
     """
 
     id: str
@@ -220,6 +222,8 @@ class CandidateRecord:
     rewards: Sequence[float] | None = None
     repeats: int = 0
     answer: str | None = None
+    view_type: str | None = None
+    view_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

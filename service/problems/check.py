@@ -12,7 +12,7 @@ from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.program import Program
 from service.problems.advice import DEFAULT_EVALUATIONS, advise_limit, advise_preload, expected_seconds
 from service.problems.configuration import PROBLEM, read_config
-from service.problems.description import seed_name
+from service.problems.description import seed_names
 from service.problems.load import LoadedProblem
 from service.problems.problem_lines import problem_lines
 from service.problems.requirements import check_requirements
@@ -99,7 +99,8 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
     complaints += [*_declarations(problem), *_markers(problem)]
     spec = problem.evaluator
     lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if look_up else []
-    seeds = [] if lacking else [await _run(problem, seed, evaluate) for seed in problem.seeds]
+    named = [] if lacking else zip(seed_names(problem), problem.seeds, strict=True)
+    seeds = [await _run(problem, name, seed, evaluate) for name, seed in named]
     good = next((seed for seed in seeds if seed.evaluation.ok), None)
     warnings = [*loaded.warnings]
     for seed in seeds:
@@ -132,11 +133,9 @@ def _configured(loaded: LoadedProblem) -> tuple[RunConfig, list[str]]:
         return RunConfig(), [str(error)]
 
 
-async def _run(problem: Problem, program: Program, evaluate: Evaluate) -> SeedRun:
+async def _run(problem: Problem, name: str, program: Program, evaluate: Evaluate) -> SeedRun:
     evaluation = await evaluate(program, ScoringRequest(traced=True))
-    return SeedRun(
-        name=seed_name(program), program=program, evaluation=evaluation, fitness=fitness(problem, evaluation)
-    )
+    return SeedRun(name=name, program=program, evaluation=evaluation, fitness=fitness(problem, evaluation))
 
 
 def _markers(problem: Problem) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evolve.problem import Problem
+from evolve.problem import Problem, SeedOrigin
 from evolve.program import Program
 from service.problems.load import LoadedProblem
 
@@ -20,7 +20,7 @@ def describe_problem(loaded: LoadedProblem, policies: Sequence[Mapping[str, Any]
     return {
         "description": problem.description,
         "language": problem.language,
-        "seeds": [seed_name(seed) for seed in problem.seeds],
+        "seeds": seed_names(problem),
         "objectives": objectives_as_json(problem),
         "measures": measures_as_json(problem),
         "limits": asdict(problem.limits),
@@ -43,6 +43,19 @@ def measures_as_json(problem: Problem) -> list[dict[str, Any]]:
     return [asdict(measure) for measure in problem.measures]
 
 
-def seed_name(program: Program) -> str:
-    """The name of a seed: its file, or the number of its files."""
+def seed_names(problem: Problem) -> list[str]:
+    """The names of a problem's seeds: that of an earlier run, with a metric of it, or that of a file."""
+    return [
+        _origin_name(problem.origins[place]) if place in problem.origins else _own_name(seed)
+        for place, seed in enumerate(problem.seeds)
+    ]
+
+
+def _origin_name(origin: SeedOrigin) -> str:
+    generation = [] if origin.generation is None else [f"generation {origin.generation}"]
+    metrics = [f"{name} {value:.6g} there" for name, value in list(origin.metrics.items())[:1]]
+    return f"{origin.name} ({', '.join([*generation, *metrics])})" if generation or metrics else origin.name
+
+
+def _own_name(program: Program) -> str:
     return program.files[0][0] if program.single else f"of {len(program.files)} files"

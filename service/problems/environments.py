@@ -1,7 +1,7 @@
 """Environments: the packages that a problem declares, installed once per list and interpreter.
 
-Installing runs pip, and with it code of the packages, as the user and outside of every sandbox. Other modules decide
-whether this is allowed.
+Installing runs uv or pip, and with it code of the packages, as the user and outside of every sandbox. Other modules
+decide whether this is allowed.
 """
 
 import fcntl
@@ -28,8 +28,13 @@ _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
 _SECONDS = 1800.0
 _MAX_REASON = 300
-# What pip gets of this process: no keys of models, databases or services.
-_KEPT = re.compile(r"PATH|HOME|USER|LANG|LC_\w+|TMPDIR|TZ|PIP_\w+|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|(\w+_)?PROXY")
+_QUIET = ("--no-input", "--disable-pip-version-check")
+# Where somebody has told pip to find packages, uv would look elsewhere: it does not read pip's configuration.
+_OWN_PLACES = ("index-url", "extra-index-url", "no-index", "find-links")
+# What installers get of this process: no keys of models, databases or services.
+_KEPT = re.compile(
+    r"PATH|HOME|USER|LANG|LC_\w+|TMPDIR|TZ|(PIP|UV)_\w+|XDG_\w+|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|(\w+_)?PROXY"
+)
 # Lines that name something beside the text itself, so that equal texts would not be equal environments. pip puts
 # variables in place of ${NAME}, which an address could carry away.
 _ELSEWHERE = re.compile(r"(-(?!i\b|-index-url\b|-extra-index-url\b|-pre\b))|[./~]|.*file:|.*\$\{")
@@ -92,7 +97,7 @@ def make(environment: Environment) -> None:
     """Install an environment, unless another process has done so meanwhile.
 
     Raises:
-        InvalidProblemError: a requirement names a file, or pip fails, with its reason.
+        InvalidProblemError: a requirement names a file, or the installer fails, with its reason.
     """
     folder, file = environment.folder, environment.file
     for line in environment.lines:
@@ -113,14 +118,27 @@ def _install(environment: Environment) -> None:
     folder = environment.folder
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        _run([sys.executable, "-I", "-m", "venv", str(folder)], "an environment cannot be made")
+        uv, python, wanted = uv_program(), environment.python, str(folder / REQUIREMENTS)
+        makes = [uv, "venv", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-I", "-m", "venv"]
+        _run([*makes, str(folder)], "an environment cannot be made")
         (folder / REQUIREMENTS).write_text("\n".join(environment.lines) + "\n", encoding="utf-8")
-        words = ["install", "--no-input", "--disable-pip-version-check", "--quiet", "-r", str(folder / REQUIREMENTS)]
-        _run([environment.python, "-I", "-m", "pip", *words], f"{environment.file} cannot be installed")
+        installs = [uv, "pip", "install", "--python", python] if uv else [python, "-I", "-m", "pip", "install", *_QUIET]
+        _run([*installs, "--quiet", "-r", wanted], f"{environment.file} cannot be installed")
         (folder / _READY).touch()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def uv_program() -> str:
+    """Path of uv; empty where it is not installed, or where pip has places of its own to find packages."""
+    found = shutil.which("uv")
+    if not found:
+        return ""
+    words = [sys.executable, "-I", "-m", "pip", "config", "list"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False)
+    keys = {line.partition("=")[0].rpartition(".")[2].strip(":'") for line in done.stdout.splitlines()}
+    return "" if keys.intersection(_OWN_PLACES) else found
 
 
 def _run(words: Sequence[str], failure: str) -> None:
@@ -136,10 +154,10 @@ def _run(words: Sequence[str], failure: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """The last line that pip marks as an error, or else the last line."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    """The last line that the installer marks as an error, or else the last line."""
+    lines = [line.strip(" \t│╰─▶×") for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return [*(lines or ["pip gave no reason"]), *errors][-1][:_MAX_REASON]
+    return [*(lines or ["it gave no reason"]), *errors][-1][:_MAX_REASON]
 
 
 @contextmanager

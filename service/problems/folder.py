@@ -1,8 +1,9 @@
 """A problem's folder, read once into memory: what it holds, what of it is left out, what is wrong with it."""
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +16,7 @@ _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "openevolve_output", "evolve.db", "evolve.db-wal", "evolve.db-shm"}
 )
 _LEFT_OUT_ENDINGS = (".pyc", ".pyo", "~")
+_CHECKPOINT = re.compile(r"checkpoint_\d{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,8 @@ class Folder:
     """The files of a problem as they were when it was read.
 
     Left out are hidden files and folders (`.git`, `.venv`, `.env`, caches), `__pycache__`, `node_modules`, virtual
-    environments, and what earlier runs left (`openevolve_output`, `evolve.db`).
+    environments, and what earlier runs left (`openevolve_output`, `evolve.db`, folders with checkpoints of OpenEvolve
+    or SkyDiscover, results of ShinkaEvolve).
 
     Attributes:
         files: content by path relative to the folder, sorted.
@@ -38,10 +41,14 @@ class Folder:
         return {name.removeprefix(start): content for name, content in self.files.items() if name.startswith(start)}
 
 
-def read_folder(root: Path) -> tuple[Folder, list[str]]:
+def read_folder(root: Path, folders: Collection[str] = ()) -> tuple[Folder, list[str]]:
     """Read a folder, with one sentence for everything in it that cannot be taken along.
 
     Links to files inside the folder are taken as files. Other links, and irregular files, are complaints.
+
+    Args:
+        root: the folder.
+        folders: the folders directly in it that are read; none named: all.
     """
     try:
         top = root.resolve(strict=True)
@@ -50,7 +57,7 @@ def read_folder(root: Path) -> tuple[Folder, list[str]]:
     if not top.is_dir():
         return Folder(files={}), [f"{root} is not a folder: name the folder that holds problem.toml"]
     reader = _Reader(top)
-    for entry in _entries(top, reader.complaints):
+    for entry in _entries(top, folders, reader.complaints):
         if reader.full or len(reader.complaints) >= _MAX_COMPLAINTS:
             break
         reader.take(entry)
@@ -101,7 +108,7 @@ class _Reader:
         return ""
 
 
-def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
+def _entries(top: Path, folders: Collection[str], complaints: list[str]) -> Iterator[os.DirEntry[str]]:
     waiting = [(str(top), 0)]
     while waiting:
         folder, depth = waiting.pop()
@@ -112,10 +119,12 @@ def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
             shown = _shown(os.path.relpath(folder, top))
             complaints.append(f"the folder {shown} cannot be read ({error.strerror}): allow it, or move it away")
             continue
-        if depth and any(entry.name == "pyvenv.cfg" for entry in entries):
+        if depth and (any(entry.name == "pyvenv.cfg" for entry in entries) or _holds_a_run(entries)):
             continue
         for entry in entries:
             if left_out(entry.name):
+                continue
+            if not depth and folders and entry.name not in folders and entry.is_dir(follow_symlinks=False):
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield entry
@@ -123,6 +132,22 @@ def _entries(top: Path, complaints: list[str]) -> Iterator[os.DirEntry[str]]:
                 waiting.append((entry.path, depth + 1))
             else:
                 complaints.append(f"{_shown(entry.name)} lies more than {MAX_DEPTH} folders deep: flatten the problem")
+
+
+def _holds_a_run(entries: Sequence[os.DirEntry[str]]) -> bool:
+    """Whether a folder has the output of another project's run, by the names of what lies in it."""
+    names = {entry.name for entry in entries}
+    if any(_CHECKPOINT.fullmatch(name) for name in names):
+        return True
+    if "gen_0" in names and any(name.endswith((".sqlite", ".db")) for name in names):
+        return True
+    below = next((entry for entry in entries if entry.name == "checkpoints"), None)
+    if below is None or not below.is_dir(follow_symlinks=False):
+        return False
+    try:
+        return any(_CHECKPOINT.fullmatch(name) for name in os.listdir(below.path))
+    except OSError:
+        return False
 
 
 def left_out(name: str) -> bool:

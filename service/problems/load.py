@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.regions import unread_markers
-from evolve.extensions import ExtensionKind, built_in_names, is_reference, known_names
+from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_reference, known_names
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
-from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder
+from evolve.problem_formats import FILE, ConversionError, ConvertedProblem, ProblemFolder, open_format
 from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native
 from service.problems.bundle import open_bundle, pack
 from service.problems.folder import Folder
 from service.problems.formats.openevolve import without_keys
+from service.problems.outside_modules import FOLDER as OUTSIDE
+from service.problems.population import FOLDER as SEEDS
 from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as_project, named_in, with_folder
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
-from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, peek, recognise
+from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, misplaced_config, peek, recognise
 from service.problems.toml_writer import toml_text
 
 
@@ -36,6 +38,7 @@ class LoadedProblem:
         place: where it lay, for people.
         form: the form in which it lay, with the files by which it was recognised.
         foreign: whether that is not Evolve's own form.
+        outside: modules from outside of its folder, and their data.
     """
 
     problem: Problem
@@ -46,6 +49,7 @@ class LoadedProblem:
     place: str
     form: str = ""
     foreign: bool = False
+    outside: tuple[str, ...] = ()
 
 
 def load_problem(place: Path | Project) -> LoadedProblem:
@@ -55,15 +59,27 @@ def load_problem(place: Path | Project) -> LoadedProblem:
         InvalidProblemError: with every complaint at once, each a sentence that names the file, the key and the cure.
     """
     project = as_project(place)
-    # Before all of it is read: it may be somebody's home.
-    form = format_name(project)
-    files, complaints = project.read()
+    form, files, complaints = read_project(project)
     name, lay = project.name, str(project.folder.resolve())
     loaded = load_files(files, name, lay, complaints, form=form)
     spec = loaded.problem.evaluator
     if not any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
         return loaded
     return load_files(with_folder(files, project.top), name, lay, complaints, form=form)
+
+
+def read_project(project: Project) -> tuple[str, Folder, list[str]]:
+    """The format of a project, its files as far as the format takes them, and a sentence for each that cannot be read.
+
+    Raises:
+        InvalidProblemError: no format recognises it, or several do.
+    """
+    # Before all of it is read: it may be somebody's home.
+    form = format_name(project)
+    folders: Sequence[str] = ()
+    if form and project.evaluator is None:
+        folders = open_format(form, Extensions()).folders
+    return form, *project.read(folders)
 
 
 def format_name(project: Project) -> str:
@@ -118,7 +134,11 @@ def load_files(
         InvalidProblemError: with every complaint, those of the folder first.
     """
     named = named_in(files)
-    lying = ProblemFolder(files=files.files, name=name, options=named)
+    # No format is asked about these: they are in Evolve's own form already.
+    added = {path: content for path, content in files.files.items() if path.startswith((f"{OUTSIDE}/", f"{SEEDS}/"))}
+    inside = {path: content for path, content in files.files.items() if path not in added}
+    files = replace(files, files=inside)
+    lying = ProblemFolder(files=inside, name=name, options=named)
     known = [*built_in_names(ExtensionKind.PROBLEM_FORMAT), *([form] if form else [])]
     try:
         recognised = recognise(lying, place, known, form or named.get(FORMAT, ""))
@@ -126,11 +146,13 @@ def load_files(
         raise InvalidProblemError(complaints or error.complaints) from error
     if complaints and not recognised.files:
         raise InvalidProblemError(complaints)
+    if (config := named.get(CONFIG, "")) in inside and (wrong := misplaced_config(recognised, config, inside[config])):
+        raise InvalidProblemError([*complaints, wrong])
     try:
         if recognised.name != NATIVE:
             lying = replace(lying, files=without_keys(files).files)
         converted = _converted(recognised, lying)
-        files = replace(files, files=_in_own_form(converted))
+        files = replace(files, files=dict(sorted({**_in_own_form(converted), **added}.items())))
         reading = native.read_native(files)
     except InvalidProblemError as error:
         raise InvalidProblemError([*complaints, *error.complaints]) from error
@@ -156,6 +178,7 @@ def _packed(files: Folder, reading: ReaderResult, place: str, recognised: Recogn
         place=place,
         form=str(recognised),
         foreign=recognised.name != NATIVE,
+        outside=tuple(path.removeprefix(f"{OUTSIDE}/") for path in files.files if path.startswith(f"{OUTSIDE}/")),
     )
 
 

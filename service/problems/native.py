@@ -14,6 +14,7 @@ from service.errors import InvalidProblemError
 from service.problems.configuration import check_layer
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
+from service.problems.population import read_population
 from service.problems.reader_result import ReaderResult
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 from service.problems.suggestion import hint
@@ -116,12 +117,16 @@ def read_native(folder: Folder) -> ReaderResult:
     main = _main([seed for seed in seeds if seed], document, complaints)
     if complaints or evaluator is None or limits is None:
         raise InvalidProblemError(complaints)
-    programs = tuple(dict.fromkeys(seed for seed in seeds if seed))
+    own = tuple(dict.fromkeys(seed for seed in seeds if seed))
+    language = document.language or language_of(own[0])
+    programs, origins = read_population(folder, own, language, complaints)
+    if complaints:
+        raise InvalidProblemError(complaints)
     try:
         problem = Problem(
             name=document.name,
             description=document.description,
-            language=document.language or language_of(programs[0]),
+            language=language,
             seeds=programs,
             evaluator=evaluator,
             limits=limits,
@@ -130,6 +135,7 @@ def read_native(folder: Folder) -> ReaderResult:
             known_best=document.known_best,
             known_best_source=document.known_best_source,
             main=main,
+            origins=origins,
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
@@ -137,7 +143,7 @@ def read_native(folder: Folder) -> ReaderResult:
         problem=problem,
         search=document.search,
         policies=tuple(document.policies),
-        warnings=_warnings(len(programs) < len(seeds)),
+        warnings=_warnings(len(own) < len(seeds)),
     )
 
 

@@ -1,7 +1,7 @@
-"""What a problem of another form became, in five lines for people."""
+"""What a problem of another form became, in five lines for people, and a sixth for what lies outside of its folder."""
 
 from evolve.problem import Direction, Objective, Problem
-from service.problems.description import seed_name
+from service.problems.description import seed_names
 from service.problems.load import LoadedProblem
 
 _MAX_NAMED = 5
@@ -17,10 +17,11 @@ def problem_lines(loaded: LoadedProblem) -> tuple[str, ...]:
     limits = f"{problem.limits.wall_seconds:g} s and {problem.limits.memory_mb} MB for each program"
     return (
         f"form: {loaded.form}",
-        f"programs: {_named([seed_name(seed) for seed in problem.seeds])} ({problem.language})",
+        f"programs: {_named(seed_names(problem))} ({problem.language})",
         f"evaluator: {spec.file}, at most {limits}",
         f"objectives: {_objectives(problem)}",
         f"for prompts: {_texts(loaded)}",
+        *([f"imported from outside: {_named(list(loaded.outside))}"] if loaded.outside else []),
     )
 
 

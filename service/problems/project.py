@@ -1,13 +1,15 @@
 """A problem as a user names it: a folder, or a program with its evaluator and configuration, and an interpreter."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from service.errors import InvalidProblemError
 from service.problems.folder import Folder, read_folder
+from service.problems.outside_modules import find_modules
+from service.problems.population import FOLDER as POPULATION
 
 # Beside the files of a problem: what was named of it.
 FILE = "evolve-project.json"
@@ -24,6 +26,8 @@ class Project:
         config: an OpenEvolve configuration. None: the folder decides.
         python: interpreter of program and evaluator. Empty: the problem decides.
         form: name of the problem format. Empty: the format that recognises the folder.
+        root: folder above or beside it, with modules that it imports. None: the project that it lies in.
+        population: files of the programs of an earlier run, from which the search starts besides.
     """
 
     folder: Path
@@ -31,6 +35,8 @@ class Project:
     config: Path | None = None
     python: str = ""
     form: str = ""
+    root: Path | None = None
+    population: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,6 +53,7 @@ class Project:
         options = [*(["--config", str(self.config)] if self.config else [])]
         options += ["--python", self.python] if self.python else []
         options += ["--format", self.form] if self.form else []
+        options += ["--root", str(self.root)] if self.root else []
         return " ".join(map(quote, [*places, *options]))
 
     @property
@@ -54,9 +61,13 @@ class Project:
         """The problem's folder."""
         return self.evaluator.parent if self.evaluator else self.folder
 
-    def read(self) -> tuple[Folder, list[str]]:
-        """Its files, with a sentence for everything that cannot be included."""
-        folder, complaints = self._lying_there()
+    def read(self, folders: Collection[str] = ()) -> tuple[Folder, list[str]]:
+        """Its files, with a sentence for everything that cannot be included.
+
+        Args:
+            folders: those directly in the problem's folder that are read; none named: all.
+        """
+        folder, complaints = self._lying_there(folders)
         named = {PYTHON: self.python} if self.python else {}
         if self.form:
             named[FORMAT] = self.form
@@ -68,11 +79,18 @@ class Project:
             named[CONFIG] = _taken(files, self.config, self.top, complaints)
         if named:
             files[FILE] = (json.dumps(named, sort_keys=True) + "\n").encode()
+        if self.population:
+            files = {path: content for path, content in files.items() if not path.startswith(f"{POPULATION}/")}
+            files |= self.population
+        if not complaints:
+            outside = find_modules(files, self.top, self.root)
+            files |= outside.files
+            complaints = [*outside.complaints]
         return replace(folder, files=dict(sorted(files.items()))), complaints
 
-    def _lying_there(self) -> tuple[Folder, list[str]]:
+    def _lying_there(self, folders: Collection[str]) -> tuple[Folder, list[str]]:
         if not self.top.is_file():
-            return read_folder(self.top)
+            return read_folder(self.top, folders)
         try:
             return Folder(files={self.top.name: self.top.read_bytes()}), []
         except OSError as error:

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from evolve.errors import MissingExtensionError
-from evolve.extensions import Extensions
+from evolve.extensions import ExtensionKind, Extensions, built_in_names
 from evolve.problem_formats import FILE, GuardedFormat, ProblemFolder, RecognisedFiles, open_format
 from service.errors import InvalidProblemError
+from service.problems.documents import DocumentError, read_document
 from service.problems.folder import left_out
 
 NATIVE, OPENEVOLVE = "native", "openevolve"
 _MAX_DEPTH = 3
-_MAX_NAMES = 5_000
+_MAX_NAMES, _MAX_NAMES_BELOW = 5_000, 500
 _MAX_BYTES = 1024 * 1024
 
 
@@ -69,6 +71,45 @@ def recognise(
     return RecognisedFormat(name=name, format=form, files=files.files)
 
 
+def is_project_config(path: Path) -> bool:
+    """Whether a YAML file is the configuration of another project; not, where it cannot be read."""
+    try:
+        document = read_document(path.name, path.read_bytes())
+    except (OSError, DocumentError):
+        return False
+    return bool(_formats_of(document))
+
+
+def misplaced_config(recognised: RecognisedFormat, path: str, content: bytes) -> str:
+    """What is wrong with a configuration that somebody named for a problem; empty: nothing.
+
+    Args:
+        recognised: the format of the problem.
+        path: of the configuration.
+        content: of the configuration.
+    """
+    if recognised.name not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
+        return ""
+    title, own = recognised.format.title, recognised.format.config_keys
+    if not own:
+        return f"--config {path}: it is of another project, and the folder reads as {title}: leave out --config"
+    try:
+        formats = _formats_of(read_document(path, content))
+    except DocumentError:
+        return ""  # the format says so
+    if not formats or recognised.name in formats:
+        return ""
+    others = " or ".join(open_format(name, Extensions()).title for name in formats)
+    return f"--config {path}: it is the configuration of {others}, and the folder reads as {title}: name one of its own"
+
+
+def _formats_of(document: Mapping[str, object]) -> list[str]:
+    """The built-in formats whose configurations have a key of a document."""
+    names = built_in_names(ExtensionKind.PROBLEM_FORMAT)
+    found = {name: open_format(name, Extensions()).config_keys for name in names}
+    return [name for name, keys in found.items() if not document.keys().isdisjoint(keys)]
+
+
 def peek(place: Path) -> ProblemFolder:
     """A folder or a file on disk, of which only names are read until a format looks a file up."""
     if place.is_file():
@@ -112,7 +153,8 @@ def _names(folder: Path, start: str, depth: int = 1) -> Iterator[str]:
     if depth < _MAX_DEPTH:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                yield from _names(Path(entry.path), f"{start}{entry.name}/", depth + 1)
+                # A folder full of results leaves room for the names of those beside it.
+                yield from islice(_names(Path(entry.path), f"{start}{entry.name}/", depth + 1), _MAX_NAMES_BELOW)
 
 
 def _named(folder: ProblemFolder, name: str, names: Sequence[str], extensions: Extensions) -> RecognisedFormat:

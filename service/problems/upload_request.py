@@ -7,7 +7,7 @@ from evolve.extensions import ExtensionKind, built_in_names
 from service.errors import InvalidProblemError
 from service.problems.bundle import open_bundle
 from service.problems.formats.openevolve import without_keys
-from service.problems.load import format_name, load_problem
+from service.problems.load import load_problem, read_project
 from service.problems.project import Project, as_project
 from service.schemas.problems import ProblemCreate
 from service.schemas.requests import checked
@@ -22,10 +22,10 @@ def upload_of(place: Path | Project) -> ProblemCreate:
         InvalidProblemError: something in it cannot be included.
     """
     project = as_project(place)
-    read, complaints = project.read()
+    form, read, complaints = read_project(project)
     if complaints:
         raise InvalidProblemError(complaints)
-    if format_name(project) not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
+    if form not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
         read = open_bundle(load_problem(project).bundle)  # the service may lack the format
     read = read if NATIVE in read.files else without_keys(read)
     texts: dict[str, str] = {}

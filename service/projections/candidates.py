@@ -62,6 +62,7 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
         "run_id": candidate.run_id,
         "proposal_id": proposal_id(candidate.run_id, candidate.proposal_number),
         "proposal_number": candidate.proposal_number,
+        "name": f"{candidate.proposal_number}.{candidate.position}",
         **{name: getattr(candidate, name) for name in fields},
         "islands": list(candidate.islands),
         "parents": [{"candidate_id": edge.candidate_id, "role": edge.role} for edge in candidate.parents],

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from service.projections.columns import CodedColumn, ColumnMark, Columns, Floats, Places
+from service.projections.front_history import ALIVE, FrontSpans
 from service.projections.progress_curve import best_so_far
 
 DIGITS = 7
 FAILED_SHARE, FRONT_SHARE, MIN_SHARE = 10, 4, 4  # of the places: one in so many
+MAX_STAIRS = 6  # pairs of objectives whose own fronts a sample holds whole
+FRONT_SIZES = 500  # moments at which the size of the front is told
 _EXACT_POWERS = np.array([float(f"1e{power}") for power in range(23)])  # as doubles hold them
 
 Wholes = NDArray[np.int64]
@@ -23,6 +27,23 @@ class NamedColumn:
 
     names: Sequence[str]
     codes: Wholes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnFront:
+    """The front of all objectives over time, as far as evaluations are drawn.
+
+    Attributes:
+        until: of each, the first later evaluation that dominates it; -1: none does; None: it was never on the front.
+        counts, sizes: how many were on it after so many evaluations.
+        ended, ended_by: evaluations that were left out as known which left the front since, and what dominates them.
+    """
+
+    until: Sequence[int | None]
+    counts: Wholes
+    sizes: Wholes
+    ended: Wholes
+    ended_by: Wholes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +60,7 @@ class ChartData:
         fitness, rewards: to 7 digits; NaN where an evaluation was not valid. A column of rewards for each objective.
         seconds: since the first evaluation of the run.
         marks: with the number of evaluations before each; those before the first one here are left out.
+        front: over time; None: nobody asked for it.
     """
 
     sequence: int
@@ -59,15 +81,17 @@ class ChartData:
     rewards: Sequence[Floats]
     seconds: Floats
     marks: Sequence[tuple[int, ColumnMark]]
+    front: DrawnFront | None = None
 
 
-def draw(columns: Columns, after: int = 0, points: int = 0) -> ChartData:
+def draw(columns: Columns, after: int = 0, points: int = 0, *, front: bool = False) -> ChartData:
     """A run in columns.
 
     Args:
         columns: the run.
         after: leave out the first so many evaluations; of the others none is left out then.
         points: how many evaluations are enough, about; 0: all of them.
+        front: whether the front over time is asked for.
     """
     total = len(columns)
     begin = min(after, total)
@@ -93,6 +117,22 @@ def draw(columns: Columns, after: int = 0, points: int = 0) -> ChartData:
         rewards=[rewards[:, column] for column in range(len(columns.names))],
         seconds=np.round(at[places] - at[:1], 3),
         marks=_marks(columns, begin),
+        front=_front(columns.front_spans(), places, begin, total) if front else None,
+    )
+
+
+def _front(spans: FrontSpans, places: Places, begin: int, total: int) -> DrawnFront:
+    until = dict(zip(spans.places.tolist(), spans.until.tolist(), strict=True))
+    counts = np.unique(np.linspace(min(1, total), total, FRONT_SIZES).astype(np.int64))
+    ends = np.sort(spans.until[spans.until != ALIVE])
+    come, gone = (np.searchsorted(moments, counts) for moments in (spans.places, ends))
+    left = (spans.places < begin) & (spans.until >= begin)
+    return DrawnFront(
+        until=[until.get(place) for place in places.tolist()],
+        counts=counts,
+        sizes=come - gone,
+        ended=spans.places[left],
+        ended_by=spans.until[left],
     )
 
 
@@ -100,7 +140,7 @@ def sample(columns: Columns, points: int) -> Places:
     """Which evaluations show a run in so many points, about.
 
     All that became the best so far, the last one, of each of many equal stretches the best and the worst, some of the
-    failures, and the Pareto front of several objectives as far as there is room.
+    failures, and the Pareto front of several objectives as far as there is room, with all of the fronts of any two.
     """
     fitness = columns.fitness
     best = best_so_far(fitness)
@@ -109,9 +149,21 @@ def sample(columns: Columns, points: int) -> Places:
         evenly(np.flatnonzero(np.isnan(fitness)), points // FAILED_SHARE),
         evenly(columns.front(), points // FRONT_SHARE) if len(columns.names) > 1 else fitness[:0].astype(np.intp),
         np.array([len(columns) - 1]),
+        *stairs(columns.signed_scores),
     ]
     room = max(points // MIN_SHARE, points - sum(map(len, kept)))
     return np.unique(np.concatenate([*kept, extremes(fitness, room // 2)]))
+
+
+def stairs(scores: Floats) -> list[Places]:
+    """The front of each of the first pairs of objectives alone; of equals the first one."""
+    valid = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    found = []
+    for one, other in list(combinations(range(scores.shape[1]), 2))[:MAX_STAIRS]:
+        order = valid[np.lexsort((valid, -scores[valid, other], -scores[valid, one]))]
+        highest = np.maximum.accumulate(np.concatenate([[-np.inf], scores[order, other]]))
+        found.append(order[highest[1:] > highest[:-1]])
+    return found
 
 
 def extremes(fitness: Floats, stretches: int) -> Places:

@@ -21,6 +21,7 @@ from evolve.proposal import Usage
 from service.ports import LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections.candidates import objectives_of
 from service.projections.costs import ASKING, Costs
+from service.projections.front_history import FrontHistory, FrontSpans
 from service.projections.measures import partition_of
 from service.projections.money import added
 
@@ -137,6 +138,7 @@ class Columns:
         self._best = -math.inf
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
+        self._front_history = FrontHistory()
         self._covered = 0
         self._cells: Places | None = None
 
@@ -153,7 +155,7 @@ class Columns:
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
-        held += self._front.nbytes + (0 if self._cells is None else self._cells.nbytes)
+        held += self._front.nbytes + self._front_history.nbytes + (0 if self._cells is None else self._cells.nbytes)
         held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM
         return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
@@ -263,6 +265,10 @@ class Columns:
         old = self._front[~dominated(scores[self._front], scores[new])]
         self._front, self._front_of = np.concatenate([old, new]), len(scores)
         return self.ranked(self._front)
+
+    def front_spans(self) -> FrontSpans:
+        """Which evaluations were ever on the front of all objectives, and until when."""
+        return self._front_history.catch_up(self.signed_scores)
 
     def ranked(self, places: Places) -> Places:
         """Evaluations by fitness, the fittest first; ties by age."""

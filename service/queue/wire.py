@@ -11,6 +11,7 @@ from evolve.errors import EvolveError
 from evolve.evaluation import ANSWER_CHARACTERS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, ScoringRequest, Trace
 from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
+from evolve.views.candidate_view import CandidateView, stored_view
 from service.errors import UsageError
 from service.ports import EvaluationTask, RunningTask, WorkerHeartbeat, WorkerState
 
@@ -80,6 +81,7 @@ def evaluation_from_json(text: str | bytes) -> Evaluation:
         values |= {name: {str(key): _number(value) for key, value in raw[name].items()} for name in _NUMBERS}
         # A worker of an earlier version says nothing of these.
         values |= {"repeats": _count(raw.get("repeats", 0)), "answer": _answer(raw), "trace": _trace(raw)}
+        values["view"] = _view(raw)
         return Evaluation(outcome=Outcome(_text(raw, "outcome")), seconds=_number(raw["seconds"]), **values)
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         return Evaluation(outcome=Outcome.LOST, reason=f"the worker's answer cannot be read: {error}")
@@ -132,6 +134,10 @@ def _answer(raw: Mapping[str, Any]) -> str | None:
     if not 0 < len(answer) <= ANSWER_CHARACTERS:
         raise ValueError(f"an answer has 1 to {ANSWER_CHARACTERS} characters, not {len(answer)}")
     return answer
+
+
+def _view(raw: Mapping[str, Any]) -> CandidateView | None:
+    return None if (said := raw.get("view")) is None else stored_view(said)
 
 
 def _trace(raw: Mapping[str, Any]) -> Trace | None:

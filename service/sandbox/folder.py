@@ -16,6 +16,7 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules
 _MAX_FILE_BYTES, _MAX_COMPILED_BYTES = 256 * 1024, 4 * 1024 * 1024
 _MAX_COUNTED = 100_000
 _SHIM = Path(__file__).parent / "shim"
+_IMPORTS = "evolve_imports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class SandboxFolders:
     def shim(self) -> Path:
         """Modules that evaluators expect."""
         return self.base / "shim"
+
+    @property
+    def imports(self) -> str:
+        """The modules that the problem imports from outside of its folder; empty: there are none."""
+        return str(self.problem / _IMPORTS) if (self.problem / _IMPORTS).is_dir() else ""
 
     @property
     def inputs(self) -> Path:

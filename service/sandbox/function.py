@@ -12,7 +12,7 @@ from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_r
 from evolve.problem import Problem
 from evolve.program import Program
 from service.sandbox.inside.error_report import explain
-from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
+from service.sandbox.inside.jsonable import NotJsonError, entries_of, jsonable, text_of
 
 # What a call came to: what it returned, or what it raised.
 Attempt = tuple[object, BaseException | None]
@@ -66,19 +66,15 @@ class FunctionEvaluator:
     def _scores(self, value: Any) -> object:
         """What was returned, as JSON values."""
         if hasattr(value, "metrics") and hasattr(value, "artifacts"):
-            return {**_entries(value.metrics), "artifacts": text_of(value.artifacts or {})}
+            return {**entries_of(value.metrics), "artifacts": text_of(value.artifacts or {})}
         if isinstance(value, Mapping):
-            return _entries(value)
+            return entries_of(value)
         if isinstance(value, tuple):
             return [self._scores(item) for item in value]
         try:
             return jsonable(value)
         except NotJsonError:
             return value
-
-
-def _entries(metrics: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): text_of(value) for key, value in metrics.items()}
 
 
 def _raised(error: BaseException) -> Evaluation:

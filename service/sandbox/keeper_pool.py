@@ -113,6 +113,7 @@ class KeeperPool:
             problem=str(self._places.problem),
             problem_kb=self._problem_kb if self._problem.evaluator.integrity is Integrity.SHARED else 0,
             shim=str(self._places.shim),
+            imports=self._places.imports,
             readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
             scorer_readable=self._problem.evaluator.scorer_read,
             readable_kb=self._readable_kb,

@@ -30,6 +30,7 @@ class CandidateUrls(Reply):
     children: str = Field(description="Path of its children")
     diff: str = Field(description="Path of its difference to its parent")
     evaluations: str = Field(description="Path of its evaluations")
+    view: str | None = Field(description="Path of its view. Null: there is nothing to show")
     proposal: str | None = Field(description="Null for a seed")
 
 
@@ -41,7 +42,8 @@ class Candidate(Foreign):
     program_id: str | None = Field(description="Id of its content. Null: it was rejected before it became a program")
     proposal_id: str = Field(description="Id of the proposal that it answers")
     proposal_number: Count = Field(description="Number of its proposal. 0: a seed")
-    position: Count = Field(description="Place among the answers of its proposal")
+    position: Count = Field(description="Place among the answers of its proposal, from 0")
+    name: str = Field(description="Its name in the run, `PROPOSAL.POSITION`, such as `28.0`. Seeds: `0.0`, ...")
     island: int = Field(description="Number of the island that it was made for")
     islands: list[int] = Field(description="Islands whose archive holds it now")
     operator: str = Field(description="Operator that made it, such as `mutate`. `seed` for a seed")
@@ -62,6 +64,13 @@ class Candidate(Foreign):
     repeats: Count = Field(default=0, description="Number of its repeats. 0: none, or unknown")
     feedback: str | None = Field(description="Null: the key lacks the scope `programs:read`")
     answer: str | None = Field(default=None, description="Null: none that can be compared, or as for `feedback`")
+    view_type: str | None = Field(
+        default=None,
+        description="Media type of its view. Empty: the view cannot be shown. Null: its evaluator drew nothing",
+    )
+    view_reason: str | None = Field(
+        default="", description="Why its view cannot be shown, in one sentence. Null: as for `feedback`"
+    )
     seconds: float | None = Field(description="Duration of its evaluation in seconds. Null: not evaluated")
     isolation: str = Field(
         description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from evolve.evaluation import ANSWER_CHARACTERS, MAX_ARTIFACTS, MAX_TRACE_CHARACTERS
 from evolve.problem import MAX_MAGNITUDE
+from evolve.views.candidate_view import MAX_REASON_CHARACTERS, MAX_VIEW_BYTES
 from service.schemas.types import Count, Moment, Reply, Request, Seconds, Text, integral
 
 MAX_WAIT_SECONDS = 20.0
@@ -93,6 +94,20 @@ class TraceGiven(Request):
     )
 
 
+class ViewGiven(Request):
+    """What the program looks like. The service checks it again."""
+
+    media_type: Literal["", "image/svg+xml", "image/png", "text/html"] = Field(
+        default="", description="Media type. Empty: there is nothing to show"
+    )
+    content: Annotated[Text, Field(max_length=2 * MAX_VIEW_BYTES)] = Field(
+        default="", description="Text of an SVG or a page. Of a PNG its base64"
+    )
+    reason: Annotated[Text, Field(max_length=MAX_REASON_CHARACTERS)] = Field(
+        default="", description="Why there is nothing to show, in one sentence"
+    )
+
+
 class EvaluationGiven(Request):
     """The result of scoring a program: `Evaluation` of the library, without the worker's name."""
 
@@ -122,6 +137,7 @@ class EvaluationGiven(Request):
     answer: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARACTERS)] | None = Field(
         default=None, description="The program's answer. Equal answers are equal texts"
     )
+    view: ViewGiven | None = Field(default=None, description="Null: the evaluator drew nothing")
     trace: TraceGiven | None = Field(default=None, description="Null: not requested, or the evaluation failed")
 
 

@@ -108,6 +108,19 @@ class RunMark(Reply):
     to_island: int | None = Field(default=None, description="Island that migrants reached, or that was reset")
 
 
+class RunFront(Reply):
+    """The Pareto front of all objectives over time."""
+
+    until: list[int | None] = Field(
+        description="For each evaluation of the columns, the place of the first later one that dominates it. -1: none."
+        " Null: an earlier one dominates it, or it is not valid"
+    )
+    counts: list[int] = Field(description="Numbers of evaluations, rising, the last of them now")
+    sizes: list[int] = Field(description="Members of the front after each of these numbers of evaluations")
+    ended: list[int] = Field(description="Places before `begin` of evaluations that left the front from `begin` on")
+    ended_by: list[int] = Field(description="Place of the evaluation that dominates each of `ended`")
+
+
 # Not Foreign: the columns are long, and of all their texts only the names are others'.
 class RunColumns(Reply):
     """Evaluations of a run in columns of equal length, in their order."""
@@ -140,6 +153,7 @@ class RunColumns(Reply):
     marks: list[RunMark] = Field(
         description="The newest, in order, from `begin` on. They replace your items from there on"
     )
+    front: RunFront | None = Field(default=None, description="Null: not asked for")
 
 
 Axis = Literal["evaluations", "tokens", "money", "time"]

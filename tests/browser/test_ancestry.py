@@ -27,7 +27,7 @@ def line(service: Service, finished_run: str) -> list[dict[str, Any]]:
 def test_the_story_goes_from_the_seed_to_the_program(page: Page, line: list[dict[str, Any]]) -> None:
     page.goto(f"/candidates/{line[-1]['id']}/ancestry")
     steps = page.locator(".story > li")
-    assert steps.locator("a.id:first-child").all_text_contents() == [one["id"][-8:] for one in line]
+    assert steps.locator("a.id:first-child").all_text_contents() == [one["name"] for one in line]
     assert steps.locator(":scope > strong").all_text_contents() == [number(one["fitness"]) for one in line]
 
 

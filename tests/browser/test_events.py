@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from evolve.identity import candidate_name
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
@@ -41,9 +42,9 @@ def test_kinds_islands_and_programs_narrow_it_down(page: Page, service: Service,
     page.wait_for_url("**/events?kind=best.improved*")
     assert sequences(page) == [event["sequence"] for event in told]
     best = told[-1]["candidate_id"]
-    page.get_by_label("Candidate", exact=True).fill(best[-8:])
+    page.get_by_label("Candidate", exact=True).fill(candidate_name(best))
     page.get_by_role("button", name="Show").click()
-    page.wait_for_url(f"**candidate={best[-8:]}*")
+    page.wait_for_url(f"**candidate={candidate_name(best)}*")
     assert sequences(page) == [event["sequence"] for event in told if event["candidate_id"] == best]
     page.goto(f"/runs/{finished_run}/events?kind=island.migrated&island=2")
     moved = service.get(f"/v1/runs/{finished_run}/events?kinds=island.migrated&limit=200")["items"]

@@ -93,8 +93,7 @@ def test_a_click_lights_all_kin_and_stays_in_the_address(page: Page, service: Se
     page.reload()
     expect(told).to_contain_text(f"Chosen: candidate {at(columns, chosen)}:")
     expect(page.get_by_role("heading", name="Line of the chosen candidate")).to_be_visible()
-    number, position = at(columns, chosen).split(".")
-    expect(told.get_by_role("link")).to_have_attribute("href", f"/runs/{finished_run}/at/{number}/{position}")
+    expect(told.get_by_role("link")).to_have_attribute("href", f"/runs/{finished_run}/candidates/{at(columns, chosen)}")
 
 
 def test_the_keyboard_walks_zooms_and_lets_go(page: Page, service: Service, finished_run: str) -> None:

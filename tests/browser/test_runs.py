@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
-from tests.browser.installation import FINISHED, Service
+from tests.browser.installation import FINISHED, Service, installed
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202eeman"
 
@@ -56,20 +57,21 @@ def test_runs_are_found_by_their_owner(page: Page, service: Service, finished_ru
     owner = service.get(f"/v1/runs/{finished_run}")["created_by"]
     page.goto("/runs?created_by=nobody%20of%20this%20name")
     expect(page.get_by_text("No matching run")).to_be_visible()
-    expect(page.get_by_label("Owner")).to_have_value("nobody of this name")
+    expect(page.locator("#filter-owner")).to_have_value("nobody of this name")
     page.goto("/runs?group=owner")
     expect(page.locator("tr.group").filter(has_text=owner or "nobody named")).to_have_count(1)
 
 
 def test_filters_are_in_the_address_and_back_takes_them_away(page: Page, finished_run: str, short_run: str) -> None:
     page.goto("/runs")
+    page.locator("summary", has_text="State").click()
     page.get_by_label("succeeded").check()
-    page.get_by_label("Labels").fill("purpose=short")
+    page.locator("#filter-labels").fill("purpose=short")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page).to_have_url(re.compile(r"state=succeeded.*labels=purpose%3Dshort"))
     expect(row(page, short_run)).to_be_visible()
     expect(row(page, finished_run)).to_have_count(0)
-    expect(page.get_by_label("Labels")).to_have_value("purpose=short")
+    expect(page.locator("#filter-labels")).to_have_value("purpose=short")
     page.go_back()
     expect(row(page, finished_run)).to_be_visible()
 
@@ -77,7 +79,7 @@ def test_filters_are_in_the_address_and_back_takes_them_away(page: Page, finishe
 def test_a_label_that_is_none_is_said_beside_its_field(page: Page, complaints: Complaints) -> None:
     complaints.expect("console: .*422")
     page.goto("/runs?labels=alone")
-    expect(page.get_by_label("Labels")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#filter-labels")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("alert")).to_contain_text("alone is not a label")
 
 
@@ -203,3 +205,80 @@ def test_a_narrow_window_scrolls_the_table_and_not_the_page(open_page: OpenPage,
     page = open_page("/runs", width=360)
     expect(row(page, finished_run)).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_rows_are_put_in_the_order_of_a_column(page: Page, finished_run: str, short_run: str) -> None:
+    page.goto("/runs")
+    page.get_by_role("columnheader", name="Evaluations").get_by_role("link").click()
+    expect(page).to_have_url(re.compile("sort=-budget"))
+    told = [
+        int(text.split()[0].replace(",", "")) for text in page.locator("[data-cell=budget] small").all_inner_texts()
+    ]
+    assert told == sorted(told, reverse=True)
+    assert len(told) >= 2
+    page.get_by_role("columnheader", name="Evaluations").get_by_role("link").click()
+    expect(page.get_by_role("columnheader", name="Evaluations")).to_have_attribute("aria-sort", "ascending")
+    told = [
+        int(text.split()[0].replace(",", "")) for text in page.locator("[data-cell=budget] small").all_inner_texts()
+    ]
+    assert told == sorted(told)
+
+
+def test_columns_are_chosen_and_stand_in_the_address(page: Page, finished_run: str) -> None:
+    page.goto("/runs")
+    expect(page.get_by_role("columnheader", name="Rate")).to_have_count(0)
+    page.locator("summary", has_text="Columns").click()
+    page.get_by_label("Rate", exact=True).check()
+    page.get_by_label("Tokens", exact=True).uncheck()
+    page.get_by_role("button", name="Show these").click()
+    expect(page).to_have_url(re.compile("columns="))
+    expect(page.get_by_role("columnheader", name="Rate")).to_have_count(1)
+    expect(page.get_by_role("columnheader", name="Tokens")).to_have_count(0)
+
+
+def test_a_row_has_a_small_curve_and_what_tells_its_run_apart(page: Page, finished_run: str) -> None:
+    page.goto("/runs?labels=purpose%3Dtests")
+    expect(row(page, finished_run).locator("run-spark path")).to_have_count(1)
+    page.goto("/runs")
+    names = page.locator(".run-name").all_inner_texts()
+    assert len(set(names)) == len(names)
+    box = page.locator(".runs-filter").bounding_box()
+    assert box is not None
+    assert box["height"] <= 120
+
+
+def test_a_run_is_renamed_and_found_by_its_name(page: Page, service: Service, short_run: str) -> None:
+    page.goto(f"/runs/{short_run}")
+    page.locator("summary", has_text="Rename").click()
+    page.get_by_label("Name", exact=True).fill("A better mousetrap")
+    page.get_by_label("Labels", exact=True).fill("purpose=short, team=red")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("A better mousetrap")
+    assert service.get(f"/v1/runs/{short_run}")["labels"] == {
+        "name": "A better mousetrap", "purpose": "short", "team": "red",
+    }  # fmt: skip
+    page.goto("/workers")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("mousetrap")
+    page.get_by_role("dialog").get_by_role("link", name="A better mousetrap").click()
+    expect(page).to_have_url(re.compile(f"/runs/{short_run}"))
+    page.keyboard.press("Control+k")
+    page.keyboard.type("0.0")
+    page.get_by_role("dialog").get_by_role("link", name="Candidate 0.0").click()
+    expect(page.locator("h1")).to_contain_text("Candidate 0.0")
+    service.client.patch(f"/v1/runs/{short_run}", json={"labels": {"purpose": "short"}}).raise_for_status()
+
+
+def test_a_fresh_service_offers_examples_of_which_one_begins_in_seconds(
+    chromium: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    with installed(tmp_path) as fresh, chromium.new_context(base_url=fresh.url) as context:
+        complaints.listen(context)
+        page = context.new_page()
+        page.goto(fresh.login)
+        page.goto("/runs")
+        page.get_by_role("button", name="Run Curve").click()
+        expect(page).to_have_url(re.compile("/runs/run_"))
+        expect(page.get_by_role("region", name="Best candidates").locator("tbody tr").first).to_be_visible(
+            timeout=10_000
+        )

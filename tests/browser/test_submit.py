@@ -221,7 +221,7 @@ def test_a_clone_asks_for_what_its_run_had(
     page: Page, service: Service, finished_run: str, submitted: list[str]
 ) -> None:
     page.goto(f"/runs/{finished_run}")
-    page.get_by_role("link", name="Start another like it").click()
+    page.get_by_role("link", name="Clone with changes").click()
     expect(field(page, "islands")).to_have_value("3")
     expect(field(page, "labels")).to_have_value("purpose=tests")
     field(page, "seed").evaluate("field => { field.closest('details').open = true; }")

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.program import Program
+from evolve.views.candidate_view import HTML, CandidateView
 from service.ports import Bundle, EvaluationLeases, EvaluationQueue, EvaluationTask, WorkerHeartbeat, Workers
 from service.queue import connection
 from service.queue.lease_settings import LeaseSettings
@@ -32,6 +33,7 @@ GOOD = Evaluation(
     worker="a",
     isolation="strong/separate",
     answer="42",
+    view=CandidateView(media_type=HTML, content="<p>A tour of ü</p>"),
 )
 
 

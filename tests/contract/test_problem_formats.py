@@ -1,16 +1,19 @@
 """Problem formats of the product keep the rules that those of users are held to."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evolve.errors import ExtensionError
 from evolve.extensions import ExtensionKind, Extensions, built_in_names
-from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
+from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles, open_format
 from evolve.testing import PROBLEM_FORMAT_RULES, converts_equally, recognises_its_form, refuses_half_a_form
 from service.problems.folder import Folder
-from service.problems.load import load_bundle, load_files
-from tests.unit.problems.folders import EVALUATE, NATIVE, SCORE, SEED
+from service.problems.load import load_bundle, load_files, read_project
+from service.problems.project import Project
+from tests.unit.problems.folders import EVALUATE, NATIVE, SCORE, SEED, write
 from tests.unit.problems.formats.samples import (
     ALGOTUNE,
     ALPHAEVOLVE_EVALUATE,
@@ -125,6 +128,25 @@ class Careless(Form):
 class Raising(Form):
     def convert(self, folder: ProblemFolder) -> ConvertedProblem:
         raise ValueError("no luck today")
+
+
+class Narrow(Form):
+    folders: Any = ("kept",)
+
+
+class Misnamed(Form):
+    folders: Any = "kept"
+
+
+def test_a_format_says_which_folders_it_takes(tmp_path: Path) -> None:
+    assert open_format("codeevolve", Extensions()).folders == ("input", "configs")
+    assert open_format("shinka", Extensions()).folders == ()
+    here = __name__
+    write(tmp_path, {"a": "1", "b": "2", "kept/c": "3", "other/d": "4"})
+    form, files, complaints = read_project(Project(folder=tmp_path, form=f"{here}:Narrow"))
+    assert (form, list(files.files), complaints) == (f"{here}:Narrow", ["a", "b", "evolve-project.json", "kept/c"], [])
+    with pytest.raises(ExtensionError, match="folders is 'kept', not a sequence of names"):
+        read_project(Project(folder=tmp_path, form=f"{here}:Misnamed"))
 
 
 PAIR = ProblemFolder(files={"a": b"1", "b": b"2"})

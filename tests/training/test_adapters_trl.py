@@ -109,6 +109,9 @@ def seen(prompts, completions, **columns):
 trainer = train(Path(sys.argv[1]), ["ask red"], seen, Path(sys.argv[2]), batch=2)
 history = [entry["reward_std"] for entry in trainer.state.log_history if "reward_std" in entry]
 Path(sys.argv[2], f"rank{os.environ['RANK']}.json").write_text(json.dumps([calls, history]))
+# Gloo's threads are joined here: torn down at the interpreter's exit they abort the process now and then.
+trainer.accelerator.wait_for_everyone()
+trainer.accelerator.end_training()
 """
 
 

@@ -117,15 +117,15 @@ def walk(maze: Maze, moves: str) -> Walk:
     Raises:
         ValueError: a move is none of `MOVES`.
     """
-    trail = list(_trail(maze, moves))
-    end = trail[-1] if trail else maze.start
+    visited = list(trail(maze, moves))
+    end = visited[-1] if visited else maze.start
     # The exit holds nothing and a bump enters no cell, so both are skipped where cells are counted.
-    entered = [cell for before, cell in zip([maze.start, *trail], trail, strict=False) if cell != before]
+    entered = [cell for before, cell in zip([maze.start, *visited], visited, strict=False) if cell != before]
     seen = set(entered)
     burnt = [cell for cell in entered if cell in maze.lava]
     return Walk(
         end=end,
-        steps=len(trail),
+        steps=len(visited),
         reached=end == maze.goal,
         gold=len(seen.intersection(maze.gold)),
         diamonds=len(seen.intersection(maze.diamonds)),
@@ -134,7 +134,8 @@ def walk(maze: Maze, moves: str) -> Walk:
     )
 
 
-def _trail(maze: Maze, moves: str) -> Iterator[int]:
+def trail(maze: Maze, moves: str) -> Iterator[int]:
+    """The cells that moves lead to, in order; one against a wall leads to the cell that it is made from."""
     cell = maze.start
     for move in moves[: maze.limit]:
         cell = maze.steps[cell][MOVES.index(move)]

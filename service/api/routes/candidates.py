@@ -1,5 +1,6 @@
 """Programs: candidates of runs, their sources, lineages, diffs and evaluations."""
 
+import hashlib
 import itertools
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Outcome
+from evolve.views.candidate_view import HTML_POLICY, MEDIA_TYPES
 from service.api.auth import PartsDep, missing, requires
 from service.api.error_responses import raises
 from service.api.etags import seen
@@ -42,7 +44,13 @@ NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"
 NOTHING = "nothing"
 Texts = Annotated[Caller, Depends(requires(Scope.PROGRAMS_READ, shared=True))]
-CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a candidate: `cnd_...`.")]
+CandidateId = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z0-9_.-]{1,100}$",
+        description="Id of a candidate (`cnd_...`), its beginning, or `RUN.28.0`: a run and the name of its candidate.",
+    ),
+]
 Status = Annotated[
     str,
     Query(pattern=r"^(pending|evaluating|evaluated|duplicate|rejected)?$", description="Only of this status."),
@@ -64,14 +72,19 @@ Order = Annotated[
     Literal["age", "fitness"],
     Query(description="`age`: oldest first. `fitness`: only candidates with a fitness, fittest first."),
 ]
-Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_-]{6,100})?$", description="Id of another candidate.")]
+Other = Annotated[str, Query(pattern=r"^([A-Za-z0-9_.-]{6,100})?$", description="Another candidate, as in the path.")]
 Family = Annotated[int, Query(ge=1, description="Maximum number of programs. More than 1000 counts as 1000.")]
 FilePath = Annotated[str, Path(max_length=1000, description="Path of a file of the program.")]
 Key = tuple[int, int]
 
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": ReevaluationReply, "headers": REPLAY_HEADER}}
 _TEXT = "text/plain; charset=utf-8"
-_WHOLE_ID = re.compile(r"cnd_[0-9a-f]{32}")
+# Wherever it is opened, a view is in an origin of its own, and neither runs nor loads anything.
+_CONFINED = {
+    "Content-Security-Policy": f"sandbox; {HTML_POLICY}; form-action 'none'; base-uri 'none'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+}
+_WHOLE_ID = re.compile(r"cnd_[0-9a-f]{20}_[0-9]+_[0-9]+", re.ASCII)
 
 
 def wanted(
@@ -180,6 +193,31 @@ def get_candidate_file(
             content = text.encode("utf-8", "backslashreplace")
             return served(request, content, f'"{program.id}-{place}"', _TEXT, _lasting(candidate_id))
     raise NotFoundError(f"the program of {candidate_id} has no file {path[:100]!r}: its source lists them")
+
+
+@router.get(
+    "/candidates/{candidate_id}/view",
+    response_class=Response,
+    responses=ranged(*MEDIA_TYPES),
+    operation_id="get_candidate_view",
+)
+def get_candidate_view(
+    request: Request,
+    candidate_id: CandidateId,
+    caller: Texts,
+    parts: PartsDep,
+    _range: Range = "",
+    _if_range: IfRange = "",
+) -> Response:
+    """Read what a candidate looks like: an SVG, a PNG or a page that runs and loads nothing."""
+    reader = reader_of(parts, caller)
+    candidate = reader.candidate(candidate_id)
+    view = reader.view(candidate.id)
+    if view is None or not view.media_type:
+        raise NotFoundError(f"{candidate_id} has no view: {view.reason if view else 'its evaluator drew nothing'}")
+    tag = f'"{hashlib.sha256(view.data).hexdigest()[:32]}"'
+    headers = _CONFINED | {**_lasting(candidate_id)}
+    return served(request, view.data, tag, view.media_type, headers)
 
 
 @router.get("/candidates/{candidate_id}/lineage", response_model=Lineage, operation_id="get_lineage")

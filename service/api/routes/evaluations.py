@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 
 from evolve.evaluation import Evaluation, Outcome, Trace
+from evolve.views.candidate_view import stored_view
 from service.api.auth import PartsDep, requires
 from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
@@ -117,6 +118,7 @@ async def complete_evaluation(lease_id: LeaseId, body: LeaseCompletion, caller: 
     leases, name, worker = _opened(parts, caller, lease_id, body.token)
     given = body.evaluation.model_dump() | {"outcome": Outcome(body.evaluation.outcome), "worker": worker}
     given["trace"] = Trace(**given["trace"]) if given["trace"] else None
+    given["view"] = stored_view(given["view"]) if given["view"] else None
     if not await leases.complete(name, Evaluation(**given)):
         raise _lost(lease_id)
     return Response(status_code=204)

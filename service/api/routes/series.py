@@ -114,6 +114,7 @@ def get_run_columns(
     run_cache: FoldsDep,
     after: After = 0,
     points: Drawable = 0,
+    front: Annotated[bool, Query(description="Include the Pareto front over time.")] = False,
 ) -> Response:
     """Read the evaluations of a run in columns, as for a chart: all, or those after `after`.
 
@@ -125,7 +126,7 @@ def get_run_columns(
     if seen(request, run_tag(run)):
         return Response(status_code=304, headers={"ETag": run_tag(run)})
     enough = min(max(points, MIN_DRAWN), MAX_DRAWN) if points else 0
-    drawn = run_cache.drawn(reader, run, after, enough)
+    drawn = run_cache.drawn(reader, run, after, enough, front=front)
     return tagged(request, shown_columns(run.id, drawn), run_tag(run))
 
 

@@ -26,8 +26,10 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             candidate,
             Candidate,
             proposal_id=proposal_id(candidate.run_id, candidate.proposal_number),
+            name=f"{candidate.proposal_number}.{candidate.position}",
             feedback=_for(caller, candidate.feedback),
             answer=_for(caller, candidate.answer),
+            view_reason=_for(caller, candidate.view_reason),
             parents=[Parent(candidate_id=edge.candidate_id, role=edge.role) for edge in candidate.parents],
         ),
         urls=CandidateUrls(
@@ -38,6 +40,7 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             children=f"{base}/children",
             diff=f"{base}/diff",
             evaluations=f"{base}/evaluations",
+            view=f"{base}/view" if candidate.view_type else None,
             proposal=f"{run}/proposals/{candidate.proposal_number}" if candidate.proposal_number else None,
         ),
     )

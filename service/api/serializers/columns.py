@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from service.projections.chart_data import ChartData
+from service.projections.chart_data import ChartData, DrawnFront
 from service.projections.columns import ColumnMark, Floats
-from service.schemas.series import RunColumns, RunMark
+from service.schemas.series import RunColumns, RunFront, RunMark
 
 
 def shown_columns(run_id: str, drawn: ChartData) -> RunColumns:
@@ -32,6 +32,17 @@ def shown_columns(run_id: str, drawn: ChartData) -> RunColumns:
         seconds=drawn.seconds.tolist(),
         rewards=[_nullable(column) for column in drawn.rewards],
         marks=[_mark(place, mark) for place, mark in drawn.marks],
+        front=None if drawn.front is None else _front(drawn.front),
+    )
+
+
+def _front(front: DrawnFront) -> RunFront:
+    return RunFront(
+        until=list(front.until),
+        counts=front.counts.tolist(),
+        sizes=front.sizes.tolist(),
+        ended=front.ended.tolist(),
+        ended_by=front.ended_by.tolist(),
     )
 
 

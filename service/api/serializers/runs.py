@@ -69,5 +69,5 @@ def _open(policy: object) -> dict[str, object]:
 def _failure(run: RunRecord) -> RunFailure | None:
     if run.state != "failed":
         return None
-    detail = run.failure or "no seed could be scored: read the feedback of proposal 0"
+    detail = run.failure or "no seed could be scored: read the feedback of candidate 0.0"
     return RunFailure(code=run.reason or "error", detail=detail)

@@ -40,6 +40,7 @@ from service.client.calls.batches import (
 from service.client.calls.candidates import (
     get_candidate,
     get_candidate_source,
+    get_candidate_view,
     get_diff,
     get_lineage,
     list_children,
@@ -125,6 +126,7 @@ __all__ = [
     "get_candidate",
     "get_candidate_file",
     "get_candidate_source",
+    "get_candidate_view",
     "get_diff",
     "get_error_code",
     "get_grid",

@@ -24,6 +24,11 @@ def get_candidate_source(candidate_id: str) -> Call[Source]:
     return Call(method="GET", path=place("/v1/candidates/{}/source", candidate_id), answer=Source)
 
 
+def get_candidate_view(candidate_id: str) -> Call[bytes]:
+    """Read what a candidate looks like: an SVG, a PNG or a page that runs and loads nothing."""
+    return Call(method="GET", path=place("/v1/candidates/{}/view", candidate_id), answer=bytes)
+
+
 def get_lineage(
     candidate_id: str,
     *,

@@ -22,12 +22,14 @@ def get_run_metrics(run_id: str, *, points: int | None = None) -> Call[Metrics]:
     )
 
 
-def get_run_columns(run_id: str, *, after: int | None = None, points: int | None = None) -> Call[RunColumns]:
+def get_run_columns(
+    run_id: str, *, after: int | None = None, points: int | None = None, front: bool | None = None
+) -> Call[RunColumns]:
     """Read the evaluations of a run in columns, as for a chart: all, or those after `after`."""
     return Call(
         method="GET",
         path=place("/v1/runs/{}/columns", run_id),
-        params=chosen(after=after, points=points),
+        params=chosen(after=after, points=points, front=front),
         answer=RunColumns,
         wait_seconds=FOLD_SECONDS,
     )

@@ -1,6 +1,7 @@
 // <candidate-tree data-rows data-here>: the family of a candidate from left to right, read from the table beside it.
 // Its links are out of the way of the keyboard: the table has them all.
 // @ts-check
+import { nameOfId } from "./candidate-name.js";
 import { islandColour, islandShape, onTheme, mark } from "./palette.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
@@ -111,7 +112,7 @@ class CandidateTree extends HTMLElement {
     const d = `M${begin.x},${begin.y}C${half},${begin.y} ${half},${to.y} ${to.x},${to.y}`;
     const link = make("a", { href: `/candidates/${to.row.id}?against=${from}#diff`, tabindex: "-1" });
     link.append(
-      titled(`Diff of ${to.row.id.slice(-8)} against ${from.slice(-8)}`),
+      titled(`Diff of ${nameOfId(to.row.id)} against ${nameOfId(from)}`),
       make("path", { class: kind, d }),
       make("path", { class: "reach", d }),
     );
@@ -125,7 +126,7 @@ class CandidateTree extends HTMLElement {
     const label = make("text", { x: x + 11, y: y - 4 });
     label.textContent = row.fitness;
     link.append(
-      titled(`${row.id.slice(-8)}, island ${row.island}, score ${row.fitness}`),
+      titled(`${nameOfId(row.id)}, island ${row.island}, score ${row.fitness}`),
       shape(row.island, x, y),
       label,
     );

@@ -3,6 +3,14 @@
 // @ts-check
 
 /**
+ * @typedef {object} Front over time: of each evaluation when it was dominated (-1: never, null: it was never on it)
+ * @property {(number | null)[]} until
+ * @property {number[]} counts
+ * @property {number[]} sizes
+ * @property {number[]} ended
+ * @property {number[]} ended_by
+ */
+/**
  * @typedef {object} Columns
  * @property {number} total
  * @property {number} begin
@@ -24,6 +32,7 @@
  * @property {number[]} seconds
  * @property {(number | null)[][]} rewards
  * @property {{kind: string, place: number, at: string, from_island: number | null, to_island: number | null}[]} marks
+ * @property {Front | null} front null where the address does not ask for it
  */
 
 const SERIES = /** @type {const} */ ([
@@ -44,6 +53,17 @@ const CODED = /** @type {const} */ ([
   ["policy", "policies"],
 ]);
 
+const REST_SHARE = 19;
+const HIDDEN_MILLISECONDS = 100; // a page in the background has no frames
+
+/** Resolves when the frame that charts have asked for is drawn. */
+function drawn() {
+  return new Promise((resolve) => {
+    window.setTimeout(resolve, HIDDEN_MILLISECONDS);
+    requestAnimationFrame(() => window.setTimeout(resolve));
+  });
+}
+
 export class Store extends EventTarget {
   /** @param {string} address */
   constructor(address) {
@@ -53,6 +73,8 @@ export class Store extends EventTarget {
     this.columns = null;
     this.busy = false;
     this.again = false;
+    /** Milliseconds until the next refresh: a page at work draws for one twentieth of the time at most. */
+    this.rest = 0;
   }
 
   /** Fetches what is new; whoever listens hears `change`. */
@@ -67,18 +89,26 @@ export class Store extends EventTarget {
       asked.searchParams.set("after", String(this.columns?.total ?? 0));
       const answer = await fetch(asked, { headers: { Accept: "application/json" } });
       if (!answer.ok) throw new Error(`${answer.status}`);
-      this.take(await answer.json());
+      const fresh = await answer.json();
+      const began = performance.now();
+      this.take(fresh);
       this.dispatchEvent(new Event("change"));
+      await drawn();
+      this.rest = REST_SHARE * (performance.now() - began);
       document.dispatchEvent(new Event("evolve:answered"));
     } catch (error) {
       document.dispatchEvent(new CustomEvent("evolve:trouble", { detail: { reason: String(error) } }));
     } finally {
-      this.busy = false;
-      if (this.again) {
-        this.again = false;
-        void this.refresh();
-      }
+      window.setTimeout(() => this.free(), this.rest);
     }
+  }
+
+  /** Ends the rest after what was drawn; news that came meanwhile is fetched at once. */
+  free() {
+    this.busy = false;
+    if (!this.again) return;
+    this.again = false;
+    void this.refresh();
   }
 
   /** @param {Columns} fresh */
@@ -98,9 +128,20 @@ export class Store extends EventTarget {
     for (const name of SERIES) append(/** @type {unknown[]} */ (held[name]), fresh[name]);
     for (const [at, column] of held.rewards.entries()) append(column, fresh.rewards[at]);
     held.marks = [...held.marks.filter((one) => one.place < fresh.begin), ...fresh.marks];
+    if (held.front && fresh.front) takeFront(held, fresh.front);
     held.total = fresh.total;
     held.sequence = fresh.sequence;
   }
+}
+
+/** @param {Columns} held @param {Front} fresh */
+function takeFront(held, fresh) {
+  const front = /** @type {Front} */ (held.front);
+  const ended = new Map(fresh.ended.map((place, at) => [place, fresh.ended_by[at]]));
+  if (ended.size) front.until = front.until.map((until, at) => ended.get(held.place[at]) ?? until);
+  append(front.until, fresh.until);
+  front.counts = fresh.counts;
+  front.sizes = fresh.sizes;
 }
 
 /** @template T @param {T[]} held @param {T[]} fresh */

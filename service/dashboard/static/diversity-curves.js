@@ -1,5 +1,6 @@
 // <diversity-curves data-metrics data-src>: how different evaluations are, over time; distances of each island as well.
 // @ts-check
+import { chartData } from "./chart-data.js";
 import { storeOf } from "./columns.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { SmallPlot } from "./small-plot.js";
@@ -27,7 +28,7 @@ class DiversityCurves extends HTMLElement {
     this.store = storeOf(this.dataset.src ?? "");
     const multiples = document.createElement("div");
     multiples.className = "multiples wide";
-    this.append(multiples);
+    this.replaceChildren(multiples);
     this.plots = [
       "Distinct reward vectors",
       "Distance between reward vectors",
@@ -64,11 +65,9 @@ class DiversityCurves extends HTMLElement {
   }
 
   async refresh() {
-    const answer = await fetch(this.dataset.metrics ?? "", { headers: { Accept: "application/json" } }).catch(
-      () => null,
-    );
-    if (!answer?.ok) return; // the next news asks again; the banner tells of a service that is away
-    this.points = (await answer.json()).points;
+    const found = await chartData(this, this.dataset.metrics ?? "", () => void this.refresh());
+    if (!found) return; // the next news asks again
+    this.points = found.points;
     this.later();
   }
 

@@ -1,6 +1,8 @@
 // The palette: every page there is, by a few letters of its name, and any run or candidate by its id.
 // @ts-check
 
+const MAX_RUNS = 12;
+
 /**
  * Opens it.
  * @param {[string, string][]} places names and addresses
@@ -12,10 +14,17 @@ export function goTo(places) {
   dialog.setAttribute("aria-label", "Go to");
   dialog.className = "go-to";
   field.type = "search";
-  field.setAttribute("aria-label", "Name of a page, or id of a run or candidate");
-  field.placeholder = "A page, run_…, cnd_…";
+  field.setAttribute("aria-label", "Name of a page or run, or name or id of a candidate");
+  field.placeholder = "A page, a run, or a candidate such as 28.0";
   list.className = "plain";
-  const show = () => list.replaceChildren(...found(field.value, places).map(([name, address]) => entry(name, address)));
+  /** @type {[string, string][]} */
+  let runs = [];
+  const show = () =>
+    list.replaceChildren(...found(field.value, places, runs).map(([name, address]) => entry(name, address)));
+  void newest().then((those) => {
+    runs = those;
+    show();
+  });
   field.addEventListener("input", show);
   dialog.addEventListener("keydown", (event) => {
     const links = [...list.querySelectorAll("a")];
@@ -37,13 +46,36 @@ export function goTo(places) {
  * Where some letters may lead.
  * @param {string} typed
  * @param {[string, string][]} places
+ * @param {[string, string][]} runs
  * @returns {[string, string][]}
  */
-function found(typed, places) {
+function found(typed, places, runs) {
   const letters = typed.trim().toLowerCase();
-  const id = /^(run|cnd)_[0-9a-f-]+$/.exec(letters);
+  const id = /^(run|cnd)_[0-9a-f_-]+$/.exec(letters);
   if (id) return [[`Open ${letters}`, `/${id[1] === "run" ? "runs" : "candidates"}/${letters}`]];
-  return places.filter(([name]) => name.toLowerCase().includes(letters));
+  const run = document.querySelector("[data-run]")?.getAttribute("data-run");
+  if (run && /^\d+\.\d+$/.test(letters)) return [[`Candidate ${letters}`, `/runs/${run}/candidates/${letters}`]];
+  const named = letters ? runs.filter(([name]) => letters.split(/\s+/).every((part) => name.toLowerCase().includes(part))) : [];
+  return [...places.filter(([name]) => name.toLowerCase().includes(letters)), ...named.slice(0, MAX_RUNS)];
+}
+
+/**
+ * The newest runs by name, with what tells them apart.
+ * @returns {Promise<[string, string][]>}
+ */
+async function newest() {
+  try {
+    const answer = await fetch("/v1/runs?limit=200", { headers: { Accept: "application/json" } });
+    if (!answer.ok) return [];
+    /** @type {{id: string, problem: string, seed: number, state: string, labels: Record<string, string>}[]} */
+    const items = (await answer.json()).items;
+    return items.map((run) => {
+      const words = [run.labels.name, run.problem, `seed ${run.seed}`, run.id.slice(0, 17), run.state];
+      return [words.filter(Boolean).join(" · "), `/runs/${run.id}`];
+    });
+  } catch {
+    return []; // the service is away: pages are still found
+  }
 }
 
 /** @param {string} name @param {string} address */

@@ -1,6 +1,7 @@
 // <grid-series data-src>: filled cells and the quality-diversity score over the evaluations, on a scale each.
 // @ts-check
 import { across, upwards } from "./axes.js";
+import { chartData } from "./chart-data.js";
 import { number } from "./numbers.js";
 import { entry, islandColour, onTheme } from "./palette.js";
 
@@ -35,10 +36,10 @@ class GridSeries extends HTMLElement {
 
   async read() {
     this.asked = 0;
-    const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
+    const found = await chartData(this, this.dataset.src ?? "", () => void this.read());
+    if (!found) return;
     /** @type {{evaluations: number, cells: number, qd_score: number}[]} */
-    this.points = (await answer.json()).points;
+    this.points = found.points;
     this.draw();
   }
 

@@ -1,6 +1,7 @@
 // <cell-grid data-src data-slice data-since>: the fittest of each cell over two measures. The others are fixed, or the
 // best over them counts.
 // @ts-check
+import { chartData } from "./chart-data.js";
 import { fit, fitted } from "./objectives.js";
 import { number } from "./numbers.js";
 import { colour, dark, onTheme } from "./palette.js";
@@ -85,6 +86,7 @@ class CellGrid extends HTMLElement {
     plot.className = "plot";
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", "Grid of the fittest candidates, not drawn yet");
     this.tip = document.createElement("div");
     this.tip.className = "tip";
     this.tip.hidden = true;
@@ -105,9 +107,8 @@ class CellGrid extends HTMLElement {
 
   async read() {
     this.asked = 0;
-    const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
-    const grid = await answer.json();
+    const grid = await chartData(this, this.dataset.src ?? "", () => void this.read());
+    if (!grid) return;
     this.axes = /** @type {Axis[]} */ (grid.axes);
     this.cells = sliced(grid.cells, /** @type {Slice} */ (this.slice));
     const changed = document.querySelector("[data-changed]");

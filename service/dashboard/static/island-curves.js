@@ -48,6 +48,7 @@ class IslandCurves extends HTMLElement {
     const columns = this.store?.columns;
     const { plots, multiples, note } = this;
     if (!columns || !plots || !multiples || !note || !this.isConnected) return;
+    this.querySelector("[data-placeholder]")?.remove();
     const islands = [...new Set(columns.island)].sort((a, b) => a - b);
     const range = span(columns.fitness.map(asScore));
     for (const island of islands.slice(0, MOST)) {

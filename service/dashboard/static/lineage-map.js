@@ -1,5 +1,6 @@
 // <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { asScore } from "./score.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
@@ -171,7 +172,7 @@ class LineageMap extends HTMLElement {
     if (tip.hidden) return;
     const x = across(layout, model.xs[pointed]);
     const near = x > layout.width / 2;
-    const place = `${columns.proposal_number[pointed]}.${columns.position[pointed]}`;
+    const place = nameOf(columns, pointed);
     const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
     const depth = `${model.depth[pointed]} steps from its seed`;
     tip.textContent = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
@@ -202,7 +203,7 @@ class LineageMap extends HTMLElement {
     const shown = at < 0 ? model.best : at;
     this.kin = relativesOf(model, shown);
     if (told) {
-      this.dataset.at = at < 0 ? "" : `${columns.proposal_number[at]}.${columns.position[at]}`;
+      this.dataset.at = at < 0 ? "" : nameOf(columns, at);
       this.tell();
       window.clearTimeout(this.wait);
       this.wait = window.setTimeout(() => fetchLine(this.dataset.run, this.dataset.at), 150);
@@ -220,9 +221,9 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const place = `${columns.proposal_number[at]}.${columns.position[at]}`;
+    const place = nameOf(columns, at);
     const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
-    link.href = `/runs/${this.dataset.run}/at/${place.replace(".", "/")}`;
+    link.href = `/runs/${this.dataset.run}/candidates/${place}`;
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
     const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
     const words = `: ${this.worth(at)}, ${origin}, ${family}.`;
@@ -305,7 +306,7 @@ class LineageMap extends HTMLElement {
       }
       case "Enter":
         if (at >= 0)
-          location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[at]}/${columns.position[at]}`);
+          location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, at)}`);
         break;
       case "Escape":
         this.choose(-1);

@@ -1,7 +1,7 @@
 // How the map of a run is painted: a ground of lanes, marks stamped pixel by pixel, and lines of descent above them.
 // @ts-check
 import { number, roundStep, ticksBy } from "./numbers.js";
-import { colour, islandColour, islandShape, mark, onTheme } from "./palette.js";
+import { FAILURE, colour, islandColour, islandShape, mark, onTheme } from "./palette.js";
 import { asScore } from "./score.js";
 import { DESCENDANT, firstAt } from "./lineage-model.js";
 
@@ -211,7 +211,7 @@ function stampOf(code, size, strength) {
   pen.lineWidth = Math.max(1, size / 2);
   mark(
     pen,
-    code === COLOURS ? "cross" : islandShape(code),
+    code === COLOURS ? FAILURE : islandShape(code),
     radius + 0.5,
     radius + 0.5,
     code === COLOURS ? 0.8 * size : size,

@@ -1,6 +1,6 @@
 // Elements around the map of a run: its layers, its buttons and its legend.
 // @ts-check
-import { colour, entry, islandColour, islandShape } from "./palette.js";
+import { FAILURE, colour, entry, islandColour, islandShape } from "./palette.js";
 
 const NAMED = 12;
 const BUTTONS = /** @type {const} */ ([
@@ -66,7 +66,7 @@ export function makeLegend(model, stacked) {
     made("li", "", stacked ? "⌒ migration, its dot where it went" : "╷ migration"),
     made("li", "", "↺ island reset"),
   ];
-  return [...islands, entry("cross", colour("bad"), "failed"), ...(model.moves.length ? moves : [])];
+  return [...islands, entry(FAILURE, colour("bad"), "failed"), ...(model.moves.length ? moves : [])];
 }
 
 /**

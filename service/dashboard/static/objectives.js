@@ -1,5 +1,6 @@
 // What the charts of objectives share: scores out of rewards, fronts over time, and the page's choices in its address.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { colour } from "./palette.js";
 
 /**
@@ -44,62 +45,25 @@ export function valid(columns, at) {
   return columns.fitness[at] !== null && columns.rewards.every((column) => column[at] !== null);
 }
 
-/** The front of all objectives at every time: each member from when it came until one came that beats it. */
-export class Fronts {
-  constructor() {
-    /** @type {{at: number, until: number}[]} */
-    this.spans = [];
-    this.alive = this.spans.slice();
-    this.read = 0;
-  }
-
-  /** Takes in what is new. @param {Columns} columns */
-  take(columns) {
-    for (; this.read < columns.place.length; this.read += 1)
-      if (valid(columns, this.read)) this.add(columns.rewards, this.read);
-  }
-
-  /** @param {(number | null)[][]} rewards @param {number} at */
-  add(rewards, at) {
-    if (this.alive.some((span) => beats(rewards, span.at, at))) return;
-    for (const span of this.alive) if (beats(rewards, at, span.at)) span.until = at;
-    this.alive = this.alive.filter((span) => span.until === Infinity);
-    const span = { at, until: Infinity };
-    this.alive.push(span);
-    this.spans.push(span);
-  }
-
-  /** The front of the first so many evaluations. @param {number} count */
-  of(count) {
-    return this.spans.filter((span) => span.at < count && span.until >= count).map((span) => span.at);
-  }
-}
-
-/** @type {WeakMap<object, Fronts>} */
-const known = new WeakMap();
-
-/** The fronts of a store's run, found once for all charts of a page. @param {import("./columns.js").Store} store */
-export function frontsOf(store) {
-  const found = known.get(store) ?? new Fronts();
-  known.set(store, found);
-  return found;
+/** Which of the drawn evaluations are on the front after so many. @param {Columns} columns @param {number} count */
+export function frontOf(columns, count) {
+  const until = columns.front?.until ?? [];
+  return until.flatMap((end, at) =>
+    end !== null && columns.place[at] < count && (end < 0 || end >= count) ? [at] : [],
+  );
 }
 
 /**
- * Whether one is at least as good in everything, and better in something.
- * @param {(number | null)[][]} rewards
- * @param {number} one
- * @param {number} other
+ * How many are on the front after so many evaluations, drawn or not; `about`: as many as a little earlier.
+ * @param {Columns} columns
+ * @param {number} count
  */
-function beats(rewards, one, other) {
-  let better = false;
-  for (const column of rewards) {
-    const mine = /** @type {number} */ (column[one]);
-    const theirs = /** @type {number} */ (column[other]);
-    if (mine < theirs) return false;
-    if (mine > theirs) better = true;
-  }
-  return better;
+export function frontSize(columns, count) {
+  if (!columns.sampled) return { size: frontOf(columns, count).length, about: false };
+  const { counts, sizes } = columns.front ?? { counts: [], sizes: [] };
+  const after = counts.findIndex((one) => one > count);
+  const at = after < 0 ? counts.length - 1 : after - 1;
+  return { size: sizes[at] ?? 0, about: counts[at] !== count };
 }
 
 /**
@@ -118,16 +82,17 @@ export function ordered(columns, x, y) {
 
 /**
  * The front of two objectives alone, from right to left.
+ * @param {Columns} columns
  * @param {number[]} order
  * @param {(number | null)[]} up
- * @param {number} count
+ * @param {number} count of evaluations, drawn or not
  */
-export function stairs(order, up, count) {
+export function stairs(columns, order, up, count) {
   const steps = [];
   let best = -Infinity;
   for (const at of order) {
     const value = /** @type {number} */ (up[at]);
-    if (at < count && value > best) {
+    if (columns.place[at] < count && value > best) {
       best = value;
       steps.push(at);
     }
@@ -153,15 +118,13 @@ export function fitted(canvas, height) {
   return { pen, width };
 }
 
-/** Where a candidate is. @param {string} run @param {Columns} columns @param {number} at */
+/** @typedef {import("./candidate-name.js").Names} Names */
+
+/** Where a candidate is. @param {string} run @param {Names} columns @param {number} at */
 export function addressOf(run, columns, at) {
-  return `/runs/${run}/at/${columns.proposal_number[at]}/${columns.position[at]}`;
+  return `/runs/${run}/candidates/${nameOf(columns, at)}`;
 }
 
-/** What a candidate is called on this page. @param {Columns} columns @param {number} at */
-export function nameOf(columns, at) {
-  return `Proposal ${columns.proposal_number[at]}, answer ${columns.position[at]}`;
-}
 
 /** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */
 export function fit(pen, text, width) {

@@ -4,7 +4,10 @@
 // Okabe and Ito, "Color Universal Design" (2008), without black and yellow; the second set is for dark ground.
 const LIGHT = ["#0072b2", "#d55e00", "#00795c", "#b04a86", "#8a6100", "#2d7fb8", "#5b5b5b", "#7a3fb0"];
 const DARK = ["#56b4e9", "#ff9b57", "#2ad0a5", "#e79bc6", "#e6b84a", "#9ad0f5", "#b8b8b8", "#c3a1f0"];
-const SHAPES = /** @type {const} */ (["circle", "square", "triangle", "diamond", "cross", "plus"]);
+const SHAPES = /** @type {const} */ (["circle", "square", "triangle", "diamond", "wedge", "ring"]);
+
+/** The mark of what failed: no island has it, whatever its colour. */
+export const FAILURE = "cross";
 
 /** Whether the page is dark now. */
 export function dark() {
@@ -65,11 +68,14 @@ export function mark(pen, shape, x, y, size) {
       pen.lineTo(x - size, y + size);
       pen.stroke();
       break;
-    case "plus":
-      pen.moveTo(x - size, y);
-      pen.lineTo(x + size, y);
-      pen.moveTo(x, y - size);
-      pen.lineTo(x, y + size);
+    case "wedge":
+      pen.moveTo(x, y + 1.2 * size);
+      pen.lineTo(x + 1.1 * size, y - size);
+      pen.lineTo(x - 1.1 * size, y - size);
+      pen.fill();
+      break;
+    case "ring":
+      pen.arc(x, y, size, 0, 2 * Math.PI);
       pen.stroke();
       break;
     default:

@@ -1,8 +1,9 @@
 // <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep candidates.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
-import { addressOf, fitted, frontsOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { addressOf, fitted, frontOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
 import { across, Axis, drawLines, HEIGHT, shareAt } from "./parallel-picture.js";
@@ -16,7 +17,6 @@ class ParallelAxes extends HTMLElement {
 
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
-    this.fronts = frontsOf(this.store);
     this.frame = 0;
     /** @type {{axis: Axis, begin: number, moved: boolean} | null} */
     this.drag = null;
@@ -52,6 +52,7 @@ class ParallelAxes extends HTMLElement {
     const canvas = document.createElement("canvas");
     this.canvas = canvas;
     canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", "Candidates over parallel axes, not drawn yet");
     plot.append(canvas);
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
@@ -184,7 +185,6 @@ class ParallelAxes extends HTMLElement {
   take() {
     const columns = this.store?.columns;
     if (!columns) return;
-    this.fronts?.take(columns);
     this.places = columns.place.map((_, at) => at).filter((at) => valid(columns, at));
     for (const axis of this.axes) axis.cover(this.places);
     this.later();
@@ -208,15 +208,16 @@ class ParallelAxes extends HTMLElement {
     drawLines(pen, width, axes, {
       places,
       kept,
-      front: new Set(this.fronts?.of(columns.total)),
+      front: new Set(frontOf(columns, columns.total)),
       islands: columns.island,
     });
     for (const [which, axis] of axes.entries()) this.showFields(axis, which);
     this.dataset.kept = String(kept.size);
+    const drawn = columns.sampled ? `drawn of ${number(columns.total)} candidates` : "valid candidates";
     const brushes = brushed.length === 1 ? "the brush" : "all brushes";
     const words = brushed.length
-      ? `${number(kept.size)} of ${number(places.length)} candidates lie in ${brushes}.`
-      : `All ${number(places.length)} valid candidates. No range is selected.`;
+      ? `${number(kept.size)} of ${number(places.length)} ${drawn} lie in ${brushes}.`
+      : `${columns.sampled ? "" : "All "}${number(places.length)} ${drawn}. No range is selected.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
     if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);

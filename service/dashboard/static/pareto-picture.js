@@ -82,7 +82,8 @@ export class Picture {
     this.ray(shown.weights);
     this.stairs(shown.steps);
     this.marks(shown.count, shown.front);
-    if (shown.winner >= 0 && shown.winner < shown.count) this.ring(shown.winner, 10.5, this.tone.bad, 2.5);
+    if (shown.winner >= 0 && this.columns.place[shown.winner] < shown.count)
+      this.ring(shown.winner, 10.5, this.tone.bad, 2.5);
     if (this.referenced) this.cross();
     this.pen.restore();
   }
@@ -177,7 +178,7 @@ export class Picture {
     };
     pen.lineWidth = 1.3;
     pen.globalAlpha = 0.45;
-    for (let at = 0; at < Math.min(count, columns.place.length); at += 1)
+    for (let at = 0; at < columns.place.length && columns.place[at] < count; at += 1)
       if (!front.has(at) && valid(columns, at)) each(at, 2.4);
     pen.globalAlpha = 1;
     for (const at of front) {

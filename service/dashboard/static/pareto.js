@@ -1,12 +1,13 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
 import {
   addressOf,
   fitted,
-  frontsOf,
-  nameOf,
+  frontOf,
+  frontSize,
   objectivesOfPage,
   ordered,
   scoreOf,
@@ -25,7 +26,6 @@ class ParetoScatter extends HTMLElement {
   connectedCallback() {
     this.objectives = objectivesOfPage();
     this.store = storeOf(this.dataset.src ?? "");
-    this.fronts = frontsOf(this.store);
     /** @type {{evaluations: number, hypervolume: number | null}[]} */
     this.points = [];
     /** @type {number[] | null} */
@@ -56,6 +56,7 @@ class ParetoScatter extends HTMLElement {
     plot.className = "plot";
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", "Trade-off of two objectives, not drawn yet");
     this.tip = document.createElement("div");
     this.tip.className = "tip";
     this.tip.hidden = true;
@@ -110,14 +111,13 @@ class ParetoScatter extends HTMLElement {
     if (!columns || !slider) return;
     const first = !this.dataset.total;
     const follow = first || this.atEnd();
-    this.fronts?.take(columns);
     this.order = null;
     slider.max = String(Math.max(1, columns.total));
     if (follow) slider.value = (first && chosen("until")) || slider.max;
     this.dataset.total = String(columns.total);
     const changed = document.querySelector("[data-changed]");
     if (changed instanceof HTMLElement)
-      changed.hidden = this.fronts?.of(columns.total).length === Number(changed.dataset.size);
+      changed.hidden = frontSize(columns, columns.total).size === Number(changed.dataset.size);
     this.asked ||= window.setTimeout(() => void this.fetchVolumes(), first ? 0 : VOLUMES_MILLISECONDS);
     this.later();
   }
@@ -152,8 +152,8 @@ class ParetoScatter extends HTMLElement {
     const count = Number(this.slider?.value);
     this.order = order;
     this.count = count;
-    const front = new Set(this.fronts?.of(count));
-    const steps = stairs(order, columns.rewards[which[1]], count);
+    const front = new Set(frontOf(columns, count));
+    const steps = stairs(columns, order, columns.rewards[which[1]], count);
     if (!order.length) return;
     const { pen, width } = fitted(this.canvas, HEIGHT);
     this.picture = new Picture(
@@ -172,17 +172,18 @@ class ParetoScatter extends HTMLElement {
       winner: this.winner ?? -1,
     });
     this.front = front;
-    this.tell(count, front.size, steps.length);
+    this.tell(columns, count, steps.length);
     this.list(columns, this.picture);
   }
 
-  /** @param {number} count @param {number} size @param {number} steps */
-  tell(count, size, steps) {
+  /** @param {import("./columns.js").Columns} columns @param {number} count @param {number} steps */
+  tell(columns, count, steps) {
+    const { size, about: nearly } = frontSize(columns, count);
     const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
     const about = (this.objectives ?? []).length > 2 ? "about " : "";
     const measured = volume === null ? "" : `, hypervolume ${about}${number(volume)}`;
-    const shown = `${number(size)} on the front, ${number(steps)} steps in this picture${measured}`;
+    const shown = `${nearly ? "about " : ""}${number(size)} on the front, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;
     if (this.told) this.told.textContent = words;
     const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));
@@ -208,6 +209,10 @@ class ParetoScatter extends HTMLElement {
     ];
     if (known)
       others.push(picture.referenced ? "✕ reference point" : `reference point outside, at ${floors.join(" and ")}`);
+    if (columns.sampled)
+      others.push(
+        `${number(columns.place.length)} of ${number(columns.total)} candidates, with the front of these two`,
+      );
     this.legend?.replaceChildren(
       ...islands,
       ...others.map((words) => {
@@ -227,7 +232,7 @@ class ParetoScatter extends HTMLElement {
     let near = -1;
     let least = NEAR * NEAR;
     for (const at of this.order ?? []) {
-      if (at >= (this.count ?? 0)) continue;
+      if (columns.place[at] >= (this.count ?? 0)) continue;
       const [x, y] = picture.place(at);
       const away = (x - event.offsetX) ** 2 + (y - event.offsetY) ** 2 - (this.front?.has(at) ? 1 : 0);
       if (away < least) {

@@ -18,7 +18,7 @@ function offer(figure) {
   if (!caption || !largest(figure)) return false;
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "quiet";
+  button.className = "quiet save-picture";
   button.textContent = "Save picture";
   button.setAttribute("aria-label", `Save picture: ${caption.textContent}`);
   button.addEventListener("click", () => save(figure, (caption.textContent ?? "chart").trim()));

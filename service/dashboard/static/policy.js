@@ -1,6 +1,7 @@
 // <token-curve data-src>: tokens that a run read, of these from a cache, and wrote, over its evaluations.
 // @ts-check
 import { across, upwards } from "./axes.js";
+import { chartData } from "./chart-data.js";
 import { lineSample } from "./line-sample.js";
 import { number } from "./numbers.js";
 import { islandColour, onTheme } from "./palette.js";
@@ -49,9 +50,9 @@ class TokenCurve extends HTMLElement {
   }
 
   async refresh() {
-    const answer = await fetch(this.dataset.src ?? "", { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
-    this.points = (await answer.json()).points;
+    const found = await chartData(this, this.dataset.src ?? "", () => void this.refresh());
+    if (!found) return;
+    this.points = found.points;
     this.draw();
   }
 

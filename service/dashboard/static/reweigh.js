@@ -2,11 +2,13 @@
 // @ts-check
 import { storeOf } from "./columns.js";
 import { keep } from "./address.js";
-import { addressOf, nameOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { nameOf } from "./candidate-name.js";
+import { addressOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 
 const MOST = 1e100;
 const STEPS = 100;
+const ASK_MILLISECONDS = 150;
 const EQUAL = 1e-6; // means no further apart are equal, as the API has it
 
 /** @typedef {import("./columns.js").Columns} Columns */
@@ -133,29 +135,66 @@ class WeightPicker extends HTMLElement {
     if (this.status)
       this.status.textContent = weights ? "" : "Write numbers from 0 on, and at least one above 0: 1, or 2.5.";
     if (!columns || !weights) return;
+    window.clearTimeout(this.asked);
+    if (columns.sampled) this.asked = window.setTimeout(() => void this.ask(columns, weights), ASK_MILLISECONDS);
+    else this.choose(columns, weights);
+  }
+
+  /** The best of those that are drawn. @param {Columns} columns @param {number[]} weights */
+  choose(columns, weights) {
     const { at, value } = bestUnder(columns, this.objectives ?? [], weights);
     if (at < 0) return;
-    this.show(columns, at, value);
+    const scores = (this.objectives ?? []).map((objective, which) =>
+      scoreOf(objective, /** @type {number} */ (columns.rewards[which][at])),
+    );
+    this.show({
+      number: columns.proposal_number[at],
+      position: columns.position[at],
+      values: [value, ...scores, columns.fitness[at]],
+    });
     document.dispatchEvent(new CustomEvent("evolve:weights", { detail: { weights, at } }));
   }
 
-  /** @param {Columns} columns @param {number} at @param {number} value */
-  show(columns, at, value) {
+  /** Asks the service, which knows the candidates that are not drawn. @param {Columns} columns @param {number[]} weights */
+  async ask(columns, weights) {
+    const objectives = /** @type {Objective[]} */ (this.objectives);
+    const asked = new URL(`/v1/runs/${this.dataset.run}/best`, location.href);
+    asked.searchParams.set("weights", objectives.map(({ name }, which) => `${name}=${weights[which]}`).join(","));
+    const answer = await fetch(asked, { headers: { Accept: "application/json" } });
+    if (!answer.ok) {
+      this.choose(columns, weights);
+      if (this.status) this.status.textContent = "This is the best of the candidates that are drawn.";
+      return;
+    }
+    const { candidate, value } = await answer.json();
+    const { proposal_number: proposal, position, scores, fitness } = candidate;
+    if (this.weights()?.some((weight, which) => weight !== weights[which])) return; // another answer is under way
+    this.show({
+      number: proposal,
+      position,
+      values: [value, ...objectives.map(({ name }) => scores[name]), fitness],
+    });
+    const at = columns.place.findIndex(
+      (_, one) => columns.proposal_number[one] === proposal && columns.position[one] === position,
+    );
+    document.dispatchEvent(new CustomEvent("evolve:weights", { detail: { weights, at } }));
+  }
+
+  /** @param {{number: number, position: number, values: (number | null)[]}} best */
+  show({ number: proposal, position, values }) {
     const row = this.winner();
     const link = document.createElement("a");
-    link.href = addressOf(this.dataset.run ?? "", columns, at);
-    link.textContent = nameOf(columns, at);
-    const scores = (this.objectives ?? []).map((objective, which) =>
-      number(scoreOf(objective, /** @type {number} */ (columns.rewards[which][at]))),
-    );
-    const cells = [link, ...[number(value), ...scores, number(columns.fitness[at])]].map((content, place) => {
+    const place = { proposal_number: [proposal], position: [position] };
+    link.href = addressOf(this.dataset.run ?? "", place, 0);
+    link.textContent = nameOf(place, 0);
+    const cells = [link, ...values.map((value) => number(value))].map((content, place) => {
       const cell = document.createElement("td");
       if (place) cell.className = "num";
       cell.append(content);
       return cell;
     });
     row.replaceChildren(row.cells[0], ...cells);
-    this.dataset.winner = `${columns.proposal_number[at]}/${columns.position[at]}`;
+    this.dataset.winner = `${proposal}/${position}`;
     const fittest = this.querySelector("[data-fittest] a")?.textContent;
     if (this.status)
       this.status.textContent =

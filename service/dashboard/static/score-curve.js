@@ -4,9 +4,10 @@
 // @ts-check
 import { chosen, keep } from "./address.js";
 import { across, unitOf, upwards } from "./axes.js";
+import { nameOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { number } from "./numbers.js";
-import { colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
+import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
@@ -278,7 +279,7 @@ class ScoreCurve extends HTMLElement {
       pen.fillStyle = pen.strokeStyle =
         value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
       pen.globalAlpha = value === null ? 0.8 : 0.65;
-      if (value === null) mark(pen, "cross", x, foot, size);
+      if (value === null) mark(pen, FAILURE, x, foot, size);
       else {
         const y = Math.max(top, Math.min(chart.valToPos(value, "y", true), foot));
         mark(pen, islandShape(columns.island[at]), x, y, size);
@@ -310,7 +311,7 @@ class ScoreCurve extends HTMLElement {
     const value = columns.fitness[at];
     const result = value === null ? columns.outcomes[columns.outcome[at]] : number((this.sign ?? 1) * value, 7);
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
-    tip.textContent = `Evaluation ${columns.place[at] + 1}: ${result}, ${origin}. Click to open.`;
+    tip.textContent = `Candidate ${nameOf(columns, at)}: ${result}, ${origin}. Click to open.`;
     const near = left > chart.over.clientWidth / 2;
     tip.style.left = near ? "auto" : `${left + 12}px`;
     tip.style.right = near ? `${chart.over.clientWidth - left + 12}px` : "auto";
@@ -320,7 +321,7 @@ class ScoreCurve extends HTMLElement {
   open() {
     const columns = this.store?.columns;
     if (columns && this.at !== undefined && this.at !== null)
-      location.assign(`/runs/${this.dataset.run}/at/${columns.proposal_number[this.at]}/${columns.position[this.at]}`);
+      location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, this.at)}`);
   }
 
   /** @param {import("./columns.js").Columns} columns */
@@ -330,6 +331,7 @@ class ScoreCurve extends HTMLElement {
     const [drawn, total] = [columns.place.length, columns.total].map((count) => number(count));
     legend.replaceChildren(
       ...islands.map((island) => entry(islandShape(island), islandColour(island), `island ${island}`)),
+      ...(columns.fitness.includes(null) ? [entry(FAILURE, colours.bad, "failed")] : []),
       ...[...new Set(columns.marks.map((one) => one.kind))].map((kind) =>
         item(`${MARKS[/** @type {keyof MARKS} */ (kind)] ?? ""} ${kind}`),
       ),

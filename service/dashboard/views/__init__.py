@@ -12,6 +12,7 @@ from service.dashboard.views import (
     diversity,
     documentation,
     events,
+    examples,
     fork,
     grid,
     islands,
@@ -25,6 +26,7 @@ from service.dashboard.views import (
     run,
     runs,
     runs_bulk,
+    setup,
     share,
     shared,
     submit,
@@ -33,6 +35,7 @@ from service.dashboard.views import (
 
 ROUTERS = (
     annotations.router,
+    examples.router,
     runs.router,  # before the pages of one run: /runs/new is none
     runs_bulk.router,
     submit.router,
@@ -49,6 +52,7 @@ ROUTERS = (
     lineage.router,
     objectives.router,
     grid.router,
+    setup.router,
     share.router,
     shared.router,
     admin.router,

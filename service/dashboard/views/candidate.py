@@ -129,6 +129,7 @@ async def render_candidate(
         compared=await compare(api, candidate, source, against) if source else None,
         rivals=_rivals(run, candidate, pinned),
         view=view,
+        may_see_texts=candidate.feedback is not None,
         against_typed=against,
         scores=scores_of(run, candidate, parent),
         measures=plain_scores(candidate.measures, parent.measures if parent else {}),

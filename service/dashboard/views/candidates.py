@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from evolve.evaluation import Outcome
 from service.client import calls
 from service.dashboard.difference import pairs
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.scores import names_of, value_of
 from service.dashboard.session import Api
@@ -24,7 +24,7 @@ PAGE = 50
 MAX_COLUMNS = 60
 MAX_SELECTED = 8
 DEFAULT_COLUMNS = 6
-router = APIRouter(prefix="/runs/{run_id}/candidates", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/candidates", route_class=RunPageRoute, include_in_schema=False)
 Text = Annotated[str, Query(max_length=200)]
 Word = Annotated[str, Query(pattern="^[a-z]{0,20}$")]
 Whole = Annotated[str, Query(pattern=r"^\s*\d{0,9}\s*$")]

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.schemas.runs import Run
 
 ROWS = 20
-router = APIRouter(prefix="/runs/{run_id}/diversity", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/diversity", route_class=RunPageRoute, include_in_schema=False)
 
 
 @router.get("")

@@ -13,8 +13,9 @@ from fastapi.responses import Response
 from evolve.events import EventKind
 from service.client import AsyncClient, calls
 from service.dashboard.formatting import plain, short
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.numbers import number
-from service.dashboard.pages import PageRoute, render
+from service.dashboard.pages import render
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.errors import UsageError
@@ -24,9 +25,9 @@ SHOWN = 100
 CHUNK, MAX_READ = 200, 2000
 MAX_NAMED = 8
 _ABOUT_ALL = frozenset({"schema", "run_id", "sequence", "kind", "at", "proposal_id"})
-_CANDIDATE = re.compile(r"cnd_[0-9a-f]{32}")
+_CANDIDATE = re.compile(r"cnd_[0-9a-f]{20}_[0-9]+_[0-9]+", re.ASCII)
 _ISLANDS = ("island", "from", "to")
-router = APIRouter(prefix="/runs/{run_id}/events", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/events", route_class=RunPageRoute, include_in_schema=False)
 Event = Mapping[str, Any]
 Short = Annotated[str, Query(max_length=100)]
 
@@ -56,7 +57,7 @@ class EventFilter:
         """Whether an event names the island and the candidate that are asked for."""
         if self.island and not any(str(event.get(name)) == self.island for name in _islands_of(event)):
             return False
-        return not self.candidate or any(name.endswith(self.candidate) for name in candidates_in(event))
+        return not self.candidate or any(self.candidate in (one, short(one)) for one in candidates_in(event))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.schemas.archives import Grid, GridAxis, GridCell
@@ -24,7 +24,7 @@ WIDTH, HEIGHT, EDGE = 1000, 420, 40
 FAINTEST = 0.15
 # A cell was filled lately that was filled in so large a part of the run.
 LATELY = 0.1
-router = APIRouter(prefix="/runs/{run_id}/grid", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/grid", route_class=RunPageRoute, include_in_schema=False)
 AxisName = Annotated[str, Query(max_length=1000)]
 From = Annotated[int, Query(alias="from", ge=0, le=10_000)]
 

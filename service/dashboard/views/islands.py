@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from evolve.events import EventKind
 from service.client import AsyncClient, Call, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.schemas.archives import Island, Migration
@@ -25,7 +25,7 @@ MAX_ARCS = 500
 TINTS = 5
 STRIP_WIDTH, STRIP_LEFT, STRIP_RIGHT, LANE = 1000, 80, 14, 26
 MOVED = frozenset({str(EventKind.ISLAND_MIGRATED), str(EventKind.ISLAND_RESET)})
-router = APIRouter(prefix="/runs/{run_id}/islands", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/islands", route_class=RunPageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from evolve.identity import candidate_id
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.schemas.candidates import Candidate
@@ -17,7 +16,7 @@ from service.schemas.runs import Run
 
 MAX_STEPS = 200
 MAX_LINE = 1000
-router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/lineage", route_class=RunPageRoute, include_in_schema=False)
 At = Annotated[str, Query(pattern=r"^([0-9]{1,15}\.[0-9]{1,9})?$", description="Proposal and position of a candidate.")]
 
 
@@ -78,7 +77,7 @@ async def show_line(request: Request, run_id: RunId, api: Api, at: At = "") -> R
 async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
     """The line of the candidate at a place, or of the best; None: nothing is valid yet."""
     number, _, position = at.partition(".")
-    chosen = candidate_id(run.id, int(number), int(position)) if at else run.best_candidate_id
+    chosen = f"{run.id}.{int(number)}.{int(position)}" if at else run.best_candidate_id
     if chosen is None:
         return None
     lineage = await api.send(calls.get_lineage(chosen, limit=MAX_LINE))

@@ -7,14 +7,14 @@ from fastapi.responses import Response
 
 from evolve.statistics.voting import MIN_SHARE
 from service.client import calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.dashboard.views.candidate import if_any
 from service.schemas.statistics import AtBudget, RunStatistics
 from service.schemas.votes import Rule
 
-router = APIRouter(prefix="/runs/{run_id}/metrics", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/metrics", route_class=RunPageRoute, include_in_schema=False)
 
 
 def draws_of(found: RunStatistics) -> list[tuple[int, AtBudget | None, AtBudget | None]]:

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from evolve.problem import MAX_MAGNITUDE
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.errors import UsageError
@@ -20,8 +20,9 @@ from service.schemas.runs import Run
 
 FRONT_SHOWN = 25
 BINS = 24
+POINTS = 5_000  # that a browser draws and sorts without a pause
 DRAWN = ("name", "direction", "low", "high", "reference")
-router = APIRouter(prefix="/runs/{run_id}/objectives", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/objectives", route_class=RunPageRoute, include_in_schema=False)
 AxisName = Annotated[str, Query(max_length=1000)]
 Cursor = Annotated[str, Query(max_length=2000)]
 
@@ -87,6 +88,7 @@ async def show_objectives(
         "older": "?" + request.url.include_query_params(cursor=front.next_cursor).query if front.next_cursor else "",
         "cursor": cursor,
         "drawn": drawn(run.objectives),
+        "columns_at": f"/v1/runs/{run.id}/columns?points={POINTS}&front=true",
         "across": across,
         "up": up,
         "weighing": weighing,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.projections.end_reasons import length_advice
@@ -17,7 +17,7 @@ from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
 SHOWN = 12
-router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

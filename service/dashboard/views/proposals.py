@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from service.client import calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.dashboard.views.candidate import Cursor, if_any
@@ -17,7 +17,7 @@ from service.schemas.runs import Run
 
 PAGE, ANSWERS = 50, 200
 MAX_TEXT = 100_000
-router = APIRouter(prefix="/runs/{run_id}/proposals", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/proposals", route_class=RunPageRoute, include_in_schema=False)
 Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
 State = Literal["", "asked", "answered", "failed"]
 
@@ -36,8 +36,11 @@ async def list_proposals(
 
 @router.get("/{number}")
 async def show_proposal(request: Request, run_id: RunId, number: Number, api: Api) -> Response:
-    """Show a proposal with everything that was written."""
+    """Show a proposal with everything that was written. The seeds stand where proposal 0 would."""
     run = await api.send(calls.get_run(run_id))
+    if number == 0:
+        seeds = (await api.send(calls.list_candidates(run.id, proposal_number=0, limit=ANSWERS))).items
+        return await render_run(request, api, run, "seeds.html", "proposals", seeds=seeds)
     proposal = await api.send(calls.get_proposal(run.id, number))
     answers = (await api.send(calls.list_candidates(run.id, proposal_number=number, limit=ANSWERS))).items
     edges = edges_of(answers)

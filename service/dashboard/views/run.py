@@ -6,27 +6,30 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from evolve.identity import candidate_id
+from evolve.evaluation import Outcome
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
-from service.dashboard.pages import PageRoute, go_to
+from service.dashboard.loading import RunPageRoute
+from service.dashboard.pages import go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.views.candidate import if_any
+from service.dashboard.views.runs_filter import read_labels
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
 from service.schemas.requests import checked
-from service.schemas.runs import Budget, BudgetExtension, Run
+from service.schemas.runs import Budget, BudgetExtension, Run, RunPatch
 from service.schemas.series import Metrics
 
 BEST_SHOWN, FAILURES_SHOWN = 8, 8
+SEEDS_READ, SEEDS_SHOWN = 50, 3
 UNEVALUATED, WITHOUT_PROGRAM = ("rejected", "duplicate"), ("unreadable", "unanswered")
 POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
 PLATEAU_EVALUATIONS = 50
-router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in_schema=False)
 
 
 @router.get("")
@@ -57,14 +60,14 @@ async def show_head(request: Request, run_id: RunId, api: Api) -> Response:
     return await render_run(request, api, run_id, "run_head.html", "")
 
 
-@router.get("/at/{number}/{position}")
+@router.get("/candidates/{number:int}.{position:int}")
 async def find_candidate(
     run_id: RunId,
-    number: Annotated[int, Path(ge=0, le=2**53)],
-    position: Annotated[int, Path(ge=0, le=2**31)],
+    number: Annotated[int, Path(ge=0, lt=10**9)],
+    position: Annotated[int, Path(ge=0, lt=10**9)],
 ) -> Response:
-    """Lead to the candidate at a place of a proposal: charts know candidates by that."""
-    return go_to(f"/candidates/{candidate_id(run_id, number, position)}")
+    """Lead to the candidate with a name, such as `28.0`."""
+    return go_to(f"/candidates/{run_id}.{number}.{position}")
 
 
 @router.post("/pause")
@@ -89,6 +92,15 @@ async def cancel(run_id: RunId, api: Api, form: FormDep) -> Response:
 async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run another budget."""
     return await _ask(api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))), form)
+
+
+@router.post("/labels")
+async def label(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Give a run another name and other labels."""
+    labels = dict(read_labels(form.get("labels", "")))
+    if name := " ".join(form.get("name", "").split()):
+        labels["name"] = name
+    return await _ask(api, calls.update_run(run_id, checked(RunPatch, labels=labels)), form)
 
 
 @router.post("/delete")
@@ -145,7 +157,11 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
 async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
     """Groups of failures, each with the candidates of its outcome; none before those who may not read candidates."""
     failures = await if_any(api, calls.get_run_failures(run.id))
+    seeds = await if_any(api, calls.list_candidates(run.id, proposal_number=0, limit=SEEDS_READ))
+    failed = [seed for seed in (seeds.items if seeds else []) if seed.outcome not in (None, Outcome.OK)]
     return {
+        "failed_seeds": failed[:SEEDS_SHOWN],
+        "failed_seeds_left_out": max(0, len(failed) - SEEDS_SHOWN),
         "failures": failures,
         "failures_shown": FAILURES_SHOWN,
         "failures_link": partial(failures_link, run.id),

@@ -11,8 +11,19 @@ from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, go_to, is_guest, render
 from service.dashboard.run_page import run_title
 from service.dashboard.session import Api, FormDep
+from service.dashboard.views.examples import examples
 from service.dashboard.views.runs_bulk import MAX_COMPARED, MIN_COMPARED
-from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, grouped, policy_name
+from service.dashboard.views.runs_filter import (
+    COLUMNS,
+    GROUPS,
+    SORTS,
+    STATES,
+    RunsFilter,
+    gap_closed,
+    grouped,
+    ordered,
+    policy_name,
+)
 from service.errors import NotFoundError, UsageError
 from service.schemas.annotations import View, ViewCreate
 from service.schemas.requests import checked
@@ -38,7 +49,9 @@ async def show_rows(
 ) -> Response:
     """Show the rows of some runs as they are now; those that are gone are left out."""
     found = await _found(api, run)
-    return render(request, "runs_rows.html", groups=[("", found)], **_words())
+    # The rows go into a list that may show any columns, so all of them come.
+    only = RunsFilter(columns=tuple(key for key, _, _ in COLUMNS))
+    return render(request, "runs_rows.html", groups=[("", found)], only=only, **_words())
 
 
 @router.get("/fresh")
@@ -94,7 +107,7 @@ async def _page(
         only=only,
         cursor=cursor,
         position=position,
-        groups=grouped(runs, only.group),
+        groups=grouped(ordered(runs, only.sort), only.group),
         newest=runs[0].id if runs and not cursor else "",
         next=only.address(cursor=following) if following else "",
         count=count,
@@ -102,17 +115,24 @@ async def _page(
         problems=sorted({problem.name for problem in problems}),
         views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views)],
         wrong=wrong,
-        view_complaint=complaint,
+        view_reason=complaint,
         view_name=name,
         states=STATES,
         group_names=GROUPS,
         compared=(MIN_COMPARED, MAX_COMPARED),
+        examples=examples(),
         **_words(),
     )
 
 
 def _words() -> dict[str, Any]:
-    return {"title_of": run_title, "policy_name": policy_name}
+    return {
+        "title_of": run_title,
+        "policy_name": policy_name,
+        "gap_closed": gap_closed,
+        "all_columns": COLUMNS,
+        "sorts": SORTS,
+    }
 
 
 def _ours(views: Iterable[View]) -> list[View]:

@@ -8,7 +8,8 @@ from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
 from service.dashboard.forms import WHOLE, FormErrors, filled, last_day, new_once, only_once
-from service.dashboard.pages import PageRoute, go_to, is_guest, public_address
+from service.dashboard.loading import RunPageRoute
+from service.dashboard.pages import go_to, is_guest, public_address
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api, FormData, FormDep, SignedOutError
 from service.dashboard.views.shared import ADDRESS
@@ -23,7 +24,7 @@ FORMS = (
     ("training", "Training records", "JSON Lines: prompts, completions and reward vectors"),
     ("events", "Event log", "JSON Lines: every event of the run"),
 )
-router = APIRouter(prefix="/runs/{run_id}/share", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/share", route_class=RunPageRoute, include_in_schema=False)
 Id = Annotated[str, Path(max_length=100)]
 
 

@@ -117,6 +117,8 @@ async def _asked(api: AsyncClient, form: FormData, typed: SubmittedForm) -> RunC
 
 
 def _run_of(typed: SubmittedForm, problem: str) -> RunCreate:
+    if not problem:
+        raise InvalidProblemError(["choose a stored problem, or write a new problem"])
     return checked(RunCreate, problem=problem, config=typed.config, policy=typed.policy, labels=typed.labels)
 
 

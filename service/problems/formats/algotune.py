@@ -10,10 +10,10 @@ from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_pr
 DESCRIPTION = "description.txt"
 _PACKAGE, _BASE = "AlgoTuneTasks", "Task"
 _METHODS = ("generate_problem", "solve", "is_solution")
-_SECONDS, _INSTANCES = 120.0, 10
+_SECONDS, _INSTANCES = 120.0, 20
 _RULES = """
 
-Write a class Solver with a method solve(self, problem). The score is its mean speedup over the reference below.
+Write a class Solver with a method solve(self, problem). The score is its speedup over the reference below.
 """
 
 

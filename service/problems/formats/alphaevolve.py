@@ -101,7 +101,7 @@ def _problem(
 
 def _script(folder: ProblemFolder) -> str:
     for name in sorted(folder.files):
-        if name.endswith(".py") and name.count("/") <= 1:
+        if name.endswith(".py") and name.rpartition("/")[0] in ("", "src"):
             text = folder.text(name)
             if f"{_EXPERIMENT}(" in text and "problem_description" in text and parse(text).imports(_PACKAGE):
                 return name

@@ -11,7 +11,7 @@ from service.problems.documents import DocumentError, read_document
 EVALUATOR, SETTINGS = "evolve_evaluator.py", "evolve_evaluator.json"
 # Other projects bound nothing but the time: their evaluators use every core and write what they like.
 CORES = 16
-_LIMITS = {"memory_mb": 4096, "processes": 256, "disk_mb": 1024, "output_kb": 1024}
+_LIMITS = {"memory_mb": 4096, "processes": 256, "disk_mb": 1024, "output_kb": 16_384}
 
 
 def bridge_files(name: str, settings: Mapping[str, Any] | None = None) -> dict[str, bytes]:

@@ -18,6 +18,9 @@ class CodeEvolveFormat:
     """A problem of CodeEvolve, with the configuration that is named, or the first."""
 
     title = "a CodeEvolve problem"
+    # Beside them lie the checkpoints of experiments.
+    folders = ("input", "configs")
+    config_keys = ("CODEBASE_PATH", "ENSEMBLE", "EVAL_FILE_NAME", "EVAL_TIMEOUT", "EVOLVE_CONFIG", "SYS_MSG")
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says."""

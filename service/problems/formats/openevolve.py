@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.errors import ProblemError
@@ -28,9 +28,15 @@ DEFAULT_BUDGET = "max_iterations is not given, so OpenEvolve's default of 10000 
 CONFIGS, _YAML = ("config.yaml", "config.yml"), (".yaml", ".yml")
 CONTAINER = ("evaluator/Dockerfile", "evaluator/evaluate.sh")
 _SKYDISCOVER = re.compile(r"^(search|diff_based_generation|max_solution_length|llm_as_judge):", re.MULTILINE)
+_EVALUATES = re.compile(
+    r"^[ \t]*(?:(?:async )?def evaluate(?:_stage1)?\b|from .*\bevaluate\b|evaluate\s*[=:])", re.MULTILINE
+)
+_TEMPLATES = (".jinja", ".j2")
 _SEED = "initial_program"
 _SEEDS = (_SEED, "init_program", "initial_prompt", "initial")
 _BUILT_IN = {"complexity": "complexity", "diversity": "novelty", "score": "score"}
+# None of them is a key of a run configuration, as `search` and `prompt` are.
+CONFIG_KEYS = tuple(sorted({key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}))
 # OpenEvolve bounds nothing but the time; its evaluators use every core and write what they like.
 _CORES = 16
 _MEMORY_MB = 4096
@@ -40,6 +46,7 @@ class OpenEvolveFormat:
     """A project of OpenEvolve."""
 
     title = "an OpenEvolve project"
+    config_keys = CONFIG_KEYS
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says: an evaluator alone may be anybody's, and so may a file called `initial`."""
@@ -49,13 +56,14 @@ class OpenEvolveFormat:
             return None
         seeds = [name for name in folder.files if _is_seed(name) and (evaluator or _stem(name) != _SEEDS[-1])]
         seeds = seeds or (_seed_folders(folder.files) if evaluator else [])
-        configs = [name for name in CONFIGS if name in folder.files]
+        configs = [name for name in CONFIGS if seeds or evaluator or _has_own_keys(name, folder.files.get(name, b""))]
+        configs = [name for name in configs if name in folder.files]
         found = (*seeds[:1], *([evaluator] if evaluator else []), *configs[:1])
         if not (seeds or configs or named or (evaluator and _seed_folders(folder.files))):
             return None
-        return RecognisedFiles(
-            files=found, complete=bool(evaluator and (seeds or named or _seed_folders(folder.files)))
-        )
+        whole = evaluator and (seeds or named or _seed_folders(folder.files))
+        # An evaluator without such a function may be a command of another project, whose format then has the folder.
+        return RecognisedFiles(files=found, complete=bool(whole and _EVALUATES.search(folder.text(evaluator))))
 
     def convert(self, folder: ProblemFolder) -> ConvertedProblem:
         """As the protocol says, by the defaults of OpenEvolve.
@@ -83,14 +91,13 @@ def seeds_in(files: Mapping[str, bytes]) -> list[str]:
     return [name for name in files if _is_seed(name)] or _seed_folders(files)
 
 
-def is_config(path: Path) -> bool:
+def _has_own_keys(name: str, content: bytes) -> bool:
     """Whether a YAML file has keys of an OpenEvolve configuration that no run configuration has; not, if unreadable."""
     try:
-        document = read_document(path.name, path.read_bytes())
-    except (OSError, DocumentError):
+        document = read_document(name, content)
+    except DocumentError:
         return False
-    own = {key.partition(".")[0] for key in KNOWN} - {key.partition(".")[0] for key in known_keys()}
-    return not own.isdisjoint(document)
+    return not set(CONFIG_KEYS).isdisjoint(document)
 
 
 def without_keys(folder: Folder) -> Folder:
@@ -172,7 +179,7 @@ def _config_path(folder: Folder) -> str:
 
 
 def _is_seed(name: str) -> bool:
-    return "/" not in name and _stem(name) in _SEEDS
+    return "/" not in name and _stem(name) in _SEEDS and PurePosixPath(name).suffix not in _TEMPLATES
 
 
 def _stem(name: str) -> str:
@@ -229,7 +236,7 @@ def _limits(values: Values) -> Limits:
         memory_mb=values.whole("evaluator.memory_limit_mb", _MEMORY_MB, 1),
         processes=256,
         disk_mb=1024,
-        output_kb=1024,
+        output_kb=16_384,
     )
 
 

@@ -106,6 +106,14 @@ def arguments(call: ast.Call, source: PythonSource) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not missing}
 
 
+def argument_names(node: ast.ClassDef) -> set[str]:
+    """The arguments by name that a class takes."""
+    for one in node.body:
+        if isinstance(one, Function) and one.name == "__init__":
+            return {arg.arg for arg in (*one.args.args, *one.args.kwonlyargs)} - {"self"}
+    return set()
+
+
 def default_argument(node: ast.ClassDef, name: str) -> Any:
     """The default of an argument of a class; None where there is none that is written out."""
     for one in node.body:

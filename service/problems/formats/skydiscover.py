@@ -8,6 +8,7 @@ from typing import Any
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import read_settings
 from service.problems.formats.openevolve import (
+    CONFIG_KEYS,
     CONFIGS,
     CONTAINER,
     EVALUATORS,
@@ -23,6 +24,7 @@ class SkyDiscoverFormat:
     """A problem of SkyDiscover, scored by its Python evaluator."""
 
     title = "a SkyDiscover problem"
+    config_keys = (*CONFIG_KEYS, "search", "diff_based_generation", "max_solution_length", "llm_as_judge")
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says."""

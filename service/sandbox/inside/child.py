@@ -39,6 +39,7 @@ def live(held: list[Confinement], waiting: Channel, _: object) -> None:
             task = order["task"]
             _reseed(task["seed"])
             prepare, work = _WORK[order["work"]]
+            _open_imports(order["place"]["imports"])
             prepared = prepare(task, order["place"])
             del order
         except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
@@ -51,6 +52,13 @@ def live(held: list[Confinement], waiting: Channel, _: object) -> None:
         os._exit(1)
     finally:
         os._exit(0)
+
+
+def _open_imports(folder: str) -> None:
+    """Let the child and its processes import modules from a folder, after all others."""
+    if folder:
+        sys.path.append(folder)
+        os.environ["PYTHONPATH"] = folder
 
 
 def _rearrange(prints: int) -> None:

@@ -1,5 +1,7 @@
 """What a program returned, as JSON can carry it."""
 
+import base64
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +49,29 @@ def text_of(value: Any) -> Any:
         return jsonable(value)
     except NotJsonError:
         return str(value)
+
+
+def entries_of(metrics: Mapping[Any, Any]) -> dict[str, Any]:
+    """What a scorer returned, by name: its view as `view_of` gives it, the rest as `text_of` does."""
+    return {str(key): view_of(value) if key == "view" else text_of(value) for key, value in metrics.items()}
+
+
+def view_of(value: Any) -> Any:
+    """A view as JSON carries it: a figure or a PNG becomes an address that holds it, what draws itself its drawing."""
+    try:
+        if hasattr(value, "savefig"):
+            drawn = io.BytesIO()
+            value.savefig(drawn, format="png", dpi=80)
+            value = drawn.getvalue()
+        for method in ("_repr_svg_", "_repr_png_", "_repr_html_"):
+            if hasattr(value, method) and (shown := getattr(value, method)()) is not None:
+                value = shown
+                break
+    except Exception as error:  # noqa: BLE001 - a picture may raise anything, and costs no candidate its score
+        return f"{type(error).__name__}: {error}"
+    if isinstance(value, bytes | bytearray) and bytes(value[:4]) == b"\x89PNG":
+        return f"data:image/png;base64,{base64.b64encode(value).decode()}"
+    return text_of(value)
 
 
 def _number(value: int | float) -> int | float:

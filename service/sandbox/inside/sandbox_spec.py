@@ -17,12 +17,16 @@ MAX_DESCRIPTORS, MAX_SOCKETS = 256, 256
 
 
 class ChildSpec(TypedDict):
-    """The part of a cell that a child is told: the scratch of its role and its size, the problem's folder, the shim."""
+    """The part of a cell that a child is told.
+
+    That is the scratch of its role and its size, the problem's folder, the shim, and the modules from outside.
+    """
 
     scratch: str
     disk_kb: int
     problem: str
     shim: str
+    imports: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class SandboxSpec:
         problem: read-only copy of the problem's folder; empty: none.
         problem_kb: its size, which a writable copy may take on top of the disk limit.
         shim: folder that provides modules which evaluators expect.
+        imports: folder in the problem's with modules for scorers, which nobody changes; empty: none.
         readable: files and folders outside that its processes may read and run besides.
         scorer_readable: likewise, which scorers alone may read.
         readable_kb: their size, so many addresses more than those of its memory a process may map.
@@ -45,6 +50,7 @@ class SandboxSpec:
     problem: str
     problem_kb: int
     shim: str
+    imports: str
     readable: Sequence[str]
     scorer_readable: Sequence[str]
     readable_kb: int
@@ -69,7 +75,13 @@ class SandboxSpec:
 
     def place(self, role: str) -> ChildSpec:
         """What a child of a role needs to know of the cell to write its files down."""
-        return {"scratch": self.scratch(role), "disk_kb": self.disk_kb, "problem": self.problem, "shim": self.shim}
+        return {
+            "scratch": self.scratch(role),
+            "disk_kb": self.disk_kb,
+            "problem": self.problem,
+            "shim": self.shim,
+            "imports": self.imports if role == SCORER else "",
+        }
 
     def opened(self, role: str) -> Sequence[str]:
         """Files and folders outside that a role may read."""

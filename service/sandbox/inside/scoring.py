@@ -13,7 +13,7 @@ from typing import Any
 from . import import_times
 from .candidate import failure, flush, load, write_program
 from .channel import Channel
-from .jsonable import NotJsonError, jsonable, text_of
+from .jsonable import NotJsonError, entries_of, jsonable, text_of
 from .sandbox_spec import ChildSpec
 
 COMBINED = "combined_score"
@@ -150,22 +150,18 @@ def _failed_stage(merged: Mapping[str, Any], number: int, error: Exception) -> d
 
 def _plain(result: Any, name: str) -> Any:
     if type(result) is dict:
-        return _entries(result)
+        return entries_of(result)
     if inspect.isawaitable(result):
         result = _awaited(result)
     if hasattr(result, "metrics") and hasattr(result, "artifacts"):
         artifacts = text_of(result.artifacts or {})
-        return {**_entries(result.metrics), "artifacts": artifacts} if artifacts else _entries(result.metrics)
+        return {**entries_of(result.metrics), "artifacts": artifacts} if artifacts else entries_of(result.metrics)
     if isinstance(result, Mapping):
-        return _entries(result)
+        return entries_of(result)
     try:
         return jsonable(result)
     except NotJsonError:
         raise EvaluatorError(f"{name}() returned a {type(result).__name__} instead of a dict of scores") from None
-
-
-def _entries(metrics: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): text_of(value) for key, value in metrics.items()}
 
 
 def _awaited(result: Any) -> Any:

@@ -269,6 +269,33 @@ async def test_each_requirement_that_is_not_met_is_named_and_no_other(tmp_path: 
     assert await environments.lacking(environment) == [lines[1], lines[2], lines[4]]
 
 
+UV = """#!/bin/sh
+echo "$@" >> {log}
+if [ "$1" = venv ]; then exec {python} -m venv --without-pip "$5"; fi
+"""
+
+
+def test_uv_installs_where_it_is_there_and_pip_has_no_places_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, program = tmp_path / "log", tmp_path / "uv"
+    program.write_text(UV.format(log=log, python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    for name in [name for name in os.environ if name.startswith("PIP_") and name != "PIP_CONFIG_FILE"]:
+        monkeypatch.delenv(name)
+    environment = environments.Environment(folder=tmp_path / "e", lines=("networkx>=3",), file="requirements.txt")
+    assert "uv installs them into " + str(tmp_path / "e") in _question(environment)
+    make(environment)
+    assert environment.ready
+    venv, install = log.read_text().splitlines()
+    assert venv == f"venv --quiet --python {sys.executable} {tmp_path}/e"
+    assert install == f"pip install --python {tmp_path}/e/bin/python --quiet -r {tmp_path}/e/requirements.txt"
+    monkeypatch.setenv("PIP_FIND_LINKS", "/somewhere")
+    assert "pip installs them into" in _question(environment)
+
+
 def test_where_packages_come_from_is_shown_first(tmp_path: Path) -> None:
     lines = (*(f"package-{number}" for number in range(30)), "--index-url https://elsewhere/simple")
     shown = _question(environments.Environment(folder=tmp_path, lines=lines, file="requirements.txt")).splitlines()

@@ -144,6 +144,14 @@ TOO_LARGE = "'[' + ' ' * (17 * 2**20) + ']'"
         (codeevolve(TOO_LARGE), "evaluate.py wrote results of 17 MB, and at most 16 MB are read"),
         (codeevolve("{'loss': 1}"), "the evaluator returned no number for the objective gain: it is missing"),
         (codeevolve("{'gain': float('inf')}"), "the score gain is inf, not a finite number"),
+        (
+            {**gigaevo("1"), "validate.py": "def validate(*given):\n    pass\n"},
+            "validate.py returned NoneType, not a dict",
+        ),
+        (
+            {**gigaevo("1"), "validate.py": "def validate(*given):\n    return {'fitness': float('nan')}\n"},
+            "the evaluator returned no number for the objective fitness: it is the number nan",
+        ),
         (gigaevo("100"), "validate.py says that the program is not valid"),
     ],
 )
@@ -244,3 +252,19 @@ def test_a_key_in_a_configuration_is_not_stored(tmp_path: Path, files: Files) ->
     stored = open_bundle(loaded.bundle).files
     assert b"api_key" in stored["models.yaml"]
     assert not [path for path, content in stored.items() if b"sk-0123456789abc" in content]
+
+
+async def test_checkpoints_beside_a_codeevolve_problem_are_neither_read_nor_counted(tmp_path: Path) -> None:
+    folder = write(tmp_path / "problem", codeevolve("{'gain': 2.0}"))
+    place = folder / "experiments" / "run" / "0" / "ckpt"
+    place.mkdir(parents=True)
+    for number in range(3):
+        with (place / f"ckpt_{number}.pkl").open("wb") as file:
+            file.truncate(40 << 20)
+    for number in range(6000):
+        (folder / "experiments" / f"{number}.log").touch()
+    report = await checked(tmp_path, {})
+    assert not report.complaints
+    assert report.seeds[0].evaluation.scores == {"gain": 2.0}
+    loaded = load_problem(folder)
+    assert not [path for path in open_bundle(loaded.bundle).files if path.startswith("experiments")]

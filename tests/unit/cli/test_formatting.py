@@ -2,7 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evolve.identity import candidate_id
 from service.cli import formatting
+from service.identifiers import candidate_address, candidate_place
 
 
 @pytest.mark.parametrize(
@@ -35,8 +37,31 @@ def test_changes_carry_their_sign() -> None:
 
 def test_short_ids_keep_what_tells_them_apart() -> None:
     assert formatting.short("run_01970000-aaaa-7bbb-8ccc-000000000001") == "run_01970000-aaaa"
-    assert formatting.short("cnd_334caf7e1a5594fa0aea5535a983045e") == "cnd_334caf7e"
+    assert formatting.short("prp_334caf7e1a5594fa0aea5535a983045e") == "prp_334caf7e"
     assert formatting.short(None) == "–"
+
+
+def test_a_candidate_is_named_by_its_proposal_and_its_position() -> None:
+    assert formatting.short(candidate_id("run_1", 28, 1)) == "28.1"
+    assert formatting.short(candidate_id("run_1", 0, 0)) == "0.0"
+    assert candidate_address("run_01970000-aaaa-7bbb", candidate_id("run_1", 28, 1)) == "run_01970000-aaaa.28.1"
+
+
+@pytest.mark.parametrize(
+    ("word", "place"),
+    [
+        ("28.0", ("", 28, 0)),
+        ("last.3.12", ("last", 3, 12)),
+        ("run_01970000-aaaa.28.1", ("run_01970000-aaaa", 28, 1)),
+        ("28", None),
+        ("28.", None),
+        (".28.1", None),
+        ("cnd_7b8cf14b", None),
+        ("run_1.2.3.4", None),
+    ],
+)
+def test_words_name_a_candidate_of_a_run(word: str, place: tuple[str, int, int] | None) -> None:
+    assert candidate_place(word) == place
 
 
 def test_moments_are_local() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evolve.identity import candidate_name
 from evolve.money import Money
 from service.cli import formatting
 from service.db.engine import open_database
@@ -90,6 +91,31 @@ def test_tables_fit_eighty_columns(evolve: Evolve, packing: str, trade: str, mon
 def test_a_run_is_named_by_id_by_beginning_or_as_last(evolve: Evolve, packing: str, name: str) -> None:
     (line,) = evolve("show", name, "--db", packing, "--json").lines
     assert line["run_id"] == RUN
+
+
+@pytest.mark.parametrize(
+    "words", [["last", "2.0"], [RUN, "2.0"], ["last.2.0"], ["run_01970000-aaaa.2.0"], ["2.0"], ["01970000-aaaa", "2.0"]]
+)
+def test_a_candidate_is_shown_by_its_name_in_a_run(evolve: Evolve, packing: str, words: list[str]) -> None:
+    (line,) = evolve("show", *words, "--db", packing, "--json").lines
+    assert (line["run_id"], line["name"], line["candidate_id"]) == (RUN, "2.0", candidates(evolve, packing)[2])
+
+
+def test_every_command_takes_the_name_that_a_table_shows(evolve: Evolve, packing: str) -> None:
+    table = evolve("candidates", "last", "--all", "--db", packing).out.splitlines()
+    assert [row.split()[0] for row in table[1:]] == [candidate_name(one) for one in candidates(evolve, packing)]
+    (line,) = evolve("lineage", "last.4.0", "--db", packing, "--json").lines
+    assert line["candidate_id"] == candidates(evolve, packing)[4]
+    (told,) = evolve("diff", "last.1.0", "4.0", "--db", packing, "--json").lines
+    assert (told["a"], told["b"]) == (candidates(evolve, packing)[1], candidates(evolve, packing)[4])
+    assert "--- 1.0/main.py" in evolve("diff", "last.1.0", "4.0", "--db", packing).out
+
+
+def test_a_name_that_is_not_there_says_which_are(evolve: Evolve, packing: str) -> None:
+    said = evolve("show", "last", "2.7", "--db", packing)
+    assert (said.code, len(said.err.splitlines())) == (3, 1)
+    assert "has no candidate 2.7: those of proposal 2 are 2.0 to 2.0" in said.err
+    assert evolve("show", "last", "seven", "--db", packing).code == 2
 
 
 @pytest.mark.parametrize("name", ["run_ffffffff", "cnd_ffffffff", "ffffffff"])
@@ -399,7 +425,9 @@ def test_lineage_goes_from_the_seed_step_by_step(evolve: Evolve, packing: str) -
     assert [step["delta"] for step in line["steps"]] == [None, 1.0, 1.0]
     assert [(step["added"], step["removed"]) for step in line["steps"][1:]] == [(1, 1), (2, 1)]
     shown = evolve("lineage", last, "--db", packing)
-    assert [row.split()[1] for row in shown.out.splitlines()[1:]] == [seed[:12], first[:12], last[:12]]
+    assert [row.split()[1] for row in shown.out.splitlines()[1:]] == [
+        candidate_name(one) for one in (seed, first, last)
+    ]
     assert "2 steps, +2 from the seed" in shown.err
 
 
@@ -413,8 +441,8 @@ def test_diff_alone_is_against_the_parent(evolve: Evolve, packing: str) -> None:
     seed, first, *_, last = candidates(evolve, packing)
     alone = evolve("diff", last, "--db", packing)
     assert alone.out.splitlines() == [
-        f"--- {first}/main.py",
-        f"+++ {last}/main.py",
+        f"--- {candidate_name(first)}/main.py",
+        f"+++ {candidate_name(last)}/main.py",
         "@@ -1,2 +1,3 @@",
         " def pack():",
         "-    return 2",

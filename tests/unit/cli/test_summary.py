@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from service.cli.summary import gap_closed, next_commands, read_outcome, show_su
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.projections.run_site import stored_site
+from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
 
 
@@ -103,7 +105,7 @@ def test_a_run_without_success_says_so(home: Path, capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "no seed could be scored" in out
     assert "none: no program was evaluated with success" in out
-    assert next_commands(outcome) == [f"programs {RUN[:17]} --all"]
+    assert next_commands(outcome) == [f"candidates {RUN[:17]} --all"]
     assert summary_json(outcome)["best"] is None
 
 
@@ -150,3 +152,15 @@ def test_an_exhausted_run_says_what_its_answers_came_to(
     assert found.startswith(said) if said else not found
     shown = [line for line in out.splitlines() if line.startswith(("Nearly", "No answer"))]
     assert shown == [found] * bool(said)
+
+
+def test_a_failed_seed_is_shown_with_its_traceback(
+    home: Path, evolve: Evolve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = sqlite_url(home / "broken.db")
+    record_run(url, packing_problem(), [], seed_scores=None, reason="error")
+    with open_storage(load_settings(), url) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    show_summary(Terminal(), outcome, url)
+    assert re.search(r"failed seed +0\.0 error:", capsys.readouterr().out)
+    assert re.search(r"failed seed +0\.0 error:", evolve("show", "last", "--db", url).out)

@@ -5,13 +5,16 @@ from service.dashboard.views.ancestry import relatives
 from service.schemas.candidates import Candidate, CandidateUrls, Parent
 
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
-URLS = CandidateUrls(self="", run="", source="", lineage="", children="", diff="", evaluations="", proposal=None)
+URLS = CandidateUrls(
+    self="", run="", source="", lineage="", children="", diff="", evaluations="", view=None, proposal=None
+)
 
 
 def candidate(name: str, number: int, *parents: tuple[str, str], fitness: float | None = 0.0) -> Candidate:
     blank: dict[str, Any] = {name: {} for name in ("scores", "measures", "cases", "spread")}
     return Candidate(
-        id=name, run_id="run", program_id="pgm", proposal_id="prp", proposal_number=number, position=0, island=0,
+        id=name, run_id="run", program_id="pgm", proposal_id="prp", proposal_number=number, position=0,
+        name=f"{number}.0", island=0,
         islands=[], operator="mutate", policy="", status="evaluated", outcome="ok", reason="", fitness=fitness,
         rewards=None, feedback="", seconds=1.0, isolation="", duplicate_of=None, created_at=BORN,
         parents=[Parent(candidate_id=id_, role=role) for id_, role in parents], evaluated_at=None, urls=URLS, **blank,

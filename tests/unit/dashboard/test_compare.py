@@ -76,4 +76,4 @@ def test_the_address_keeps_what_is_chosen() -> None:
 
 def test_runs_of_one_name_are_told_apart() -> None:
     runs = [told_run("a"), told_run("b"), told_run("c", labels={"name": "mine"})]
-    assert titles_of(runs) == ["packing · seed 7 (000a)", "packing · seed 7 (000b)", "mine"]
+    assert titles_of(runs) == ["packing · seed 7 · 0000 (000a)", "packing · seed 7 · 0000 (000b)", "mine"]

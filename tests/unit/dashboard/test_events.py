@@ -6,11 +6,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from evolve.identity import candidate_id, candidate_name
 from service.dashboard.views.events import MAX_NAMED, EventFilter, candidates_in, line_of, only_of
 from service.errors import UsageError
 
 RUN = "run_0190aaaa"
-ONE, TWO = "cnd_" + "1" * 32, "cnd_" + "2" * 32
+ONE, TWO = candidate_id("run_1", 1, 0), candidate_id("run_1", 12, 3)
 
 
 def event(kind: str, **told: Any) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def test_seeds_come_of_no_proposal() -> None:
 
 
 def test_of_many_candidates_some_are_named_and_all_stand_in_the_raw_event() -> None:
-    ids = [f"cnd_{number:032x}" for number in range(MAX_NAMED + 3)]
+    ids = [candidate_id(RUN, number, 0) for number in range(MAX_NAMED + 3)]
     line = line_of(RUN, event("island.migrated", candidate_ids=ids))
     assert len(line.words) == MAX_NAMED + 1
     assert line.words[-1].text == "and 3 more"
@@ -65,9 +66,10 @@ def test_only_what_names_an_island_stands_under_it(told: dict[str, Any], holds: 
     assert EventFilter(island="1").holds(told) is holds
 
 
-def test_a_program_is_found_by_the_end_of_its_id() -> None:
-    assert EventFilter(candidate=ONE[-8:]).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
-    assert not EventFilter(candidate=ONE[-8:]).holds(event("best.improved", candidate_id=TWO))
+@pytest.mark.parametrize("word", [ONE, candidate_name(ONE)])
+def test_a_candidate_is_found_by_its_id_and_by_its_name(word: str) -> None:
+    assert EventFilter(candidate=word).holds(event("candidate.duplicate", candidate_id=TWO, of=ONE))
+    assert not EventFilter(candidate=word).holds(event("best.improved", candidate_id=TWO))
 
 
 def test_an_address_keeps_what_is_chosen() -> None:

@@ -79,6 +79,29 @@ def test_caches_secrets_and_earlier_outputs_are_left_out(tmp_path: Path) -> None
     assert list(folder.files) == ["data.db", "keep.py", "pyvenv.cfg", "sub/keep.txt"]
 
 
+def test_runs_of_other_projects_are_left_out(tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        {
+            "keep.py": "", "checkpoints/notes.txt": "", "gen_0/cases.json": "",
+            "outputs/ada/checkpoints/checkpoint_10/metadata.json": "{}", "outputs/ada/best/best_program.py": "",
+            "old/checkpoint_5/programs/a.json": "{}",
+            "results_1/programs.sqlite": "", "results_1/gen_0/main.py": "",
+            "data/gen_0/case.json": "",
+        },
+    )  # fmt: skip
+    folder, wrong = read_folder(root)
+    assert wrong == []
+    assert list(folder.files) == ["checkpoints/notes.txt", "data/gen_0/case.json", "gen_0/cases.json", "keep.py"]
+
+
+def test_of_named_folders_alone_the_content_is_read(tmp_path: Path) -> None:
+    root = write(tmp_path, {"a.txt": "", "input/src/b.py": "", "experiments/c": "", "input/experiments/d": ""})
+    (root / "experiments" / "link").symlink_to("/etc/passwd")
+    folder, wrong = read_folder(root, ["input", "configs"])
+    assert (list(folder.files), wrong) == (["a.txt", "input/experiments/d", "input/src/b.py"], [])
+
+
 def test_link_to_a_file_inside_is_taken_as_the_file(tmp_path: Path) -> None:
     write(tmp_path, {"sub/a.py": "text"})
     (tmp_path / "b.py").symlink_to("sub/a.py")

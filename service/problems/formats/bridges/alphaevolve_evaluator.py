@@ -12,6 +12,8 @@ from typing import Any
 
 from evolve_stand_ins import FOLDER, Anything, load, read, settings, stand_in
 
+MAX_BYTES = 16 * 1024 * 1024
+
 
 class ModelValues:
     """What the client's models are for evaluators: named values, which `model_dump` gives as a dict."""
@@ -54,8 +56,16 @@ def by_command(file: str, program_path: str, metric: str) -> "dict[str, Any]":
             return {"error": f"{file} ended with status {end.code} and wrote no result"}
     if not os.path.exists(output):
         return {"error": f"{file} wrote no result"}
+    if os.path.getsize(output) > MAX_BYTES:
+        size = os.path.getsize(output) >> 20
+        return {"error": f"{file} wrote a result of {size} MB, and at most {MAX_BYTES >> 20} MB are read"}
     with open(output, encoding="utf-8") as written:
-        found = json.load(written)
+        try:
+            found = json.load(written)
+        except ValueError:
+            return {"error": f"{file} wrote a result that is not JSON"}
+    if not isinstance(found, dict):
+        return {"error": f"{file} wrote a result that is not a JSON object"}
     score = found.get("score")
     return result({} if score is None else {metric: score}, found.get("insights") or [], metric)
 

@@ -40,4 +40,6 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     score = problem.evaluate_program(source, entry)
     if score is None:
         return {"error": "evaluate_program returned None: the program is not valid"}
+    if not isinstance(score, (int, float)) and not hasattr(score, "item"):
+        return {"error": f"evaluate_program returned {type(score).__name__}, not a number"}
     return {"fitness": float(score)}

@@ -28,19 +28,32 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     training = list(given.get("dataset") or [None])
     validation = given.get("valset")
     if validation:
-        scores = [scored(given["evaluator"], found, example)[0] for example in validation]
-        results = [scored(given["evaluator"], found, example) for example in training[:MAX_SHOWN]]
+        counted = [scored(given["evaluator"], found, example) for example in validation]
+        shown = [scored(given["evaluator"], found, example) for example in training[:MAX_SHOWN]]
     else:
-        results = [scored(given["evaluator"], found, example) for example in training]
-        scores = [score for score, _ in results]
-    return {"score": sum(scores) / len(scores), "feedback": feedback([info for _, info in results[:MAX_SHOWN]])}
+        counted = [scored(given["evaluator"], found, example) for example in training]
+        shown = counted[:MAX_SHOWN]
+    return result(counted, {"feedback": feedback([info for _, info in shown])})
 
 
 def holdout(program_path: str) -> "dict[str, Any]":
     """The mean score over the test set, as Evolve asks for it when a run has ended."""
     given, found = arguments(), candidate(program_path)
-    scores = [scored(given["evaluator"], found, example)[0] for example in given["test_set"]]
-    return {"score": sum(scores) / len(scores)}
+    return result([scored(given["evaluator"], found, example) for example in given["test_set"]], {})
+
+
+def result(counted: "list[tuple[float, Any]]", shown: "dict[str, Any]") -> "dict[str, Any]":
+    """The mean score, in which an example that ends with an error counts 0 at most; without any other, the error."""
+    if all(error_of(info) for _, info in counted):
+        return {"error": error_of(counted[0][1])[:MAX_TEXT], **shown}
+    scores = [min(score, 0.0) if error_of(info) else score for score, info in counted]
+    return {"score": sum(scores) / len(scores), **shown}
+
+
+def error_of(info: Any) -> str:
+    """The error that an evaluator names beside a score; empty: none."""
+    said = info.get("error") if isinstance(info, dict) else None
+    return str(said) if said else ""
 
 
 def candidate(program_path: str) -> Any:
@@ -57,8 +70,10 @@ def scored(evaluator: Any, found: Any, example: Any) -> "tuple[float, Any]":
     """Score and information for an example, with the arguments that the evaluator takes."""
     offered = {"example": example, "opt_state": None}
     taken = inspect.signature(evaluator).parameters
-    result = evaluator(found, **{name: value for name, value in offered.items() if name in taken})
-    score, info = result if isinstance(result, tuple) else (result, {})
+    given = evaluator(found, **{name: value for name, value in offered.items() if name in taken})
+    score, info = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
+    if not isinstance(score, (int, float)) and not hasattr(score, "item"):
+        raise TypeError(f"the evaluator returned {type(score).__name__}, not a number or (number, info)")
     return float(score), info
 
 
@@ -95,8 +110,10 @@ def arguments() -> "dict[str, Any]":
 
 
 def without_required(parser: argparse.ArgumentParser, *_: Any) -> argparse.Namespace:
-    """The defaults of a command line, of which nothing was written."""
+    """The defaults of a command line, of which nothing was written; a text that must be written is empty."""
     for action in vars(parser)["_actions"]:
+        if action.required and action.default is None and action.type in (None, str):
+            action.default = ""
         action.required = False
     return parser.parse_known_args([])[0]
 

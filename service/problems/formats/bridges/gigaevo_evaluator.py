@@ -21,6 +21,8 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     found = load("validate", os.path.join(HERE, "validate.py")).validate(*given, output)
     if isinstance(found, tuple):
         found = found[0]
+    if not isinstance(found, dict):
+        return {"error": f"validate.py returned {type(found).__name__}, not a dict of metrics"}
     metrics = {str(key): value for key, value in found.items()}
     hidden = {key: metrics.pop(key) for key in settings["hidden"] if key in metrics}
     if hidden:

@@ -65,6 +65,8 @@ def evaluate(program_path: str) -> "dict[str, Any]":
         values = [float(value) for value in found]
         parts = {f"score_{number}": value for number, value in enumerate(values, 1)}
         return {"score": sum(values) / len(values), **parts}
+    if not isinstance(found, (int, float)):
+        return {"error": f"evaluate_program returned {type(found).__name__}, not a number"}
     return {"score": float(found)}
 
 

@@ -136,6 +136,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
     arguments = parser.parse_args()
+    print("remote" if "/" in arguments.model else "local")
     optimize_anything(
         seed_candidate={"program": SEED},
         evaluator=evaluate,

@@ -61,6 +61,21 @@ def test_the_score_of_gepa_is_that_of_the_validation_set_and_feedback_that_of_th
     assert bridged(loaded, tmp_path / "c", function="holdout") == {"score": -14.0}
 
 
+_ERROR = 'if example == 1:\n        return 99.0, {"error": "outside of the square"}\n    return score, {'
+GEPA_ERROR = GEPA_MAIN.replace("return score, {", _ERROR)
+
+
+def test_an_example_of_gepa_that_ends_with_an_error_counts_nothing(tmp_path: Path) -> None:
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": GEPA_ERROR}))
+    assert bridged(loaded, tmp_path)["score"] == -5.0  # the mean of 0 for example 1 and -10 for example 3
+
+
+def test_a_program_whose_every_score_of_gepa_comes_with_an_error_is_invalid(tmp_path: Path) -> None:
+    script = GEPA_ERROR.replace("dataset=[1, 3]", "dataset=[1]")
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
+    assert bridged(loaded, tmp_path) == {"error": "outside of the square", "feedback": "error: outside of the square"}
+
+
 def test_several_texts_of_gepa_are_a_program_of_several_files(tmp_path: Path) -> None:
     script = GEPA_MAIN.replace('{"program": SEED}', '{"program": SEED, "advice": "Be quick."}')
     loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
@@ -84,20 +99,56 @@ def test_insights_of_alphaevolve_are_feedback(tmp_path: Path) -> None:
     assert found == {"error": line, "feedback": line}
 
 
-def test_a_folder_of_alphaevolves_skills_is_named_by_its_format(tmp_path: Path) -> None:
-    folder = write(
-        tmp_path / "folder",
-        {
-            "initial_program.py": ALPHAEVOLVE_PROGRAM,
-            "evaluator.py": COMMAND,
-            "problem_description.md": "Walk.\n",
-        },
-    )
-    with pytest.raises(InvalidProblemError, match="--format openevolve or --format alphaevolve"):
-        load_problem(folder)
-    loaded = load_problem(Project(folder=folder, form="alphaevolve"))
+SKILL: dict[str, str | bytes] = {
+    "initial_program.py": ALPHAEVOLVE_PROGRAM,
+    "evaluator.py": COMMAND,
+    "problem_description.md": "Walk.\n",
+}
+
+
+def test_a_folder_of_alphaevolves_skills_has_an_evaluator_that_openevolve_cannot_call(tmp_path: Path) -> None:
+    loaded = load_problem(write(tmp_path / "folder", SKILL))
     assert loaded.problem.description == "Walk."
     assert bridged(loaded, tmp_path) == {"closeness": 3.0, "feedback": "place: near"}
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("pass", "evaluator.py wrote no result"),
+        ("raise SystemExit(3)", "evaluator.py ended with status 3 and wrote no result"),
+        ('open(arguments.output_file, "w").write("{")', "evaluator.py wrote a result that is not JSON"),
+        ('open(arguments.output_file, "w").write("[1]")', "evaluator.py wrote a result that is not a JSON object"),
+        (
+            'open(arguments.output_file, "w").write(" " * (100 * 2**20))',
+            "evaluator.py wrote a result of 100 MB, and at most 16 MB are read",
+        ),
+    ],
+)
+def test_a_result_of_a_command_that_cannot_be_read_is_one_sentence(tmp_path: Path, line: str, error: str) -> None:
+    command = f"{COMMAND.partition('names =')[0]}{line}\n"
+    loaded = load_problem(write(tmp_path / "folder", {**SKILL, "evaluator.py": command}))
+    assert bridged(loaded, tmp_path) == {"error": error}
+
+
+def test_a_result_of_gepa_without_a_number_is_one_sentence(tmp_path: Path) -> None:
+    script = GEPA_MAIN.replace("return score, {", "return None, {")
+    loaded = load_problem(write(tmp_path / "folder", {**GEPA, "main.py": script}))
+    with pytest.raises(AssertionError, match=r"the evaluator returned NoneType, not a number or \(number, info\)"):
+        bridged(loaded, tmp_path)
+
+
+def test_a_folder_that_two_formats_can_score_is_named_by_its_format(tmp_path: Path) -> None:
+    both = f"{COMMAND}\n\ndef evaluate(program_path):\n    return 1.0\n"
+    folder = write(tmp_path / "folder", {**SKILL, "evaluator.py": both})
+    with pytest.raises(InvalidProblemError, match="--format openevolve or --format alphaevolve"):
+        load_problem(folder)
+    assert bridged(load_problem(Project(folder=folder, form="alphaevolve")), tmp_path)["closeness"] == 3.0
+
+
+def test_a_folder_above_experiments_of_alphaevolve_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError):
+        load_problem(write(tmp_path / "folder", {f"walk/{path}": text for path, text in CLIENT.items()}))
 
 
 @pytest.mark.parametrize(

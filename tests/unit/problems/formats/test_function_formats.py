@@ -68,6 +68,13 @@ def test_a_program_that_is_not_valid_has_a_sentence(
     assert bridged(loaded_from(tmp_path, files), tmp_path, program) == {"error": sentence}
 
 
+@pytest.mark.parametrize(("files", "name"), [(EOH, "prob.py"), (LLM4AD, "evaluation.py")])
+def test_a_score_that_is_not_a_number_has_a_sentence(tmp_path: Path, files: dict[str, str | bytes], name: str) -> None:
+    scorer = str(files[name]).replace("return None if position < 0 else", "return 'far' if position > 0 else")
+    found = bridged(loaded_from(tmp_path, {**files, name: scorer}), tmp_path)
+    assert found == {"error": "evaluate_program returned str, not a number"}
+
+
 def test_a_task_of_llm4ad_is_maximised_and_finds_its_own_files_by_the_names_of_the_package(tmp_path: Path) -> None:
     loaded = loaded_from(tmp_path, LLM4AD)
     assert loaded.form == "an LLM4AD task (evaluation.py, template.py)"
@@ -81,6 +88,14 @@ def test_several_scores_of_llm4ad_are_their_mean_and_each_by_itself(tmp_path: Pa
     several = LLM4AD_TASK.replace("-abs(self.goal - position)", "(-abs(self.goal - position), -1.0)")
     loaded = loaded_from(tmp_path, {**LLM4AD, "evaluation.py": several})
     assert bridged(loaded, tmp_path) == {"score": -4.0, "score_1": -7.0, "score_2": -1.0}
+
+
+def test_paras_yaml_of_llm4ad_gives_the_class_its_arguments_and_its_time(tmp_path: Path) -> None:
+    written = "name: WalkEvaluation\ngoal(1~100): 30\ntimeout_seconds: 5\nunknown: 3\n"
+    loaded = loaded_from(tmp_path, {**LLM4AD, "paras.yaml": written})
+    assert loaded.form == "an LLM4AD task (evaluation.py, template.py, paras.yaml)"
+    assert loaded.problem.limits.wall_seconds == 5
+    assert bridged(loaded, tmp_path) == {"score": -27.0}  # three steps of 1 towards 30
 
 
 def test_the_switches_of_llm4ad_protect_divisions_and_seed_numpy(tmp_path: Path) -> None:

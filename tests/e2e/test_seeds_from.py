@@ -1,0 +1,102 @@
+"""`evolve run --seeds-from`: from checkpoints of other projects, and from an earlier run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import Said, call_here
+from tests.unit.problems.checkpoints import code, openevolve, shinka
+from tests.unit.problems.folders import write
+
+EVALUATOR = """
+import runpy
+def evaluate(program_path):
+    return {"combined_score": -abs(runpy.run_path(program_path)["solve"]() - 42) / 10}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    files = {"initial_program.py": code(0), "evaluator.py": EVALUATOR, "config.yaml": "max_iterations: 9\n"}
+    write(tmp_path / "p", {**files})
+    return tmp_path
+
+
+def evolve(home: Path, *words: str) -> Said:
+    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")}
+    return call_here(("--local", *words), kept | {"HOME": str(home)})
+
+
+def seeds(home: Path) -> list[dict[str, object]]:
+    said = evolve(home, "candidates", "last", "--all", "--json")
+    return [one for one in said.lines if one["proposal_number"] == 0]
+
+
+def test_a_checkpoint_of_openevolve_is_scored_again_with_its_lineage(home: Path) -> None:
+    line = [
+        {
+            "id": f"p{n}",
+            "code": code(n),
+            "parent_id": f"p{n - 1}",
+            "generation": n,
+            "metrics": {"combined_score": 100 - n},
+        }
+        for n in range(1, 5)
+    ]
+    openevolve(home / "openevolve_output" / "checkpoints" / "checkpoint_5", line)
+    words = (
+        "run",
+        "p",
+        "--policy",
+        "syntax",
+        "--seed",
+        "1",
+        "--seeds-from",
+        "openevolve_output:2",
+        "--evaluations",
+        "6",
+    )
+    said = evolve(home, *words)
+    assert said.code == 0, said.err
+    assert "further seeds: 2 of the 4 programs of the checkpoint checkpoint_5" in said.err
+    own, one, two = seeds(home)
+    assert [round(float(str(seed["fitness"])), 6) for seed in (own, one, two)] == [-4.2, -4.1, -4.0]
+    assert (own["parents"], one["parents"]) == ([], [])
+    assert two["parents"] == [{"candidate_id": one["candidate_id"], "role": "parent"}]
+    again = evolve(home, "run", "--resume", "last", "--evaluations", "12")
+    assert again.code == 0, again.err
+    assert len(seeds(home)) == 3
+
+
+def test_results_of_shinkaevolve_and_then_the_run_itself(home: Path) -> None:
+    shinka(home / "results" / "programs.sqlite", [(f"s{n}", None, n, float(n), n != 7) for n in range(1, 9)])
+    said = evolve(home, "run", "p", "--policy", "syntax", "--seeds-from", "results:3", "--evaluations", "9")
+    assert said.code == 0, said.err
+    assert "further seeds: 3 of the 8 programs of programs.sqlite" in said.err
+    assert sorted(round(float(str(one["fitness"])), 6) for one in seeds(home)) == [-4.2, -3.8, -3.7, -3.5]
+    best = evolve(home, "best", "last", "--json").lines[0]
+    again = evolve(home, "run", "p", "--policy", "syntax", "--seeds-from", "last:2", "--evaluations", "4")
+    assert "further seeds: 2 of the 9 programs of the run run_" in again.err
+    assert best["fitness"] in [one["fitness"] for one in seeds(home)]
+    assert (home / ".local/share/evolve/evolve.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code_", "sentence"),
+    [
+        (("run", "p", "--seeds-from", "nowhere"), 2, "--seeds-from nowhere: there is no such file, folder or run"),
+        (("run", "p", "--seeds-from", "last:0"), 2, "name between 1 and 1000 programs"),
+        (("run", "--resume", "last", "--seeds-from", "last"), 2, "leave out --resume"),
+        (("run", "p", "--seeds-from", "p"), 8, "p holds no earlier programs: name a checkpoint_N"),
+        (("run", "p", "--seeds-from", "p/config.yaml"), 8, "p/config.yaml is not an SQLite database"),
+    ],
+)
+def test_a_source_that_is_none_ends_in_one_sentence(
+    home: Path, words: tuple[str, ...], code_: int, sentence: str
+) -> None:
+    said = evolve(home, *words)
+    assert said.code == code_, said.err
+    assert sentence in said.err
+    assert not (home / ".local/share/evolve/evolve.db").exists()
