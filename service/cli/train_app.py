@@ -84,6 +84,8 @@ def lora(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
+    method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vpo or vpo_marginal.")] = "vpo",
+    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
     prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
     group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
@@ -114,6 +116,7 @@ def lora(
         output=output,
         model=model,
         records=tuple(records),
+        method=method,
         seed=seed,
         alpha=alpha,
         resume=resume,
@@ -121,8 +124,8 @@ def lora(
         slots=slots,
         require_isolation=require_isolation,
         numbers={
-            "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank, "max_tokens": max_tokens,
-            "temperature": temperature, "divergence": divergence,
+            "k": k, "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank,
+            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence,
         },
     )  # fmt: skip
     train_on_records(terminal_of(ctx, json), options)

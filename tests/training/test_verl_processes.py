@@ -82,6 +82,7 @@ def check_step(line: dict[str, Any]) -> None:
     for text, matrix, sent in zip(line["texts"], matrices, line["sent"], strict=True):
         cut = not text.endswith("<eos>")
         assert sent["vpo_cut"] == str(cut)
+        assert sent["vpo_tokens"] == "[]"  # no answer stands in numbered tags
         assert matrix == ([ROWS[word] for word in text.split() if word in ROWS and not cut] or None)
     expected = advantages(
         "vpo", matrices, line["uids"], lambda uid, k: WEIGHTING.weights(line["step"], prompts[str(uid)], k)

@@ -118,8 +118,6 @@ def _title(method: str) -> str:
 
 def main() -> None:
     """Measure what is not measured yet, seed by seed, or print the report."""
-    import torch
-
     parser = argparse.ArgumentParser(description="Compare every training method on small mazes.")
     parser.add_argument("--base", type=Path, default=Path("models/maze-base"))
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -131,6 +129,8 @@ def main() -> None:
     if told.report:
         sys.stdout.write(report(read_tables(told.output)) + "\n")
         return
+    import torch
+
     torch.set_num_threads(1)
     told.output.mkdir(parents=True, exist_ok=True)
     scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested)
