@@ -137,7 +137,8 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
         tried.reason = str(report["error"]["message"])[:300]
         return
     tried.ready, tried.reason = code == 0, "; ".join(report["complaints"])[:300]
-    seed = next((one for one in report["seeds"] if one["scores"]), {"measures": {}, "scores": {}})
+    nothing: dict[str, Any] = {"measures": {}, "scores": {}}
+    seed = next((one for one in report["seeds"] if one["scores"]), nothing)
     ours, two = {**seed["measures"], **seed["scores"]}, one
     if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
         two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
