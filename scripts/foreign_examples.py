@@ -37,7 +37,18 @@ _SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)"
 MISSING = "missing"
 OUR_READING = "our reading"
 # Of a project itself, beside its examples, and what it writes.
-SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests", "src", "implementation", "templates"}
+SKIPPED = {
+    "node_modules",
+    "__pycache__",
+    "results",
+    "logs",
+    "build",
+    "tests",
+    "src",
+    "implementation",
+    "templates",
+    "extras",
+}
 
 
 @dataclass(kw_only=True)
