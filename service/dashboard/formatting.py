@@ -14,7 +14,7 @@ from service.identifiers import short_id
 from service.projections.end_reasons import ending
 
 
-class Grouped(Protocol):
+class GroupMember(Protocol):
     """What stands in a group."""
 
     @property
@@ -94,7 +94,7 @@ def listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{plain(name, 60)} {number(value)}" for name, value in values.items())
 
 
-def groups(members: Iterable[Grouped]) -> list[tuple[str, list[Grouped]]]:
+def groups(members: Iterable[GroupMember]) -> list[tuple[str, list[GroupMember]]]:
     """Members that stand together, under the name of their group."""
     return [(group, list(some)) for group, some in groupby(members, key=lambda one: one.group)]
 
