@@ -1,4 +1,4 @@
-"""The method table: every training method from one warm start, at equal answers and equal k, on small mazes.
+"""The method table: every training method from one warm start, at equal answers and equal k, on one kind of mazes.
 
     python -m training.study.method_table --base models/maze-base -o method-table
 
@@ -118,13 +118,14 @@ def _title(method: str) -> str:
 
 def main() -> None:
     """Measure what is not measured yet, seed by seed, or print the report."""
-    parser = argparse.ArgumentParser(description="Compare every training method on small mazes.")
+    parser = argparse.ArgumentParser(description="Compare every training method on mazes.")
     parser.add_argument("--base", type=Path, default=Path("models/maze-base"))
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--methods", default=",".join(ARMS))
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
+    parser.add_argument("--kind", choices=("small", "hard"), default=TableScope().kind)
     told = parser.parse_args()
     if told.report:
         sys.stdout.write(report(read_tables(told.output)) + "\n")
@@ -133,7 +134,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     told.output.mkdir(parents=True, exist_ok=True)
-    scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested)
+    scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
     for seed in range(scope.seeds):
         for method in told.methods.split(","):
             if method != "base" or seed == 0:
