@@ -14,8 +14,8 @@ from service.identifiers import short_id
 from service.projections.end_reasons import ending
 
 
-class Grouped(Protocol):
-    """What stands in a group."""
+class GroupMember(Protocol):
+    """An item that is listed in a group."""
 
     @property
     def group(self) -> str:
@@ -81,7 +81,7 @@ def age(value: datetime | None) -> Markup:
     ago = (datetime.now(UTC) - value).total_seconds()
     words = "now" if ago < 1 else f"{seconds(ago)} ago"
     stamp = value.astimezone(UTC).isoformat()
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, stamp, words)
+    return Markup('<time datetime="{}" data-age title="{}">{}</time>').format(stamp, stamp, words)
 
 
 def short(identity: object) -> str:
@@ -94,7 +94,7 @@ def listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{plain(name, 60)} {number(value)}" for name, value in values.items())
 
 
-def groups(members: Iterable[Grouped]) -> list[tuple[str, list[Grouped]]]:
+def groups(members: Iterable[GroupMember]) -> list[tuple[str, list[GroupMember]]]:
     """Members that stand together, under the name of their group."""
     return [(group, list(some)) for group, some in groupby(members, key=lambda one: one.group)]
 

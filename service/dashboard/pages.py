@@ -1,5 +1,6 @@
 """Pages: templates, the headers that they go out with, and errors as pages with a way on."""
 
+import re
 from collections.abc import Callable, Coroutine
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,7 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (ServiceError, 500, "The service failed"),
     (EvolveError, 500, "The service failed"),
 )
+_IDS = re.compile(r"run_[0-9a-f-]{36}|cnd_[0-9a-f]{20}_[0-9]+_[0-9]+", re.ASCII)
 log = structlog.get_logger(__name__)
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -171,19 +173,22 @@ def failure(request: Request, error: Exception) -> Response:
     status, title = next((status, title) for kind, status, title in STATUSES if isinstance(error, kind))
     if status == 500:
         log.error("page.failed", page=getattr(request.scope.get("route"), "path", ""), error=repr(error))
+    if "begins several ids" in str(error) and (named := _IDS.findall(str(error))):
+        return failed(request, status, "Which one?", str(error), named=named)
     return failed(request, status, title, str(error))
 
 
 def failed(request: Request, status: int, title: str, detail: str, **values: Any) -> Response:
     """A page that says what is wrong and offers a way on."""
     trace = getattr(request.state, "request_id", "")
-    return render(request, "failure.html", status, title=title, detail=detail, trace=trace, **values)
+    about = {"title": title, "detail": detail, "trace": trace, "named": (), **values}
+    return render(request, "failure.html", status, **about)
 
 
 def _signed_out(request: Request) -> Response:
     if is_guest(request):
         return _share_ended(request)
-    back = here(request) if request.method == "GET" and not is_part(request) else _came_from(request)
+    back = here(request) if request.method == "GET" and not is_part(request) else came_from(request)
     if is_part(request):
         return Response(status_code=401, headers={"HX-Redirect": sign_in_address(back)})
     if request.method == "GET":
@@ -191,7 +196,7 @@ def _signed_out(request: Request) -> Response:
     return render(request, "sign_in.html", 401, back=back, complaint="The session has ended: sign in to continue.")
 
 
-def _came_from(request: Request) -> str:
+def came_from(request: Request) -> str:
     """The page that a form or a part was sent from, without host: to go back to."""
     try:
         page = urlsplit(request.headers.get("referer", ""))

@@ -1,5 +1,6 @@
 """The overview of a run and its controls; the stream that pages live by."""
 
+import itertools
 import re
 
 import pytest
@@ -165,3 +166,26 @@ def test_a_form_without_its_token_does_nothing(page: Page, live_run: str) -> Non
     answer = page.request.post(f"/runs/{live_run}/cancel", form={"csrf": "another's"})
     assert answer.status == 403
     assert page.request.get(f"/v1/runs/{live_run}").json()["state"] == "running"
+
+
+def test_the_story_of_the_best_tells_its_jumps_biggest_first(page: Page, service: Service, finished_run: str) -> None:
+    run = service.get(f"/v1/runs/{finished_run}")
+    line = service.get(f"/v1/candidates/{run['best_candidate_id']}/lineage")["items"][::-1]
+    gains = sorted(
+        (after["fitness"] - before["fitness"], after["name"])
+        for before, after in itertools.pairwise(line)
+        if after["fitness"] > before["fitness"]
+    )[::-1]
+    page.goto(f"/runs/{finished_run}")
+    jumps = page.locator(".jumps > li")
+    assert [jump.locator("p a.id").nth(1).inner_text() for jump in jumps.all()] == [name for _, name in gains[:3]]
+    expect(jumps.first).to_contain_text(re.compile("Only constants moved|The code changed"))
+    expect(jumps.first.locator("blockquote")).not_to_be_empty()
+    expect(jumps.first.locator("tr.added").first).to_be_visible()
+
+
+def test_a_run_is_paused_from_where_one_is(page: Page, live_run: str) -> None:
+    page.goto(f"/runs/{live_run}/lineage?x=evaluation")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("h1 .state")).to_have_text(re.compile("paus"))
+    expect(page).to_have_url(re.compile(f"/runs/{live_run}/lineage"))

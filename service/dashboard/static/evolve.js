@@ -1,6 +1,7 @@
 // What all pages share: keys, the list of them, the palette, and pictures of charts.
 // @ts-check
 import { goTo } from "./go-to.js";
+import { keepTimes } from "./local-time.js";
 import { offerPictures } from "./pictures.js";
 
 /** Keys of every page; pages about a run add those of their tabs. @type {[string, string, string][]} */
@@ -8,6 +9,7 @@ const places = [
   ["r", "/runs", "Runs"],
   ["n", "/runs/new", "New run"],
   ["q", "/workers", "Workers and queue"],
+  ["s", "/batches", "Batches"],
   ["c", "/compare", "Compare"],
   ["a", "/admin", "Admin"],
 ];
@@ -117,3 +119,4 @@ if (button instanceof HTMLElement) {
   button.addEventListener("click", help);
 }
 offerPictures();
+keepTimes();

@@ -55,7 +55,9 @@ function found(typed, places, runs) {
   if (id) return [[`Open ${letters}`, `/${id[1] === "run" ? "runs" : "candidates"}/${letters}`]];
   const run = document.querySelector("[data-run]")?.getAttribute("data-run");
   if (run && /^\d+\.\d+$/.test(letters)) return [[`Candidate ${letters}`, `/runs/${run}/candidates/${letters}`]];
-  const named = letters ? runs.filter(([name]) => letters.split(/\s+/).every((part) => name.toLowerCase().includes(part))) : [];
+  const named = letters
+    ? runs.filter(([name]) => letters.split(/\s+/).every((part) => name.toLowerCase().includes(part)))
+    : [];
   return [...places.filter(([name]) => name.toLowerCase().includes(letters)), ...named.slice(0, MAX_RUNS)];
 }
 

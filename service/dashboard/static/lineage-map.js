@@ -305,8 +305,7 @@ class LineageMap extends HTMLElement {
         break;
       }
       case "Enter":
-        if (at >= 0)
-          location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, at)}`);
+        if (at >= 0) location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, at)}`);
         break;
       case "Escape":
         this.choose(-1);

@@ -3,6 +3,7 @@
 //   evolve:best   there is a new best; detail: {candidate_id, fitness}
 //   evolve:state  the run's state may be another
 // @ts-check
+import { clock } from "./local-time.js";
 import { number } from "./numbers.js";
 import { asScore } from "./score.js";
 
@@ -74,7 +75,7 @@ class Live {
       if (answer.ok) this.hear();
     } catch {
       this.lostAt ||= this.heardAt;
-      banner(`No news since ${timeOf(this.heardAt)}: the service does not answer. The page may be out of date.`);
+      banner(`No news since ${clock(this.heardAt)}: the service does not answer. The page may be out of date.`);
     }
   }
 
@@ -118,7 +119,7 @@ class Live {
     this.close();
     this.lostAt ||= Date.now();
     banner(
-      `The connection to the service is lost since ${timeOf(this.lostAt)}. ` +
+      `The connection to the service is lost since ${clock(this.lostAt)}. ` +
         "The page may be out of date. Trying again.",
     );
     window.setTimeout(() => {
@@ -143,6 +144,7 @@ const KINDS = [
   "candidate.evaluated",
   "candidate.reevaluated",
   "run.closing",
+  "hint.given",
   "holdout.scored",
   "audit.scored",
   "individual.inserted",
@@ -154,16 +156,6 @@ const KINDS = [
 /** @param {string} name @param {object} detail */
 function tell(name, detail) {
   document.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
-}
-
-/** @param {number} moment in milliseconds */
-function timeOf(moment) {
-  return new Date(moment).toLocaleTimeString([], {
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hour12: false,
-  });
 }
 
 /** @param {string} words */

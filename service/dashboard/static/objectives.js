@@ -125,7 +125,6 @@ export function addressOf(run, columns, at) {
   return `/runs/${run}/candidates/${nameOf(columns, at)}`;
 }
 
-
 /** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */
 export function fit(pen, text, width) {
   if (pen.measureText(text).width <= width) return text;

@@ -65,7 +65,11 @@ class RunSpark extends HTMLElement {
     for (const [name, value] of Object.entries({ width: WIDTH, height: HEIGHT, role: "img" }))
       picture.setAttribute(name, String(value));
     picture.setAttribute("aria-label", `Best score so far, over ${xs[xs.length - 1]} evaluations`);
-    path.setAttribute("d", line.map(([x, y], at) => `${at ? "H" + across(x).toFixed(1) + "V" : "M" + across(x).toFixed(1) + ","}${up(y).toFixed(1)}`).join(""));
+    const steps = line.map(([x, y], at) => {
+      const place = across(x).toFixed(1);
+      return `${at ? `H${place}V` : `M${place},`}${up(y).toFixed(1)}`;
+    });
+    path.setAttribute("d", steps.join(""));
     picture.append(path);
     this.replaceChildren(picture);
   }

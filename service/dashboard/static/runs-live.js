@@ -1,5 +1,6 @@
 // The stream of the list of runs: says how many runs are new, and brings the cells of rows up to date where they stand.
 // @ts-check
+import { clock } from "./local-time.js";
 
 const PAUSE_MILLISECONDS = 2000;
 const MAX_ROWS = 8; // as many as the service gives at once
@@ -118,7 +119,7 @@ class RunsLive {
       this.losing = 0;
       this.lostAt ||= Date.now();
       banner(
-        `The connection to the service is lost since ${new Date(this.lostAt).toLocaleTimeString()}. ` +
+        `The connection to the service is lost since ${clock(this.lostAt)}. ` +
           "The page may be out of date. Trying again.",
       );
       if (ended)

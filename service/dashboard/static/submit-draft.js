@@ -1,5 +1,6 @@
 // What is typed into a form is kept in this tab: a session that ends, or a page that is left by mistake, loses nothing.
 // @ts-check
+import { clock } from "./local-time.js";
 
 const PAUSE_MILLISECONDS = 300;
 const form = /** @type {HTMLFormElement} */ (document.querySelector("#submit"));
@@ -70,7 +71,7 @@ function tell(draft) {
     sessionStorage.removeItem(place);
     location.assign(form.dataset.draft ?? "");
   });
-  said.replaceChildren(`This is what you typed at ${new Date(draft.at).toLocaleTimeString()}. `, again);
+  said.replaceChildren(`This is what you typed at ${clock(draft.at)}. `, again);
   said.hidden = false;
 }
 

@@ -9,12 +9,16 @@ from fastapi.responses import Response
 from evolve.evaluation import Outcome
 from evolve.money import Money
 from service.client import AsyncClient, Call, calls
+from service.dashboard.difference import pairs
 from service.dashboard.loading import RunPageRoute
-from service.dashboard.pages import go_to
+from service.dashboard.pages import came_from, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
+from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
+from service.dashboard.views.hints import hints_of
 from service.dashboard.views.runs_filter import read_labels
+from service.dashboard.views.story import story_of
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
@@ -36,7 +40,12 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    values = {**await _standing(api, run), **await _failures(api, run)}
+    values = {
+        **await _standing(api, run),
+        **await _failures(api, run),
+        **await _story(api, run),
+        **await hints_of(request, api, run),
+    }
     return await render_run(request, api, run, "run.html", "overview", **values)
 
 
@@ -52,6 +61,13 @@ async def show_failures(request: Request, run_id: RunId, api: Api) -> Response:
     """Show alone why answers failed, as it is now."""
     run = await api.send(calls.get_run(run_id))
     return await render_run(request, api, run, "run_failures.html", "overview", **await _failures(api, run))
+
+
+@router.get("/story")
+async def show_story(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the story of the best candidate alone, as it is now."""
+    run = await api.send(calls.get_run(run_id))
+    return await render_run(request, api, run, "run_story.html", "overview", **await _story(api, run))
 
 
 @router.get("/head")
@@ -71,36 +87,36 @@ async def find_candidate(
 
 
 @router.post("/pause")
-async def pause(run_id: RunId, api: Api, form: FormDep) -> Response:
+async def pause(request: Request, run_id: RunId, api: Api) -> Response:
     """Have a run stop until it is resumed."""
-    return await _ask(api, calls.pause_run(run_id), form)
+    return await _ask(request, api, calls.pause_run(run_id))
 
 
 @router.post("/resume")
-async def resume(run_id: RunId, api: Api, form: FormDep) -> Response:
+async def resume(request: Request, run_id: RunId, api: Api) -> Response:
     """Have a paused run go on."""
-    return await _ask(api, calls.resume_run(run_id), form)
+    return await _ask(request, api, calls.resume_run(run_id))
 
 
 @router.post("/cancel")
-async def cancel(run_id: RunId, api: Api, form: FormDep) -> Response:
+async def cancel(request: Request, run_id: RunId, api: Api) -> Response:
     """End a run for good."""
-    return await _ask(api, calls.cancel_run(run_id), form)
+    return await _ask(request, api, calls.cancel_run(run_id))
 
 
 @router.post("/extend")
-async def extend(run_id: RunId, api: Api, form: FormDep) -> Response:
+async def extend(request: Request, run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run another budget."""
-    return await _ask(api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))), form)
+    return await _ask(request, api, calls.extend_run(run_id, BudgetExtension(budget=_budget(form))))
 
 
 @router.post("/labels")
-async def label(run_id: RunId, api: Api, form: FormDep) -> Response:
+async def label(request: Request, run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run another name and other labels."""
     labels = dict(read_labels(form.get("labels", "")))
     if name := " ".join(form.get("name", "").split()):
         labels["name"] = name
-    return await _ask(api, calls.update_run(run_id, checked(RunPatch, labels=labels)), form)
+    return await _ask(request, api, calls.update_run(run_id, checked(RunPatch, labels=labels)))
 
 
 @router.post("/delete")
@@ -113,10 +129,11 @@ async def delete(run_id: RunId, api: Api, form: FormDep) -> Response:
     return go_to("/runs")
 
 
-async def _ask(api: AsyncClient, call: Call[Run], form: FormData) -> Response:
+async def _ask(request: Request, api: AsyncClient, call: Call[Run]) -> Response:
+    """Ask something of a run, and lead back to the page of the run that the form was sent from."""
     run = await api.send(call)
-    back = form.get("back", "")
-    return go_to(back if back.startswith(f"/runs/{run.id}") else f"/runs/{run.id}")
+    back = came_from(request)
+    return go_to(back if back.startswith((f"/runs/{run.id}/", f"/runs/{run.id}?")) else f"/runs/{run.id}")
 
 
 def _budget(form: FormData) -> Budget:
@@ -152,6 +169,10 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
     }
+
+
+async def _story(api: AsyncClient, run: Run) -> dict[str, object]:
+    return {"story": await story_of(api, run), "pairs": pairs, "shortened": shortened}
 
 
 async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:

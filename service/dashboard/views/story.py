@@ -1,0 +1,116 @@
+"""The story of the best candidate: its jumps from the seed, the biggest first, with the edit and the policy's words."""
+
+import asyncio
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.client import AsyncClient, calls
+from service.dashboard.views.candidate import ComparedCandidates, compare, if_any
+from service.schemas.candidates import Candidate, CandidateDiff, ProposalDetail
+from service.schemas.runs import Run
+
+JUMPS, MAX_LINE = 3, 1000
+MAX_WORDS = 600
+MAX_DIFF_LINES = 60
+_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# Code in a completion: fenced, or an edit by search and replace.
+_CODE = re.compile(r"```.*?(?:```|\Z)|<{7}.*?>{7}[^\n]*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jump:
+    """A step to the best candidate that gained.
+
+    Attributes:
+        gain: of fitness, over its parent.
+        share: of all that the line gained.
+        words: of the policy, without code; empty: there are none.
+        constants: whether nothing but numbers changed; None: not known.
+    """
+
+    candidate: Candidate
+    before: Candidate
+    gain: float
+    share: float
+    compared: ComparedCandidates | None = None
+    words: str = ""
+    constants: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """How the best candidate came about. `steps`: of its line, `gains`: those that gained."""
+
+    steps: int
+    gains: int
+    jumps: Sequence[Jump]
+
+
+async def story_of(api: AsyncClient, run: Run) -> Story | None:
+    """The story of a run's best candidate; None: it has none, or nothing was gained."""
+    if run.best_candidate_id is None:
+        return None
+    lineage = await api.send(calls.get_lineage(run.best_candidate_id, limit=MAX_LINE))
+    gains = gains_of(lineage.items[::-1])
+    if not gains:
+        return None
+    jumps = await asyncio.gather(*(_told(api, jump) for jump in gains[:JUMPS]))
+    return Story(steps=len(lineage.items) - 1, gains=len(gains), jumps=jumps)
+
+
+def gains_of(line: Sequence[Candidate]) -> list[Jump]:
+    """The steps of a line from its seed that gained, the biggest first."""
+    steps = [
+        (after.fitness - before.fitness, before, after)
+        for before, after in itertools.pairwise(line)
+        if after.fitness is not None and before.fitness is not None and after.fitness > before.fitness
+    ]
+    total = sum(gain for gain, _, _ in steps)
+    found = [Jump(candidate=after, before=before, gain=gain, share=gain / total) for gain, before, after in steps]
+    return sorted(found, key=lambda jump: -jump.gain)
+
+
+async def _told(api: AsyncClient, jump: Jump) -> Jump:
+    candidate = jump.candidate
+    diff = await if_any(api, calls.get_diff(candidate.id, against=jump.before.id))
+    compared = await compare(api, candidate, None, jump.before.id, MAX_DIFF_LINES)
+    proposal = await if_any(api, calls.get_proposal(candidate.run_id, candidate.proposal_number))
+    return Jump(
+        candidate=candidate,
+        before=jump.before,
+        gain=jump.gain,
+        share=jump.share,
+        compared=compared,
+        words=own_words(proposal, candidate.position) if proposal else "",
+        constants=only_constants(diff) if diff else None,
+    )
+
+
+def only_constants(diff: CandidateDiff) -> bool | None:
+    """Whether two programs differ in nothing but numbers; None: too many lines differ to tell."""
+    if any(file.diff is None for file in diff.files):
+        return None
+    return bool(diff.files) and all(
+        file.change == "changed" and _shape(file.diff or "", "-") == _shape(file.diff or "", "+") for file in diff.files
+    )
+
+
+def _shape(diff: str, side: str) -> list[str]:
+    """The lines of one side of a unified diff, behind its head, with a mark in the place of each number."""
+    lines = diff.splitlines()[2:]
+    return [_NUMBER.sub("#", line[1:]) for line in lines if line.startswith(side)]
+
+
+def own_words(proposal: ProposalDetail, position: int) -> str:
+    """What the policy wrote beside code about an answer: its completion, or the start of its reasoning."""
+    answers = int((proposal.form or {}).get("answers") or 1)
+    chain = position // answers if position // answers < len(proposal.completions) else 0
+    text = proposal.completions[chain] if proposal.completions else ""
+    # The built-in mutator gives one line to each of its answers.
+    line = re.search(rf"^{position + 1}\. (.+)$", text, re.MULTILINE)
+    words = line[1] if line and not proposal.form else " ".join(_CODE.sub(" … ", text).split())
+    if not words.replace("…", "").strip() and chain < len(proposal.reasoning):
+        words = " ".join(proposal.reasoning[chain].split())
+    return words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 1]}…"
