@@ -86,10 +86,11 @@ format: install ## rewrite the code to the house format
 	$(BIN)/ruff check --fix-only --exit-zero .
 	$(BIN)/ruff format .
 
-lint-js: ## format, lint and types of the dashboard's scripts and styles; needs Node.js and npm (120 MB)
+lint-js: ## format, lint, types and unit tests of the dashboard's scripts; needs Node.js and npm (120 MB)
 	@scripts/setup_javascript.sh
 	$(JAVASCRIPT)/biome check --error-on-warnings --config-path=scripts/javascript service/dashboard/static
 	$(JAVASCRIPT)/tsc --project scripts/javascript
+	node --test tests/javascript/
 
 format-js: ## rewrite the dashboard's scripts and styles to the house format
 	@scripts/setup_javascript.sh

@@ -11,8 +11,8 @@ r"""Improve a program by evolutionary search: `evolve.run(seed, evaluate=score)`
     print(result.fitness, result.source)
 
 `help(evolve.run)` lists every argument; a problem's folder takes the place of the seed, a model that of the built-in
-mutator. `evolve.problem` has the values that describe problems. The other modules are the search itself, a pure library
-that asks for proposals and is told evaluations.
+mutator. `evolve.open_run` reads a run that was stored. `evolve.problem` has the values that describe problems.
+The other modules are the search itself, a pure library that asks for proposals and is told evaluations.
 """
 
 import sys
@@ -21,23 +21,24 @@ from typing import TYPE_CHECKING
 from evolve.errors import shadowed
 from evolve.version import __version__
 
-__all__ = ["__version__", "run"]
+__all__ = ["__version__", "open_run", "run"]
 
 if TYPE_CHECKING:
+    from service.notebook.run import open_run as open_run
     from service.notebook.run import run as run
 else:
 
     def __getattr__(name: str) -> object:
-        # The library brings in nothing above it: who asks for `run` does.
-        if name != "run":
+        # The library brings in nothing above it: who asks for `run` or `open_run` does.
+        if name not in ("open_run", "run"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:
-            from service.notebook.run import run
+            from service.notebook.run import open_run, run
         except ModuleNotFoundError as error:
             if error.name != "service.notebook":
                 raise
             raise shadowed(sys.modules.get("service")) from error
-        return run
+        return run if name == "run" else open_run
 
 
 def __dir__() -> list[str]:

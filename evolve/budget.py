@@ -158,3 +158,8 @@ def paced(remaining: int, outstanding: int, call: int, minimum: int = 1) -> int:
     share = max(math.ceil(remaining / SHARE_IN_FLIGHT), minimum, 1)
     gap = share - outstanding
     return gap if 2 * gap >= min(share, call) else 0
+
+
+def plain(limit: float | Money | None) -> float | str | None:
+    """A limit as an event tells it."""
+    return str(limit) if isinstance(limit, Money) else limit

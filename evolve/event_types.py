@@ -18,7 +18,7 @@ _OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the fiel
 
 
 class EventKind(StrEnum):
-    """Every kind of event; payloads hold ids and small numbers only, never texts."""
+    """Every kind of event; payloads hold ids and small numbers, and of texts a person's hint alone."""
 
     RUN_CREATED = "run.created"
     RUN_STARTED = "run.started"
@@ -37,6 +37,7 @@ class EventKind(StrEnum):
     HOLDOUT_SCORED = "holdout.scored"
     AUDIT_SCORED = "audit.scored"
     BUDGET_EXTENDED = "budget.extended"
+    HINT_GIVEN = "hint.given"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -53,10 +54,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventData:
-    """The base of all: `kind` is the kind that a class stands for.
-
-    Every field is written under its own name, unless its metadata says otherwise.
-    """
+    """The base of all, of one `kind`. Every field is written under its own name, unless its metadata says otherwise."""
 
     kind: ClassVar[EventKind]
 
@@ -231,6 +229,17 @@ class BudgetExtended(EventData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HintGiven(EventData):
+    """A person says what to try: `text` stands in the prompts of the next `proposals`, in place of any other hint."""
+
+    kind: ClassVar[EventKind] = EventKind.HINT_GIVEN
+    hint_id: str
+    text: str
+    proposals: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
     """A policy is asked for programs: enough to put the proposal again."""
 
@@ -252,6 +261,7 @@ class ProposalCreated(EventData):
     samples: int
     limit: int
     form: ReplyForm | None = field(default=None, metadata=_OMITTED)
+    hint: str = field(default="", metadata=_OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

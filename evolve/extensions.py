@@ -40,6 +40,7 @@ class ExtensionKind(StrEnum):
     POLICY = "policy kind"
     RUNTIME = "runtime"
     PROBLEM_FORMAT = "problem format"
+    DOMAIN = "domain"
 
     @property
     def group(self) -> str:
@@ -56,6 +57,7 @@ _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.POLICY: "evolve.policies",
     ExtensionKind.RUNTIME: "evolve.runtimes",
     ExtensionKind.PROBLEM_FORMAT: "evolve.problem_formats",
+    ExtensionKind.DOMAIN: "evolve.domains",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -122,6 +124,12 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "algotune": "service.problems.formats.algotune:AlgoTuneFormat",
         "gepa": "service.problems.formats.gepa:GepaFormat",
         "alphaevolve": "service.problems.formats.alphaevolve:AlphaEvolveFormat",
+    },
+    ExtensionKind.DOMAIN: {
+        "maze": "evolve.domains.maze.domain:MazeDomain",
+        "musique": "evolve.domains.musique:Musique",
+        "eureqa": "evolve.domains.eureqa:Eureqa",
+        "toolrl": "evolve.domains.toolrl:ToolRL",
     },
 }
 

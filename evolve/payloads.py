@@ -60,6 +60,7 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         samples=proposal.samples,
         limit=proposal.limit,
         form=proposal.form,
+        hint=proposal.hint_id,
     )
 
 
@@ -90,6 +91,7 @@ def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual])
         samples=created.samples,
         limit=created.limit,
         form=created.form,
+        hint_id=created.hint,
     )
 
 

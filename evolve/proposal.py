@@ -78,6 +78,8 @@ class Proposal:
         request: what an operator of the user's own asks for, with `$count` for how many; empty: the built-in words.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
+        hint: what a person suggests to try; empty: no hint stands.
+        hint_id: of that hint.
     """
 
     id: str
@@ -101,6 +103,8 @@ class Proposal:
     request: str = ""
     review: str = ""
     rejections: tuple[tuple[str, int], ...] = ()
+    hint: str = ""
+    hint_id: str = ""
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

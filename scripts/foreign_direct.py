@@ -15,6 +15,7 @@ from pathlib import Path
 
 SHIM = Path(__file__).resolve().parents[1] / "service" / "sandbox" / "shim"
 MAX_REASON = 200
+TOO_LONG = "it took longer than"
 # Where a checkout has its package. The others have one that few install: the shim has what evaluators import of it.
 PACKAGES = {
     "eoh": ("eoh/src",),
@@ -63,7 +64,9 @@ tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
 """,
     "skydiscover": """
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
-tell(load(first("evaluator/evaluator.py", "evaluator.py"), "evaluator").evaluate(os.path.abspath(seed)))
+scorers = [name for name in ("evaluator/evaluator.py", "evaluator.py") if os.path.exists(name)]
+scorer = next(name for name in scorers if "def evaluate(" in open(name).read())
+tell(load(scorer, "evaluator").evaluate(os.path.abspath(seed)))
 """,
     "shinka": """
 import subprocess
@@ -204,7 +207,7 @@ def call(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return 124, "", f"it took longer than {seconds:g} s"
+            return 124, "", f"{TOO_LONG} {seconds:g} s"
     return process.returncode, out, err
 
 

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scripts.foreign_direct import DIRECT, call, checkout_of, direct_metrics
+from scripts.foreign_direct import DIRECT, TOO_LONG, call, checkout_of, direct_metrics
 from service.errors import InvalidProblemError
 from service.problems.load import format_name
 from service.problems.project import Project
@@ -67,15 +67,15 @@ class TriedFolder:
 
     @property
     def blame(self) -> str:
-        """Why it does not load: the project's own evaluator gives nothing either, or it does and we fail."""
+        """Why it does not load: its own evaluator gives nothing either, time is short, or it does and we fail."""
         if self.ready and not self.differing:
             return ""
-        return MISSING if self.direct else OUR_READING
+        return MISSING if self.direct or self.reason.startswith(TOO_LONG) else OUR_READING
 
     @property
     def line(self) -> str:
         """One line on it."""
-        equal = f"{self.compared - len(self.differing)} of {self.compared} equal"
+        equal = f"{self.compared} compared, {len(self.differing)} not equal, {len(self.noisy)} noisy"
         best = "improved" if self.improved else "not improved"
         state = f"{equal}, {self.valid} of {self.evaluated} valid, {best} {self.blame} {self.reason}".rstrip()
         return f"{'✓' if self.ready else '✗'} {self.folder} [{self.format}]: {state}"
@@ -121,7 +121,7 @@ def close(one: float, other: float) -> bool:
 
 
 def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namespace) -> None:
-    """Check, compare and run one folder."""
+    """Check one folder, and compare its metrics."""
     named, checkout = [str(folder), "--python", words.python], checkout_of(folder, root)
     one: dict[str, float] = {}
     if tried.format in DIRECT:
@@ -142,16 +142,14 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
     if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
         two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)
     compare(tried, ours, one, two)
-    if tried.ready and words.evaluations:
-        _run(tried, named, words.evaluations, words.run_seconds)
 
 
-def _run(tried: TriedFolder, named: list[str], evaluations: int, seconds: float) -> None:
+def run(tried: TriedFolder, folder: Path, words: argparse.Namespace) -> None:
+    """Search in one folder with the built-in mutator."""
+    bounds = ["--evaluations", str(words.evaluations), "--wall-seconds", f"{words.run_seconds:g}"]
+    command = [EVOLVE, "--local", "run", str(folder), "--python", words.python, "--policy", "syntax", *bounds, "--json"]
     with tempfile.TemporaryDirectory() as place:
-        words = [EVOLVE, "--local", "run", *named, "--policy", "syntax", "--evaluations", str(evaluations), "--json"]
-        _, out, err = call(
-            [*words, "--wall-seconds", f"{seconds:g}", "--db", f"sqlite:///{place}/runs.db"], seconds + 60
-        )
+        _, out, err = call([*command, "--db", f"sqlite:///{place}/runs.db"], words.run_seconds + 60)
     lines = [line for line in out.splitlines() if line.strip()]
     summary = json.loads(lines[-1]) if lines else {}
     tried.evaluated, tried.valid = summary.get("evaluations", 0), summary.get("valid", 0)
@@ -175,7 +173,7 @@ def table(tried: list[TriedFolder]) -> str:
             len(found),
             sum(one.ready for one in found),
             f"{sum(not one.differing for one in called)} of {len(called)}",
-            sum(one.improved for one in found),
+            f"{sum(one.improved for one in found)} of {sum(one.evaluated > 0 for one in found)}",
             *(sum(one.blame == blame for one in found) for blame in (MISSING, OUR_READING)),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -199,6 +197,12 @@ def chosen(root: Path, words: argparse.Namespace) -> Iterator[tuple[Path, TriedF
             yield folder, tried
 
 
+def done_before(results: Mapping[str, TriedFolder], found: TriedFolder, words: argparse.Namespace) -> bool:
+    """Whether nothing is left to try of a folder: a run may follow later."""
+    known = results.get(found.folder)
+    return known is not None and bool(not known.ready or known.evaluated or not words.evaluations)
+
+
 def main() -> None:
     """Try every folder, print a line each and the table, and write all of it as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -216,13 +220,16 @@ def main() -> None:
     known = json.loads(words.json.read_text()) if words.json and words.json.exists() else []
     results = {one["folder"]: TriedFolder(**one) for one in known}
 
-    def attempt(folder: Path, tried: TriedFolder) -> TriedFolder:
-        if tried.format:
+    def attempt(folder: Path, found: TriedFolder) -> TriedFolder:
+        tried = results.get(found.folder, found)
+        if tried is found and tried.format:
             examine(tried, folder, root, words)
+        if tried.ready and not tried.evaluated and words.evaluations:
+            run(tried, folder, words)
         return tried
 
     with ThreadPoolExecutor(max_workers=words.jobs) as pool:
-        waiting = [pool.submit(attempt, *one) for one in chosen(root, words) if one[1].folder not in results]
+        waiting = [pool.submit(attempt, *one) for one in chosen(root, words) if not done_before(results, one[1], words)]
         for done in as_completed(waiting):
             tried = done.result()
             results[tried.folder] = tried

@@ -136,7 +136,7 @@ class SandboxSettings(BaseModel):
     )
     max_wall_seconds: int = Field(default=86400, ge=1, description="Most time that a problem may give an evaluation")
     max_cpu_seconds: int = Field(
-        default=16 * 3600, ge=1, description="Most processor time of an evaluation, of all cores together"
+        default=16 * 86400, ge=1, description="Most processor time of an evaluation, of all cores together"
     )
     max_memory_mb: int = Field(default=16384, ge=1, description="Most memory of an evaluation, in megabytes")
     max_processes: int = Field(default=1024, ge=1, description="Most processes and threads of an evaluation")

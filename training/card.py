@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from evolve.vpo import METHODS
 from training.recipe import Recipe
 
 SHOWN = ("best@1", "best@4", "best@16", "best@64", "solved@64", "ew@64", "volume", "diversity")
 
-METHODS: Mapping[str, str] = {
+DESCRIPTIONS: Mapping[str, str] = {
     "base": "the warm start alone: imitation of a noisy demonstrator",
     "vpo": "Vector Policy Optimization (arXiv 2605.22817): the set reward of a chain under shared Dirichlet weights",
     "grpo": "GRPO (arXiv 2402.03300): the mean of the objectives, single answers",
@@ -74,7 +75,7 @@ def card(
 
     Args:
         name: of the model folder.
-        method: a key of `METHODS`, or another estimator's name.
+        method: of `evolve.vpo.METHODS`, or `base`.
         command: makes it again.
         weights: number of its weights.
         figures: by kind of maze, the figures of `training.measures`.
@@ -84,12 +85,12 @@ def card(
         ""
         if method == "base"
         else f"* Reinforcement: {learnt.steps} steps on {learnt.mazes} mazes with {learnt.answers} answers each"
-        f" in chains of {learnt.m}, learning rate {learnt.rate:g}\n"
+        f" in chains of {learnt.m}{'' if learnt.k is None else f', k = {learnt.k}'}, learning rate {learnt.rate:g}\n"
     )
     return _CARD.format(
         title=name,
         millions=weights / 1e6,
-        method=METHODS.get(method, f"the estimator `{method}`"),
+        method=DESCRIPTIONS[method] if method in DESCRIPTIONS else f"{METHODS[method].title} (`{method}`)",
         command=command,
         seed=recipe.seed,
         kinds=" and ".join(recipe.kinds),

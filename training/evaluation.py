@@ -1,17 +1,21 @@
 """The answers of a policy in training to mazes outside of its training set."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 import torch
 
-from evolve.domains.maze import mazes
+from evolve.domains.maze import Maze, mazes
 from training.llama import Weights
 from training.measures import mean_of, measure
 from training.recipe import Reinforcement, Shape
-from training.reinforce import experience
+from training.reinforce import draw_goals, experience
 
 BATCH = 16
+GOALS = 16
 
 
-@torch.no_grad()
 def evaluate(
     weights: Weights,
     shape: Shape,
@@ -23,14 +27,43 @@ def evaluate(
     temperature: float = 1.0,
     split: str = "validation",
     seed: int = 0,
+    goals: bool = False,
 ) -> dict[str, float]:
-    """The mean figures of `measure` over the first mazes of a split, each answered `answers` times in chains of m."""
-    settings = Reinforcement(method="vpo", m=m, answers=answers, temperature=temperature)
-    generator = torch.Generator().manual_seed(seed)
-    found = []
-    asked = mazes(kind, split, count)
-    for start in range(0, count, BATCH):
-        some = asked[start : start + BATCH]
-        seen = experience(weights, shape, settings, some, [None] * len(some), generator)
-        found += [measure(maze, rewards.reshape(-1, 4)) for maze, rewards in zip(some, seen.rewards, strict=True)]
+    """The mean figures of `measure` over the first mazes of a split, each answered `answers` times in chains of m.
+
+    A goal-conditioned policy (`goals`) is asked under `GOALS` drawn weights, equally often under each.
+    """
+    found = figures_of_mazes(
+        weights,
+        shape,
+        mazes(kind, split, count),
+        Reinforcement(m=m, answers=answers, temperature=temperature),
+        seed=seed,
+        goals=goals,
+    )
     return mean_of(found)
+
+
+@torch.no_grad()
+def figures_of_mazes(
+    weights: Weights,
+    shape: Shape,
+    asked: Sequence[Maze],
+    settings: Reinforcement,
+    *,
+    seed: int = 0,
+    goals: bool = False,
+) -> list[dict[str, float]]:
+    """The figures of `measure` for each maze, answered as the settings say."""
+    parts = GOALS if goals else 1
+    each = replace(settings, answers=settings.answers // parts)
+    generator, rng = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
+    found = []
+    for start in range(0, len(asked), BATCH):
+        some = asked[start : start + BATCH]
+        prompts = [maze for maze in some for _ in range(parts)]
+        aims = draw_goals(len(prompts), 1.0, rng) if goals else ()
+        seen = experience(weights, shape, each, prompts, [None] * len(prompts), generator, aims)
+        rewards = np.concatenate(seen.rewards).reshape(len(some), settings.answers, -1)
+        found += [measure(maze, own) for maze, own in zip(some, rewards, strict=True)]
+    return found

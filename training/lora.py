@@ -1,4 +1,4 @@
-"""A policy for programs: Vector Policy Optimization of a model that the user brings, with TRL and a LoRA adapter.
+"""A policy for programs: reinforcement learning of a model that the user brings, with TRL and a LoRA adapter.
 
 The prompts are those of the user's own runs. The problem's evaluator scores new completions.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from evolve.problem import Problem
 from evolve.statistics.answer_sets import collinearity_warning
+from evolve.vpo import Options, method_of
 from training.adapter_files import (
     CHECKPOINTS,
     LOG,
@@ -22,7 +23,7 @@ from training.adapter_files import (
     updates_of,
     write_card,
 )
-from training.adapters.trl import set_reward_function
+from training.adapters.trl import method_trainer
 from training.adapters.weighting import Weighting
 from training.base_model import adapter_config, context_tokens, load_model, require_frameworks
 from training.errors import TrainingError
@@ -45,6 +46,8 @@ class LoraSettings:
         model: a folder of a model with a chat template, or its name on the hub.
         records: files of `evolve export --training`, all of the same problem.
         output: new folder for the adapter, checkpoints, the log and the card.
+        method: of `evolve.vpo.METHODS`. Records show no weights, so `goal_conditioned` is refused.
+        k: size of the sets whose best counts, for the methods that have it.
         steps: updates.
         prompts, group: prompts of an update, and completions to each of them.
         rate: learning rate, constant. It is ten times the published rate for all weights at once.
@@ -61,6 +64,8 @@ class LoraSettings:
     model: str
     records: tuple[Path, ...]
     output: Path
+    method: str = "vpo"
+    k: int | None = None
     steps: int = 200
     prompts: int = 8
     group: int = 8
@@ -75,6 +80,13 @@ class LoraSettings:
     keep_going: bool = False
 
     def __post_init__(self) -> None:
+        method = method_of(self.method)
+        if method.weights == "shown":
+            raise TrainingError(
+                f"The prompts of runs show no weights, which {self.method} needs: choose another method."
+            )
+        if self.k is not None and not method.subsets:
+            raise TrainingError(f"The method {self.method!r} takes the best of no subsets: leave k out.")
         for name in ("steps", "prompts", "rank", "max_tokens", "save_every"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -150,13 +162,13 @@ def _trainer(
         max_steps=settings.steps, per_device_train_batch_size=settings.group,
         gradient_accumulation_steps=settings.prompts, num_generations=settings.group,
         max_completion_length=settings.max_tokens, temperature=settings.temperature, learning_rate=settings.rate,
-        lr_scheduler_type="constant", max_grad_norm=1.0, beta=settings.divergence, scale_rewards="group",
+        lr_scheduler_type="constant", max_grad_norm=1.0, beta=settings.divergence,
         logging_steps=1, save_strategy="steps", save_steps=settings.save_every, save_total_limit=2,
         report_to=[], disable_tqdm=True,
     )  # fmt: skip
-    trainer = trl.GRPOTrainer(
+    make = method_trainer(settings.method, judge, settings.weighting, Options(k=settings.k))
+    trainer = make(
         model=model,
-        reward_funcs=set_reward_function(judge, settings.weighting, settings.max_tokens),
         args=config,
         train_dataset=datasets.Dataset.from_list(rows),
         processing_class=tokenizer,

@@ -14,7 +14,7 @@ from training.errors import ModelError, OtherRecipeError, TrainingError
 from training.export import export, read_model
 from training.llama import Weights, digest, initial
 from training.recipe import Recipe
-from training.reinforce import advantages_of, choose_parents, experience, figures_of, policy_loss
+from training.reinforce import advantages_of, choose_parents, draw_goals, experience, figures_of, policy_loss
 from training.training_log import TrainingLog
 from training.warm_start import imitation_loss, lesson, rate_at
 
@@ -95,9 +95,10 @@ def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report) -
             before = None
         rng = np.random.default_rng([recipe.seed, _REINFORCED, step])
         shown: list[ShownWalk | None] = [None] * len(asked) if before is None else choose_parents(before, rng)
+        goals = draw_goals(len(asked), settings.alpha, rng) if settings.goals else ()
         with _half(place.device), torch.no_grad():
             generator = _generator(recipe.seed, _REINFORCED, step, place.device)
-            found = experience(run.weights, recipe.shape, settings, asked, shown, generator)
+            found = experience(run.weights, recipe.shape, settings, asked, shown, generator, goals)
         advantages = advantages_of(found, settings, rng)
         with _half(place.device):
             loss = policy_loss(run.weights, recipe.shape, found, advantages)

@@ -1,12 +1,13 @@
-"""Pictures of a training run: reward, entropy and diversity of rewards over its steps."""
+"""Pictures of a training run, reward, entropy and diversity over its steps, and of an evaluation, figures over k."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from evolve.multiobjective.scalarization import Floats
+from evolve.statistics.intervals import Estimate
 
 _PANELS = (
     ("reward", {"mean": "mean of the answers", "set": "set reward of a chain", "best": "best answer of a prompt"}),
@@ -35,6 +36,27 @@ def draw_training(lines: Sequence[dict[str, Any]], title: str, path: Path) -> No
         if len(shown) > 1:
             panel.legend(fontsize=8)
     figure.suptitle(title, fontsize=10)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def draw_evaluation(ks: Sequence[int], curves: Mapping[str, Sequence[Estimate]], path: Path) -> None:
+    """Draw figures of the best of k answers over k as SVG, with their intervals as bands."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    mpl.rcParams["svg.hashsalt"] = "evolve"
+    figure, panel = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    for name, found in curves.items():
+        panel.plot(ks, [one.value for one in found], marker="o", label=f"{name}@k")
+        panel.fill_between(ks, [one.low for one in found], [one.high for one in found], alpha=0.2)
+    panel.set_xscale("log")
+    panel.set_xticks(list(ks), [str(k) for k in ks])
+    panel.set_xlabel("k answers")
+    panel.grid(alpha=0.3)
+    panel.legend(fontsize=8)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 

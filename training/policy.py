@@ -69,9 +69,9 @@ def _keep(weights: Weights, wanted: TrainingRequest, place: RunFolder, method: s
     recipe = wanted.recipe
     # Measured as they are stored.
     resting = {name: weight.detach().to("cpu", torch.float16).float() for name, weight in weights.items()}
-    m = recipe.reinforcement.m
+    m, goals = recipe.reinforcement.m, method != BASE and recipe.reinforcement.goals
     figures = {
-        kind: evaluate(resting, recipe.shape, kind=kind, m=m, count=wanted.validated, answers=ANSWERS)
+        kind: evaluate(resting, recipe.shape, kind=kind, m=m, count=wanted.validated, answers=ANSWERS, goals=goals)
         for kind in recipe.kinds
     }
     folder = place.folder / method

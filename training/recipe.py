@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from evolve.errors import ConfigurationError
-from evolve.vpo import ESTIMATORS
+from evolve.vpo import METHODS, method_of
 from evolve.vpo.weights import CONCENTRATED
 from training.vocabulary import MAX_ANSWERS, WORDS
 
@@ -44,10 +44,11 @@ class WarmStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reinforcement:
-    """Reinforcement learning by an estimator of `evolve.vpo`, with an update on fresh rollouts in each step.
+    """Reinforcement learning by a method of `evolve.vpo`, with an update on fresh rollouts in each step.
 
     Attributes:
-        method: name of the estimator.
+        method: its name.
+        k: how many rollouts, or answers, the methods take the best of that have such a number. None: as they choose.
         mazes: prompts of a step.
         answers: answers per prompt, the same for every method: `answers / m` chains.
         m: answers of a chain.
@@ -60,6 +61,7 @@ class Reinforcement:
     """
 
     method: str = "vpo"
+    k: int | None = None
     steps: int = 1500
     mazes: int = 16
     answers: int = 32
@@ -72,10 +74,12 @@ class Reinforcement:
     parents: tuple[str, ...] = ("hard", "nine")
 
     def __post_init__(self) -> None:
-        if self.method not in ESTIMATORS:
+        if self.method not in METHODS:
             raise ConfigurationError(
-                f"no training method is called {self.method!r}: choose {', '.join(ESTIMATORS)}, or base"
+                f"no training method is called {self.method!r}: choose {', '.join(METHODS)}, or base"
             )
+        if self.k is not None and not METHODS[self.method].subsets:
+            raise ConfigurationError(f"{self.method} takes the best of no subsets: leave k out")
         if not 1 / CONCENTRATED <= self.alpha <= CONCENTRATED:
             raise ConfigurationError(
                 f"alpha must be between {1 / CONCENTRATED:g} and {CONCENTRATED:g}, not {self.alpha}"
@@ -84,9 +88,13 @@ class Reinforcement:
             raise ConfigurationError(f"a chain has 1 to {MAX_ANSWERS} answers, not {self.m}")
         if self.answers % self.m or self.answers < 2 * self.m:
             raise ConfigurationError(f"{self.answers} answers a prompt do not make 2 or more chains of {self.m}")
+        if self.k is not None and not 1 <= self.k <= self.answers:
+            raise ConfigurationError(f"k is 1 to {self.answers}, the answers a prompt, not {self.k}")
 
-
-SETS = ("vpo", "multi_rlvr", "multi_rlvr_best")
+    @property
+    def goals(self) -> bool:
+        """Whether prompts show weights of the objectives."""
+        return method_of(self.method).weights == "shown"
 
 
 def reinforcement_of(method: str) -> Reinforcement:
@@ -99,7 +107,7 @@ def reinforcement_of(method: str) -> Reinforcement:
     """
     if method == "base":
         return Reinforcement()
-    return Reinforcement(method=method, m=4 if method in SETS else 1)
+    return Reinforcement(method=method, m=4 if method in METHODS and METHODS[method].chains else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

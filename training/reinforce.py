@@ -8,17 +8,17 @@ import numpy as np
 import torch
 
 from evolve.domains import MazeDomain, grade
-from evolve.domains.maze import Maze, steps
+from evolve.domains.maze import OBJECTIVES, Maze, steps
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import expected_max, mean_pairwise_l2
-from evolve.vpo import Options, RolloutGroup, draw_weights, estimator
+from evolve.vpo import Options, RolloutGroup, draw_weights, method_of
 from training import measures
 from training.batches import PaddedBatch
 from training.demonstrator import Rng
 from training.llama import Weights, reply_losses
 from training.recipe import Reinforcement, Shape
 from training.rollouts import Rollouts, roll_out
-from training.vocabulary import decode, encode, in_form, max_reply, prompt_words
+from training.vocabulary import SHARES, answer_places, decode, encode, in_form, max_reply, prompt_words
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -41,12 +41,20 @@ class Experience:
     Attributes:
         rewards: for each prompt (chains, m, 4).
         moves: the answers of each prompt, chain by chain. None for a missing answer.
+        goals: the weights (4,) that each prompt shows. Empty if they show none.
     """
 
     prompts: PaddedBatch
     rollouts: Rollouts
     rewards: tuple[Floats, ...]
     moves: tuple[tuple[str | None, ...], ...]
+    goals: tuple[Floats, ...] = ()
+
+
+def draw_goals(count: int, alpha: float, rng: Rng) -> tuple[Floats, ...]:
+    """Weights of the objectives to show in prompts, in the eighths in which a prompt can show them, (4,) each."""
+    drawn = draw_weights(len(OBJECTIVES), rng, count, alpha)
+    return tuple(np.rint(weights * SHARES) / SHARES for weights in drawn)
 
 
 def experience(
@@ -56,14 +64,19 @@ def experience(
     asked: Sequence[Maze],
     parents: Sequence[ShownWalk | None],
     generator: "Generator",
+    goals: Sequence[Floats] = (),
 ) -> Experience:
     """Let the policy answer each maze with `settings.answers` walks in chains of `settings.m`, and score them.
 
     Answers in another form earn nothing. The parser of searches is tolerant. With it, policies learn to write on after
     their last answer, and to start answers again.
     """
+    aims: Sequence[Floats | None] = goals or [None] * len(asked)
     prompts = PaddedBatch.of(
-        [encode(_prompt(maze, settings.m, parent)) for maze, parent in zip(asked, parents, strict=True)],
+        [
+            encode(_prompt(maze, settings.m, parent, goal))
+            for maze, parent, goal in zip(asked, parents, aims, strict=True)
+        ],
         _device_of(weights),
     )
     chains = settings.answers // settings.m
@@ -83,17 +96,19 @@ def experience(
         graded = [grade(_DOMAIN, maze, text, settings.m) for text in written]
         rewards.append(np.stack([one.rewards for one in graded]))
         moves.append(tuple(answer for one in graded for answer in one.reply.answers))
-    return Experience(prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves))
+    return Experience(
+        prompts=prompts, rollouts=rollouts, rewards=tuple(rewards), moves=tuple(moves), goals=tuple(goals)
+    )
 
 
 def _device_of(weights: Weights) -> str:
     return str(next(iter(weights.values())).device)
 
 
-def _prompt(maze: Maze, m: int, parent: ShownWalk | None) -> list[str]:
+def _prompt(maze: Maze, m: int, parent: ShownWalk | None, goal: Floats | None) -> list[str]:
     if parent is None:
-        return prompt_words(maze, m)
-    return prompt_words(maze, m, steps(maze, parent.moves), parent.rewards)
+        return prompt_words(maze, m, goal=goal)
+    return prompt_words(maze, m, steps(maze, parent.moves), parent.rewards, goal)
 
 
 def choose_parents(found: Experience, rng: Rng) -> list[ShownWalk | None]:
@@ -108,24 +123,47 @@ def choose_parents(found: Experience, rng: Rng) -> list[ShownWalk | None]:
 
 
 def advantages_of(found: Experience, settings: Reinforcement, rng: Rng) -> Floats:
-    """An advantage for each chain, in the order of the rollouts.
+    """An advantage for each chain (chains,), or for each of its tokens (chains, length), in the order of the rollouts.
+
+    A method that credits answers gives each answer's tokens its own advantage. The other tokens get the chain's.
 
     A shown parent earns nothing. If it counted with every set, most sets of a prompt would have the same value. Their
     small differences would be noise when normalised, and training would stop improving.
     """
+    method, options = method_of(settings.method), Options(k=settings.k)
+    preferences: Sequence[Floats | None] = found.goals or [None] * len(found.rewards)
     groups = [
-        RolloutGroup.of(list(rewards), weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha))
-        for rewards in found.rewards
+        RolloutGroup.of(
+            list(rewards),
+            weights=draw_weights(rewards.shape[-1], rng, settings.draws, settings.alpha),
+            preference=preference,
+        )
+        for rewards, preference in zip(found.rewards, preferences, strict=True)
     ]
-    return np.concatenate(estimator(settings.method)(groups, Options()))
+    chains = np.concatenate(method.estimator(groups, options))
+    if method.credit is None:
+        return chains
+    answers = [credit for group in method.credit(groups, options) for credit in group]
+    spread = np.repeat(chains[:, None], found.rollouts.replies.ids.shape[1], axis=1)
+    for row, (ids, credit) in enumerate(zip(found.rollouts.written, answers, strict=True)):
+        for answer, start, end in answer_places(ids, settings.m):
+            spread[row, start:end] = credit[answer]
+    return spread
 
 
 def policy_loss(weights: Weights, shape: Shape, found: Experience, advantages: Floats) -> "Tensor":
-    """REINFORCE: minus the mean over all tokens written of a chain's advantage times their log-probability."""
+    """REINFORCE: minus the mean over all tokens written of an advantage times the token's log-probability.
+
+    Args:
+        weights: of the policy.
+        shape: of the model.
+        found: the rollouts.
+        advantages: (chains,) or (chains, length).
+    """
     replies = found.rollouts.replies
     losses = reply_losses(weights, shape, found.prompts, replies)
     worth = torch.as_tensor(advantages, dtype=losses.dtype, device=losses.device)
-    return (losses * worth[:, None]).sum() / replies.lengths.sum()
+    return (losses * (worth if worth.dim() == 2 else worth[:, None])).sum() / replies.lengths.sum()
 
 
 def figures_of(found: Experience) -> dict[str, float]:

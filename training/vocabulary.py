@@ -5,8 +5,8 @@ one, and the number of walks. It writes walks of steps in `<route_i>` tags. Ever
 """
 
 import json
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -89,16 +89,24 @@ def parts_of(word: str) -> tuple[str, ...]:
     return (word,)
 
 
-def prompt_words(maze: Maze, answers: int, parent: Sequence[str] = (), rewards: Floats | None = None) -> list[str]:
+def prompt_words(
+    maze: Maze,
+    answers: int,
+    parent: Sequence[str] = (),
+    rewards: Floats | None = None,
+    goal: Floats | None = None,
+) -> list[str]:
     """The input of a policy: the maze, a parent with its rewards (4,) if there is one, and the number of walks.
 
-    Only the counting steps of a parent are shown.
+    Only the counting steps of a parent are shown. A goal, weights of the objectives (4,) of a goal-conditioned policy,
+    stands before the number of walks.
     """
     counting = parent[: maze.limit]
     shown = (
         ["<parent>", *counting, "</parent>", *(share_word(reward) for reward in rewards)] if rewards is not None else []
     )
-    return [BOS, *brief(maze).split(), *shown, f"m{answers}"]
+    aimed = [] if goal is None else [share_word(weight) for weight in goal]
+    return [BOS, *brief(maze).split(), *shown, *aimed, f"m{answers}"]
 
 
 def share_word(reward: float) -> str:
@@ -135,6 +143,15 @@ def in_form(ids: Sequence[int], m: int) -> Sequence[int]:
             break
         kept = closing + 1
     return ids[:kept]
+
+
+def answer_places(ids: Sequence[int], m: int) -> Iterator[tuple[int, int, int]]:
+    """Where the answers of a reply stand, from the opening tag to the closing one: (answer, start, end), from 0."""
+    end = len(in_form(ids, m))
+    opened = {IDS[f"<route_{number}>"] for number in range(1, m + 1)}
+    starts = [place for place, word in enumerate(ids[:end]) if word in opened]
+    for answer, (start, stop) in enumerate(pairwise([*starts, end])):
+        yield answer, start, stop
 
 
 def encode(words: Sequence[str]) -> list[int]:

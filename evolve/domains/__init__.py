@@ -3,8 +3,10 @@
 from evolve.domains.domain import Domain, DomainReply, DomainWithFloors, ScoredReply, floors_of, grade
 from evolve.domains.eureqa import Eureqa
 from evolve.domains.livecodebench import LiveCodeBench
+from evolve.domains.loading import open_domain
 from evolve.domains.maze.domain import MazeDomain
 from evolve.domains.musique import Musique
+from evolve.domains.tagged import TaggedDomain
 from evolve.domains.toolrl import ToolRL
 
 __all__ = [
@@ -16,7 +18,9 @@ __all__ = [
     "MazeDomain",
     "Musique",
     "ScoredReply",
+    "TaggedDomain",
     "ToolRL",
     "floors_of",
     "grade",
+    "open_domain",
 ]

@@ -278,6 +278,11 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
 
 
 def _ending(request: PromptRequest, operator: str) -> str:
+    hint = fill(request.templates, "hint", hint=request.proposal.hint) if request.proposal.hint else ""
+    return hint + _asked(request, operator)
+
+
+def _asked(request: PromptRequest, operator: str) -> str:
     problem, templates, m = request.problem, request.templates, _answers(request)
     weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
     drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""

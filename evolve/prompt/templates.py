@@ -137,6 +137,12 @@ $review
 
 """
 
+_HINT = """\
+A person who follows this search suggests what to try. Prefer it to your own ideas, and keep to the form asked for:
+$hint
+
+"""
+
 _CRITIC_SYSTEM = """\
 You are an expert programmer who reviews programs within an evolutionary search. Another model reads your review and \
 writes the next programs. Each of them is run and scored automatically, on each objective separately.
@@ -226,6 +232,7 @@ TEMPLATES: Mapping[str, Template] = {
     "second_parent": Template(text=_SECOND_PARENT, required=("program", "scores")),
     "feedback": Template(text=_FEEDBACK, required=("feedback",)),
     "review": Template(text=_REVIEW, required=("review",)),
+    "hint": Template(text=_HINT, required=("hint",)),
     "critic_system": Template(text=_CRITIC_SYSTEM),
     "critic": Template(text=_CRITIC),
     "weights": Template(text=_WEIGHTS, required=("weights",)),

@@ -15,7 +15,14 @@ from evolve.budget import extended
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.event_types import BudgetExtended, CandidateEvaluated, ProposalAnswered, ProposalCreated, ProposalFailed
+from evolve.event_types import (
+    BudgetExtended,
+    CandidateEvaluated,
+    HintGiven,
+    ProposalAnswered,
+    ProposalCreated,
+    ProposalFailed,
+)
 from evolve.events import Event, EventKind
 from evolve.extensions import Extensions
 from evolve.problem import Problem
@@ -104,6 +111,14 @@ class DeterministicSchedule:
         self._search.extended(key, value)
         due = self._advance()
         return joined([due, self._search.extend(key, value, by)])
+
+    def hint(self, hint: HintGiven) -> SearchStep:
+        """Let a hint stand in the prompts of the next proposals.
+
+        Raises:
+            ConfigurationError: it is too long, or stands for no number of proposals.
+        """
+        return self._search.hint(hint)
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""

@@ -53,6 +53,7 @@ class Proposer:
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
+        hint = self._state.hints.standing
         rationale = {"policy": drawn.rationale, "form": form_rationale}
         return Proposal(
             id=proposal_id(self._run_id, number),
@@ -75,12 +76,15 @@ class Proposer:
             form=form,
             request=self._request(plan.island, plan.operator),
             rejections=self._rejections(policy_request.policy, plan.island),
+            hint=hint.text if hint else "",
+            hint_id=hint.hint_id if hint else "",
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator."""
+        """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator and its hint."""
         proposal = rebuild_proposal(created, loaded)
-        return replace(proposal, request=self._request(proposal.island, proposal.operator))
+        hint = self._state.hints.given[created.hint].text if created.hint else ""
+        return replace(proposal, request=self._request(proposal.island, proposal.operator), hint=hint)
 
     def _request(self, island: int, operator: str) -> str:
         """What an operator of the configuration asks for; strategies may have further ones, which ask for nothing."""

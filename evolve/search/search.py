@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from evolve import payloads
-from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, room
+from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, plain, room
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
@@ -14,6 +14,7 @@ from evolve.event_types import (
     BestImproved,
     BudgetExtended,
     CandidateDuplicate,
+    HintGiven,
     IslandMigrated,
     IslandReset,
     ProposalFailed,
@@ -21,7 +22,6 @@ from evolve.event_types import (
 from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
-from evolve.money import Money
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
@@ -238,8 +238,15 @@ class Search:
         """
         budget = self.extended(key, value)
         events = EventRecorder(self.state)
-        before, after = _plain(getattr(self.state.budget, key)), _plain(getattr(budget, key))
+        before, after = plain(getattr(self.state.budget, key)), plain(getattr(budget, key))
         events.add(BudgetExtended(key=key, from_=before, to=after, by=by))
+        return SearchStep(events=events.taken())
+
+    def hint(self, hint: HintGiven) -> SearchStep:
+        """Let a hint stand in the prompts of the next proposals, in place of any other; given again, it counts once."""
+        events = EventRecorder(self.state)
+        if self.state.hints.is_new(hint):
+            events.add(hint)
         return SearchStep(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
@@ -391,8 +398,3 @@ class Search:
         displaced = tuple(member.candidate_id for member in island.archive.members)
         events.add(IslandReset(island=island.number, survivor=founder.candidate_id, displaced=displaced))
         self._insert(founder, island.number, events)
-
-
-def _plain(limit: float | Money | None) -> float | str | None:
-    """A limit as an event tells it."""
-    return str(limit) if isinstance(limit, Money) else limit

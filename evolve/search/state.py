@@ -20,6 +20,7 @@ from evolve.event_types import (
     CandidateDuplicate,
     CandidateEvaluated,
     CandidateRejected,
+    HintGiven,
     IndividualInserted,
     IslandReset,
     ProposalAnswered,
@@ -35,6 +36,7 @@ from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.search.form_credit import FormRecords
+from evolve.search.hints import Hints
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
@@ -108,7 +110,7 @@ class SearchState:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached = False
+        self.reached, self.hints = False, Hints()
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
             config.strategy not in BASELINES
@@ -176,7 +178,7 @@ class SearchState:
         wanted = {i.candidate_id: None for i in self._loose()}
         wanted |= {member.candidate_id: None for island in self.islands for member in island.archive.members}
         for entry in self.open.values():
-            wanted |= dict.fromkeys([*_edges(entry.created), *entry.created.failures])
+            wanted |= dict.fromkeys([*dict(entry.created.parents), *entry.created.failures])
         return list(wanted)
 
     def fill(self, loaded: Iterable[Individual], candidates: Iterable[Candidate]) -> dict[str, Individual]:
@@ -210,6 +212,9 @@ class SearchState:
     def _extended(self, data: BudgetExtended, _: Subject | None) -> None:
         self.budget = extended(self.budget, data.key, data.to)
 
+    def _hinted(self, data: HintGiven, _: Subject | None) -> None:
+        self.hints.give(data)
+
     def _continued(self, data: RunContinued, _: Subject | None) -> None:
         """What ended the run is mended, as far as anybody knows: it counts no longer."""
         if data.after in {EXHAUSTED, *UNSUCCESSFUL}:
@@ -224,8 +229,9 @@ class SearchState:
         self.asked = number
         self.islands[data.island].arm.visits += 1
         self.trials.policy_credit.ask(data.policy)
+        self.hints.use(data.hint)
         self.open[number] = OpenProposal(created=data, proposal=subject if isinstance(subject, Proposal) else None)
-        self.lineage.propose(number, _edges(data)[0])
+        self.lineage.propose(number, data.parents[0][0])
         if data.form:
             self.forms.begin(number, data.policy, data.form)
         if self._tried:
@@ -376,13 +382,10 @@ def _unloaded(data: CandidateCreated) -> Candidate:
     )
 
 
-def _edges(data: ProposalCreated) -> list[str]:
-    return [candidate_id for candidate_id, _ in data.parents]
-
-
 # Each step takes the data of its kind; a test holds their annotations to the kinds.
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
+    EventKind.HINT_GIVEN: SearchState._hinted,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001
     EventKind.PROPOSAL_ANSWERED: SearchState._answered,  # noqa: SLF001

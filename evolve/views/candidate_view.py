@@ -86,6 +86,8 @@ def stored_view(raw: Mapping[str, Any]) -> CandidateView:
 
 def _sorted(raw: object) -> tuple[str, str]:
     """Media type and content."""
+    if isinstance(raw, Mapping) and "error" in raw:
+        raise ViewError(f"The view could not be drawn: {_plain(str(raw['error']))}")
     if isinstance(raw, Mapping):
         form = next((name for name in _FORMS if name in raw), "")
         if not form:

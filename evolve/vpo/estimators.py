@@ -1,5 +1,7 @@
 """Advantage estimators: pure functions of groups of rollouts that say how strongly each rollout is to be reinforced.
 
+`evolve.vpo.methods` gives them the names that a trainer is configured with.
+
 Every one takes (groups, options) and gives one array a group, one number a rollout, which goes to all of its tokens. A
 group whose rollouts are all alike gets zeros: there is nothing to learn from it. A rollout without a matrix is worth 0,
 the floor that rewards are counted from, and compared like the others: it is discouraged wherever they are worth more.
@@ -10,9 +12,8 @@ these are the answer's own scalar, the preference times its rewards.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class Options:
     Attributes:
         epsilon: added to a divisor, and the standard deviation below which a group counts as all alike. So does one
             whose deviation is below 1e-12 of its largest reward, which is rounding.
-        k: how many rollouts the maximum of `max_at_k` is over; None: half of the group, at least 2.
+        k: how many rollouts the maximum of `max_at_k`, `max_at_k_centred` and `vector_max_at_k` is over; None: half of
+            the group, at least 2. Of `vpo_marginal`, how many answers; None: those of the group's longest chain.
         divergence: nats from the uniform distribution at which `entropic` sets its temperature.
     """
 
@@ -53,17 +55,6 @@ Estimator = Callable[[Sequence[RolloutGroup], Options], Advantages]
 Value = Callable[[Floats, RolloutGroup], float]
 
 DEFAULT = Options()
-
-
-def estimator(name: str) -> Estimator:
-    """The estimator of this name.
-
-    Raises:
-        RewardError: there is none.
-    """
-    if name not in ESTIMATORS:
-        raise RewardError(f"No advantage estimator is called {name!r}; there are {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[name]
 
 
 def vpo(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
@@ -137,18 +128,80 @@ def entropic(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Adva
     return tuple(_exponential(_values(group, _best), options.divergence) for group in groups)
 
 
-ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
-    {
-        "vpo": vpo,
-        "grpo": grpo,
-        "max_at_k": max_at_k,
-        "multi_rlvr": multi_rlvr,
-        "multi_rlvr_best": multi_rlvr_best,
-        "gdpo": gdpo,
-        "maxrl": maxrl,
-        "entropic": entropic,
-    }
-)
+def random_weighting(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
+    """Random-Weighting GRPO: `grpo` under weights drawn anew for each group and step, which the prompt does not show.
+
+    They are the first of the group's shared draw (a baseline of arXiv 2605.22817).
+
+    Raises:
+        RewardError: a group has no weights.
+    """
+    return grpo([replace(group, preference=_weights(group, "random_weighting")[0]) for group in groups], options)
+
+
+def max_at_k_centred(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
+    """Max@k as the authors of VPO trained it: the mean best of a rollout's subsets, normalised in the group.
+
+    In rising order that mean is (C(i-1, k-1) g_i + sum over j > i of C(j-2, k-2) g_j) / C(n-1, k-1). `max_at_k` takes
+    off what subsets reach without the rollout instead, which keeps the gradient unbiased.
+
+    Raises:
+        RewardError: the group has fewer than k rollouts.
+    """
+    return tuple(_normalised(_subset_bests(_values(group, _best), options.k), options.epsilon) for group in groups)
+
+
+def vector_max_at_k(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
+    """The unbiased gradient of E_w[expected best of k rollouts under w]: `max_at_k`, averaged over the shared weights.
+
+    Max@k is a mean over subsets, and so is its gradient, so the mean over weights of its estimates is unbiased for the
+    mean over weights. Its credit goes to single answers, where `vpo` gives one to a whole chain.
+
+    Raises:
+        RewardError: a group has no weights, or fewer than k rollouts.
+    """
+    return tuple(
+        np.asarray(_leads(_bests_by_weight(group, "vector_max_at_k"), options.k).mean(axis=1)) for group in groups
+    )
+
+
+def marginal_worths(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> tuple[tuple[Floats, ...], ...]:
+    """What each answer adds to the best of k answers of its group, averaged over the shared weights.
+
+    It is `vector_max_at_k` of the answers of all chains. Where a chain draws its answers independently of each other,
+    the sum over answers of their worth times their own grad log p is an unbiased gradient of the set reward of k
+    answers, with less noise than one advantage for all of a chain. Where a later answer reads the earlier ones, what it
+    owes to them is not credited to them.
+
+    Returns:
+        For each group and rollout one number an answer; none for a rollout without a matrix, which counts as an answer
+            of zeros.
+
+    Raises:
+        RewardError: a group has no weights, or fewer than k answers.
+    """
+    return tuple(
+        tuple(
+            np.empty(0) if matrix is None else worth
+            for matrix, worth in zip(group.rollouts, _marginal_worths(group, options), strict=True)
+        )
+        for group in groups
+    )
+
+
+def vpo_marginal(groups: Sequence[RolloutGroup], options: Options = DEFAULT) -> Advantages:
+    """What a chain's tokens outside of all answers get: the mean of its `marginal_worths`, less that of the group.
+
+    Raises:
+        RewardError: as there.
+    """
+    found = []
+    for group in groups:
+        means = np.array([worth.mean() for worth in _marginal_worths(group, options)])
+        found.append(
+            means - means.mean() if means.size and np.ptp(means) > TINY * np.abs(means).max() else np.zeros(means.size)
+        )
+    return tuple(found)
 
 
 def _values(group: RolloutGroup, value: Value) -> Floats:
@@ -157,9 +210,31 @@ def _values(group: RolloutGroup, value: Value) -> Floats:
 
 
 def _set_value(matrix: Floats, group: RolloutGroup) -> float:
+    return expected_max(matrix, _weights(group, "vpo"))
+
+
+def _weights(group: RolloutGroup, name: str) -> Floats:
     if group.weights is None:
-        raise RewardError("The estimator 'vpo' needs weights that the group shares: draw them with draw_weights.")
-    return expected_max(matrix, group.weights)
+        raise RewardError(f"The method {name!r} needs weights that the group shares: draw them with draw_weights.")
+    return group.weights
+
+
+def _bests_by_weight(group: RolloutGroup, name: str) -> Floats:
+    """A rollout's best answer under each weight, (n, K); 0 for one without a matrix."""
+    weights = _weights(group, name)
+    rows = [np.zeros(len(weights)) if matrix is None else (matrix @ weights.T).max(axis=0) for matrix in group.rollouts]
+    return np.array(rows).reshape(len(group), len(weights))
+
+
+def _marginal_worths(group: RolloutGroup, options: Options) -> list[Floats]:
+    """Those of the answers of each rollout; one without a matrix has one answer, worth zeros."""
+    weights = _weights(group, "vpo_marginal")
+    rows = [np.zeros((1, len(weights))) if matrix is None else matrix @ weights.T for matrix in group.rollouts]
+    if not rows:
+        return []
+    k = max(map(len, rows)) if options.k is None else options.k
+    worths = _leads(np.concatenate(rows), k).mean(axis=1)
+    return np.split(worths, np.cumsum([len(part) for part in rows])[:-1])
 
 
 def _mean(matrix: Floats, group: RolloutGroup) -> float:
@@ -191,26 +266,49 @@ def _normalised(values: Floats, epsilon: float) -> Floats:
 
 
 def _leads(values: Floats, k: int | None) -> Floats:
-    n = values.size
+    """`max_at_k` of values (n,), or of each column of (n, K)."""
+    n = len(values)
+    wanted = _subset_size(n, k)
+    if n < 2:
+        return np.zeros(values.shape)
+    above = values - values.min(axis=0)  # equal values stay equal to the last bit
+    if wanted == 1:
+        return np.asarray((above - above.mean(axis=0)) * n / (n - 1))
+    columns = above.reshape(n, -1)
+    order = np.argsort(columns, axis=0, kind="stable")
+    ordered = np.take_along_axis(columns, order, axis=0)
+    share = best_of_k_shares(n, wanted - 1, of=wanted)[:, None]
+    leads = np.empty(columns.shape)
+    np.put_along_axis(leads, order, n * (_before(share) * ordered - _before(share * ordered)), axis=0)
+    return leads.reshape(values.shape)
+
+
+def _subset_bests(values: Floats, k: int | None) -> Floats:
+    """The mean best of the subsets of k that hold each, counted from the smallest value."""
+    n = len(values)
+    wanted = _subset_size(n, k)
+    if wanted == 1 or n < 2:
+        return values
+    above = values - values.min()
+    order = np.argsort(above, kind="stable")
+    ordered = above[order]
+    own, later = best_of_k_shares(n, wanted), best_of_k_shares(n, wanted - 1, of=wanted)
+    beyond = np.append(np.cumsum((later[:-1] * ordered[1:])[::-1])[::-1], 0.0)
+    bests = np.empty(n)
+    bests[order] = n / wanted * (own * ordered + beyond)
+    return bests
+
+
+def _subset_size(n: int, k: int | None) -> int:
     wanted = min(max(2, n // 2), n) if k is None else k
     if wanted > n:
         raise RewardError(f"max@k of k = {wanted} needs groups of at least as many rollouts, not {n}: lower k.")
-    if n < 2:
-        return np.zeros(n)
-    above = values - values.min()  # equal values stay equal to the last bit
-    if wanted == 1:
-        return np.asarray((above - above.mean()) * n / (n - 1))
-    order = np.argsort(above, kind="stable")
-    ordered = above[order]
-    share = best_of_k_shares(n, wanted - 1, of=wanted)
-    leads = np.empty(n)
-    leads[order] = n * (_before(share) * ordered - _before(share * ordered))
-    return leads
+    return wanted
 
 
 def _before(values: Floats) -> Floats:
-    """Sums of all values before each."""
-    return np.concatenate([[0.0], np.cumsum(values[:-1])])
+    """Sums of all rows before each."""
+    return np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values[:-1], axis=0)])
 
 
 def _over_mean(values: Floats, epsilon: float) -> Floats:

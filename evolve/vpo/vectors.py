@@ -1,4 +1,4 @@
-"""Test vectors: what the set reward and every estimator must give, worked out by hand."""
+"""Test vectors: what the set reward and every method must give, worked out by hand."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evolve.vpo.estimators import DEFAULT, Options, estimator
+from evolve.vpo.estimators import DEFAULT, Options
 from evolve.vpo.group import Rollout, RolloutGroup
+from evolve.vpo.methods import method_of
 from evolve.vpo.reward import exact_set_reward, set_reward
 from evolve.vpo.weights import draw_weights
 
@@ -36,13 +37,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """Rollouts of one group, and the advantages an estimator must give them; epsilon moves them by less than 1e-5."""
+    """Rollouts of one group, and the advantages a method must give them; epsilon moves them by less than 1e-5.
+
+    Attributes:
+        answers: those of all answers in their order, where the method credits answers.
+    """
 
     name: str
     rollouts: Sequence[Rollout]
     expected: tuple[float, ...]
     weights: ArrayLike | None = None
+    preference: ArrayLike | None = None
     options: Options = DEFAULT
+    answers: tuple[float, ...] = ()
 
 
 # Set rewards 5/6, 1/2 and 0 under the corners, of which the population deviation is sqrt(38) / 18.
@@ -71,12 +78,54 @@ VECTORS = (
         options=Options(divergence=math.log(2 / 3**0.5)),
         expected=(2.0, -0.4, -0.4, -0.4),
     ),
+    # Under the mean of the corners, (1/2, 1/2), they are worth 1, 1/2 and 0.
+    Vector(
+        name="vpo_single",
+        rollouts=([1.0, 1.0], [1.0, 0.0], [0.0, 0.0]),
+        weights=CORNERS,
+        expected=(ROOT, 0.0, -ROOT),
+    ),
+    # Worth 1, 1/2 and 0 under the first of the drawn weights, and under the preference.
+    Vector(
+        name="random_weighting",
+        rollouts=([1.0, 0.0], [0.5, 1.0], [0.0, 1.0]),
+        weights=CORNERS,
+        expected=(ROOT, 0.0, -ROOT),
+    ),
+    Vector(
+        name="goal_conditioned",
+        rollouts=([0.0, 1.0], [1.0, 0.5], [1.0, 0.0]),
+        preference=(0.0, 3.0),
+        expected=(ROOT, 0.0, -ROOT),
+    ),
+    # The pairs with each have 3, 3 and 4 as their mean best.
+    Vector(
+        name="max_at_k_centred",
+        rollouts=([1.0], [2.0], [4.0]),
+        options=Options(k=2),
+        expected=(-1 / 2**0.5, -1 / 2**0.5, 2**0.5),
+    ),
+    # The vector of max_at_k under the first weights, and turned round under the second.
+    Vector(
+        name="vector_max_at_k",
+        rollouts=([0.1, 0.4], [0.2, 0.2], [0.4, 0.1]),
+        weights=CORNERS[:2],
+        options=Options(k=2),
+        expected=(0.25, 0.1, 0.25),
+    ),
+    Vector(
+        name="vpo_marginal",
+        rollouts=([[0.1, 0.4], [0.2, 0.2]], [0.4, 0.1]),
+        weights=CORNERS[:2],
+        expected=(-0.0375, 0.0375),
+        answers=(0.25, 0.1, 0.25),
+    ),
 )
 
 
 def check_vectors(rng: np.random.Generator) -> tuple[Check, ...]:
     """All vectors against this installation; the generator draws the weights of the estimated ones."""
-    return (*_set_rewards(rng), *(_estimated(vector) for vector in VECTORS))
+    return (*_set_rewards(rng), *(check for vector in VECTORS for check in _estimated(vector)))
 
 
 def _set_rewards(rng: np.random.Generator) -> Iterator[Check]:
@@ -91,10 +140,15 @@ def _set_rewards(rng: np.random.Generator) -> Iterator[Check]:
     yield _check("exact: two objectives", 0.76, exact_set_reward([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]))
 
 
-def _estimated(vector: Vector) -> Check:
-    group = RolloutGroup.of(vector.rollouts, weights=vector.weights)
-    (found,) = estimator(vector.name)([group], vector.options)
-    return Check(name=vector.name, expected=vector.expected, found=tuple(found.tolist()), tolerance=1e-5)
+def _estimated(vector: Vector) -> Iterator[Check]:
+    method = method_of(vector.name)
+    group = RolloutGroup.of(vector.rollouts, weights=vector.weights, preference=vector.preference)
+    (found,) = method.estimator([group], vector.options)
+    yield Check(name=vector.name, expected=vector.expected, found=tuple(found.tolist()), tolerance=1e-5)
+    if method.credit is not None:
+        (parts,) = method.credit([group], vector.options)
+        answers = tuple(np.concatenate(parts).tolist())
+        yield Check(name=f"{vector.name}: answers", expected=vector.answers, found=answers, tolerance=1e-5)
 
 
 def _check(name: str, expected: float, found: float, tolerance: float = 1e-12) -> Check:

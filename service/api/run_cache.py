@@ -20,6 +20,7 @@ from service.projections.chart_data import ChartData, draw
 from service.projections.columns import FORMAT, Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.grid import Grid, fold_grid
+from service.projections.hints import HintYield, hint_yields
 from service.projections.progress_curve import ProgressCurve, trail_of
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
@@ -109,6 +110,10 @@ class RunCache:
     def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int, *, front: bool = False) -> ChartData:
         """A run in columns as it is now, from one evaluation on, or in so many points; with its front over time."""
         return self._fold(reader, run, None, lambda columns: draw(columns, after, points, front=front))
+
+    def hints(self, reader: RunReader, run: RunRecord) -> list[HintYield]:
+        """The hints of a run as it is now, with what they brought."""
+        return self._fold(reader, run, None, lambda columns: hint_yields(reader, run, columns))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

@@ -263,13 +263,19 @@ def import_(
     python: Python = None,
     format_: Format = None,
     root: Root = None,
+    seeds_from: SeedsFrom = None,
     json: Json = False,
 ) -> None:
     """Write a problem of another project in Evolve's own form, to read and to edit."""
     from service.cli.problem import import_problem
 
     project = named_project(problem, None, config, python, format_, root)
-    import_problem(terminal_of(ctx, json), project, target)
+    terminal = terminal_of(ctx, json)
+    if seeds_from is not None:
+        from service.cli.seeds_from import with_population
+
+        project = with_population(terminal, project, place_of(ctx, json, None, None, None), seeds_from)
+    import_problem(terminal, project, target)
 
 
 @problem_app.command(epilog="Example: evolve problem init my_problem")

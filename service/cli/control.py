@@ -49,6 +49,17 @@ def extend(terminal: Terminal, controller: RunController, run_id: str, budget: M
     terminal.show(f"{run.id} gets {words}")
 
 
+def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, proposals: int) -> None:
+    """Give a run a hint, or end the one that stands."""
+    run = controller.control.hint(find_run(controller.site.reader, run_id), text.strip(), proposals)
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    count = "the next proposal" if proposals == 1 else f"the next {proposals} proposals"
+    terminal.show(f"{run.id} gets the hint in {count}" if text.strip() else f"{run.id} gets no hint any more")
+    _say_who_drives(terminal, controller, run)
+
+
 def fork(
     terminal: Terminal,
     controller: RunController,

@@ -176,6 +176,28 @@ def extend(
         extend(terminal_of(ctx, json, db, where), controller, run_id, budget)
 
 
+@control_app.command(epilog="Example: evolve hint last 'try a ring around the centre'", rich_help_panel=PANEL)
+def hint(
+    ctx: typer.Context,
+    run_id: Named,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The suggestion. Empty: end the standing hint.")],
+    *,
+    proposals: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="N", help="Keep the hint in the prompts of N proposals.")
+    ] = 10,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Suggest the next idea to an active run."""
+    from service.cli.control import hint
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with _helm_of(where) as controller:
+        hint(terminal_of(ctx, json, db, where), controller, run_id, text, proposals)
+
+
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
 def fork(
     ctx: typer.Context,

@@ -24,6 +24,7 @@ class LoraOptions:
     output: Path
     model: str
     records: tuple[Path, ...]
+    method: str
     seed: int
     alpha: float
     resume: bool
@@ -74,6 +75,7 @@ def _settings(options: LoraOptions) -> "LoraSettings":
         model=options.model,
         records=options.records,
         output=options.output,
+        method=options.method,
         weighting=Weighting(seed=options.seed, alpha=options.alpha),
         resume=options.resume,
         keep_going=options.keep_going,

@@ -13,15 +13,15 @@ from service.errors import UsageError
 def run_named(terminal: Terminal, options: RunOptions, where: SourceOptions, words: Mapping[str, Any]) -> int:
     """Run the search on a problem, or on the command that the words of `evolve run` name, and return the exit code."""
     from service.cli.command_run import command_project, read_command_options
-    from service.cli.seeds_from import with_population
+    from service.cli.seeds_from import run_with_population
 
     asked = read_command_options(words)
     if asked.named:
         with command_project(terminal, options, asked) as made:
-            return run_anywhere(terminal, with_population(terminal, made, where, words["seeds_from"]), where)
+            return run_anywhere(terminal, run_with_population(terminal, made, where, words["seeds_from"]), where)
     if asked.idle:
         raise UsageError(f"{', '.join(asked.idle)}: this goes with a script or with --command, not with a problem")
-    return run_anywhere(terminal, with_population(terminal, options, where, words["seeds_from"]), where)
+    return run_anywhere(terminal, run_with_population(terminal, options, where, words["seeds_from"]), where)
 
 
 def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) -> int:

@@ -1,4 +1,4 @@
-"""The option `--seeds-from` of `evolve run`: the programs of a checkpoint, or of an earlier run, as further seeds."""
+"""The option `--seeds-from`: the programs of a checkpoint, or of an earlier run, as further seeds."""
 
 import re
 from dataclasses import replace
@@ -14,6 +14,7 @@ from service.ports import ResultReader
 from service.problems.checkpoints import read_checkpoint
 from service.problems.load import load_problem
 from service.problems.population import DEFAULT_PROGRAMS, MAX_PROGRAMS, EarlierProgram, EarlierRun
+from service.problems.project import Project
 
 if TYPE_CHECKING:
     from service.client.service_choice import SourceOptions
@@ -21,29 +22,41 @@ if TYPE_CHECKING:
 _COUNTED = re.compile(r"(.+):([0-9]{1,9})")
 
 
-def with_population(terminal: Terminal, options: RunOptions, where: "SourceOptions", text: str | None) -> RunOptions:
+def run_with_population(
+    terminal: Terminal, options: RunOptions, where: "SourceOptions", text: str | None
+) -> RunOptions:
     """The words of a run whose problem has the programs that somebody names as further seeds.
 
-    Args:
-        terminal: is told how many there are.
-        options: the words of the run.
-        where: the place of runs.
-        text: `CHECKPOINT[:k]` or `RUN[:k]`; None: nothing was named.
-
     Raises:
-        UsageError: it names nothing, or a run to continue has its own programs.
+        UsageError: what is named does not exist, or a run to continue has its own programs.
         InvalidProblemError: the problem or the checkpoint cannot be read.
     """
     if text is None:
         return options
     if options.problem is None or options.resume:
         raise UsageError("--seeds-from adds seeds to a new run of a problem: leave out --resume and name the problem")
+    return replace(options, problem=with_population(terminal, options.problem, where, text))
+
+
+def with_population(terminal: Terminal, project: Project, where: "SourceOptions", text: str) -> Project:
+    """A problem with further seeds.
+
+    Args:
+        terminal: is told how many there are.
+        project: the problem.
+        where: the place of runs.
+        text: `CHECKPOINT[:k]` or `RUN[:k]`.
+
+    Raises:
+        UsageError: what is named does not exist.
+        InvalidProblemError: the problem or the checkpoint cannot be read.
+    """
     name, count = _named(text)
-    objectives = load_problem(options.problem).problem.objectives
+    objectives = load_problem(project).problem.objectives
     place = Path(name).expanduser()
     population = (read_checkpoint(place) if place.exists() else _run(where, name, count)).best(count, objectives)
     terminal.note(f"further seeds: {population}", style="dim")
-    return replace(options, problem=replace(options.problem, population=population.as_files()))
+    return replace(project, population=population.as_files())
 
 
 def _named(text: str) -> tuple[str, int]:

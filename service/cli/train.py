@@ -31,6 +31,7 @@ class TrainOptions:
     seed: int
     warm_steps: int | None
     steps: int | None
+    k: int | None
     alpha: float
     kinds: str
     validated: int
@@ -98,7 +99,7 @@ def _recipe(recipe: "Recipe", options: TrainOptions) -> "Recipe":
     from training.recipe import reinforcement_of
 
     warm = recipe.warm_start if options.warm_steps is None else replace(recipe.warm_start, steps=options.warm_steps)
-    learnt = replace(reinforcement_of(options.method), alpha=options.alpha)
+    learnt = replace(reinforcement_of(options.method), alpha=options.alpha, k=options.k)
     learnt = learnt if options.steps is None else replace(learnt, steps=options.steps)
     return replace(recipe, warm_start=warm, reinforcement=learnt)
 

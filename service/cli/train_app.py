@@ -26,9 +26,7 @@ def maze(
     *,
     method: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="vpo, grpo, multi_rlvr_best, max_at_k, ..., or base for the warm start alone."
-        ),
+        typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone."),
     ] = "vpo",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
@@ -36,6 +34,9 @@ def maze(
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
     warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
+    k: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts, of max_at_k.")
+    ] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "small,hard",
     validated: Annotated[
@@ -55,6 +56,7 @@ def maze(
         seed=seed,
         warm_steps=warm_steps,
         steps=steps,
+        k=k,
         alpha=alpha,
         kinds=kinds,
         validated=validated,
@@ -82,6 +84,8 @@ def lora(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
+    method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vpo or vpo_marginal.")] = "vpo",
+    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
     prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
     group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
@@ -112,6 +116,7 @@ def lora(
         output=output,
         model=model,
         records=tuple(records),
+        method=method,
         seed=seed,
         alpha=alpha,
         resume=resume,
@@ -119,8 +124,8 @@ def lora(
         slots=slots,
         require_isolation=require_isolation,
         numbers={
-            "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank, "max_tokens": max_tokens,
-            "temperature": temperature, "divergence": divergence,
+            "k": k, "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank,
+            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence,
         },
     )  # fmt: skip
     train_on_records(terminal_of(ctx, json), options)
@@ -185,3 +190,162 @@ def sft(
         numbers={"updates": updates, "batch": batch, "rate": rate, "rank": rank, "max_seconds": max_seconds},
     )
     train_on_runs(terminal_of(ctx, json, db), options)
+
+
+@train_app.command(
+    epilog="Example: evolve train task letters:Letters --model MODEL --method vpo -o trained/letters",
+    rich_help_panel="Training",
+)
+def task(
+    ctx: typer.Context,
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
+    *,
+    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the weights.")
+    ],
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Training method, such as vpo or vector_max_at_k.")
+    ] = "vpo",
+    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
+    m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
+    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
+    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
+    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Rank of the adapter (0: train all weights).")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
+    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
+    test_every: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Updates between tests on held-out questions (0: none).")
+    ] = None,
+    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    trackers: Annotated[str, typer.Option(metavar="LIST", help="Trackers, such as tensorboard,mlflow,wandb.")] = "",
+    vllm: Annotated[bool, typer.Option("--vllm", help="Let vLLM write the completions.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
+    json: Json = False,
+) -> None:
+    """Train your model on a domain, by any training method."""
+    from service.cli.task import TaskOptions, train_on_task
+
+    options = TaskOptions(
+        domain=domain,
+        model=model,
+        output=output,
+        method=method,
+        seed=seed,
+        alpha=alpha,
+        resume=resume,
+        vllm=vllm,
+        trackers=trackers,
+        numbers={
+            "k": k, "m": m, "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank,
+            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence, "test_every": test_every,
+        },
+    )  # fmt: skip
+    train_on_task(terminal_of(ctx, json), options)
+
+
+@train_app.command(epilog="Example: evolve train data letters:Letters --m 3 -o rows", rich_help_panel="Training")
+def data(
+    ctx: typer.Context,
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="Folder for the data set.")
+    ],
+    *,
+    m: Annotated[int, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = 1,
+    weights: Annotated[bool, typer.Option("--weights", help="Show weights of the objectives in each prompt.")] = False,
+    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of these weights.")] = 1.0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions per split.")
+    ] = None,
+    train_file: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", readable=False, help="Published data set for training.")
+    ] = None,
+    test_file: Annotated[
+        Path | None, typer.Option("--test", metavar="FILE", readable=False, help="Published data set for testing.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the weights.")] = 0,
+    json: Json = False,
+) -> None:
+    """Write the questions of a domain as a data set for TRL and veRL."""
+    from service.cli.task import DataOptions, write_data
+
+    named = {"train": train_file, "test": test_file}
+    options = DataOptions(
+        domain=domain,
+        output=output,
+        m=m,
+        weights=weights,
+        alpha=alpha,
+        limit=limit,
+        seed=seed,
+        data={split: path for split, path in named.items() if path is not None},
+    )
+    write_data(terminal_of(ctx, json), options)
+
+
+@train_app.command(
+    epilog="Example: evolve train evaluate letters:Letters --server http://localhost:8000/v1 --model first -o results",
+    rich_help_panel="Training",
+)
+def evaluate(
+    ctx: typer.Context,
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
+    *,
+    server: Annotated[str, typer.Option(metavar="URL", help="Server of chat completions, such as vLLM's.")],
+    model: Annotated[str, typer.Option(metavar="NAME", help="Name of the model or adapter on the server.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            readable=False,
+            help="Folder for answers and report. It continues there.",
+        ),
+    ],
+    m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
+    chains: Annotated[int | None, typer.Option(min=1, metavar="N", help="Completions per question.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, metavar="X", help="Sampling temperature.")] = None,
+    top_p: Annotated[float | None, typer.Option(metavar="X", help="Share of the likeliest tokens to sample.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of sampling seeds.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of concurrent requests.")] = 8,
+    json: Json = False,
+) -> None:
+    """Measure a model on the test questions of a domain: best@k, pass@k, E_w@k, hypervolume and diversity."""
+    from service.cli.task import EvaluateOptions
+    from service.cli.task import evaluate as measure
+
+    options = EvaluateOptions(
+        domain=domain,
+        server=server,
+        model=model,
+        output=output,
+        seeds=seeds,
+        limit=limit,
+        concurrency=concurrency,
+        numbers={"m": m, "chains": chains, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},
+    )
+    measure(terminal_of(ctx, json), options)
+
+
+@train_app.command(epilog="Example: evolve train presets musique", rich_help_panel="Training")
+def presets(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="maze, musique, eureqa, toolrl, livecodebench, or smaller.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the published training settings by task, as TOML, and what to change on a smaller machine."""
+    from service.cli.task import show_presets
+
+    show_presets(terminal_of(ctx, json), name)

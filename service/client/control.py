@@ -7,6 +7,7 @@ from service.client import calls
 from service.client.client import Client
 from service.client.reader import run_record
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
+from service.schemas.hints import HintCreate
 from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, RunFork
 
@@ -26,6 +27,11 @@ class RemoteControl:
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
         return run_record(self._client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=dict(budget)))))
+
+    def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
+        """Want a text in the prompts of the next proposals, in place of any other."""
+        hint = checked(HintCreate, text=text, proposals=proposals)
+        return run_record(self._client.send(calls.create_hint(run.id, hint)))
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]

@@ -15,7 +15,7 @@ from service.projections.end_reasons import ending
 
 
 class GroupMember(Protocol):
-    """What stands in a group."""
+    """An item that is listed in a group."""
 
     @property
     def group(self) -> str:

@@ -9,6 +9,8 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select
 
 from evolve.budget import check_money
 from evolve.configuration import BudgetConfig
+from evolve.event_codec import encode
+from evolve.event_types import HintGiven
 from evolve.money import Money, read_money
 from service.db import deletion, leases, records
 from service.db.account_models import ReevaluationRow
@@ -23,6 +25,7 @@ from service.projections.continuation import refusal
 from service.projections.money import currency_of
 
 _AT_WORK = ("running", "pausing", "cancelling")
+_WANTED = (RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_hint, RunRow.desired_by)
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.desired_budget, RunRow.desired_by, RunRow.policies)  # fmt: skip
 
@@ -84,6 +87,19 @@ class SqlRunIntents:
             wanted = {**run.desired_budget, **budget, **_money(budget, run.policies)}
             if wanted != run.desired_budget:
                 _write(connection, run, desired_budget=wanted, desired_by=by)
+            return _record(connection, run_id)
+
+    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
+        """Want a hint given to the search, in place of one that was not given yet.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: it has ended, or is being cancelled.
+        """
+        with self._database.write() as connection:
+            run = self._locked(connection, run_id)
+            _refuse_final(run)
+            _write(connection, run, desired_hint=encode(hint))
             return _record(connection, run_id)
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:
@@ -250,11 +266,16 @@ class SqlRunClaims:
 
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
-        query = select(RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_by).where(deletion.there)
+        query = select(*_WANTED).where(deletion.there)
         with self._database.read() as connection:
             rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
         return {
-            row.id: Intent(desired_state=row.desired_state, budget=row.desired_budget, by=row.desired_by or "")
+            row.id: Intent(
+                desired_state=row.desired_state,
+                budget=row.desired_budget,
+                hint=row.desired_hint,
+                by=row.desired_by or "",
+            )
             for row in rows
         }
 

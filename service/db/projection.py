@@ -12,6 +12,7 @@ from evolve.event_types import (
     CandidateReevaluated,
     CandidateRejected,
     EventData,
+    HintGiven,
     IndividualInserted,
     IslandReset,
     ProposalAnswered,
@@ -36,6 +37,7 @@ class Projection:
         results: changes to candidates that were created in an earlier batch, by id.
         ends: memberships of earlier batches that end, as (candidate, island) and the sequence of the event.
         budget: keys of the budget that were extended, with their new values.
+        hints: ids of the hints that were given.
     """
 
     def __init__(self, run_id: str) -> None:
@@ -53,6 +55,7 @@ class Projection:
         self.memberships: list[Row] = []
         self.ends: dict[tuple[str, int], int] = {}
         self.budget: Row = {}
+        self.hints: list[str] = []
         self._members: dict[tuple[str, int], Row] = {}
 
     @classmethod
@@ -338,8 +341,13 @@ def _extend(projection: Projection, logged: LoggedEvent) -> None:
     projection.budget[change.key] = change.to
 
 
+def _hint(projection: Projection, logged: LoggedEvent) -> None:
+    projection.hints.append(_data(logged, HintGiven).hint_id)
+
+
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.BUDGET_EXTENDED: _extend,
+    EventKind.HINT_GIVEN: _hint,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
     EventKind.PROPOSAL_FAILED: _give_up,

@@ -8,10 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from evolve.event_types import ProposalFailed
 from evolve.proposal import Individual
 from evolve.search.result import Result
 from evolve.views.candidate_view import CandidateView
-from service.bootstrap.storage import open_storage
+from service.bootstrap.storage import open_reader, open_storage
 from service.config import load_settings
 from service.errors import ServiceError
 from service.notebook.display import result_html
@@ -34,10 +35,12 @@ class RunResult(Result):
     Attributes:
         plan: what the run was to be.
         again: goes on with the run, under a changed budget.
+        storage: URL of the database that keeps the run; empty: none does.
     """
 
     plan: RunPlan
     again: "Callable[[Mapping[str, Any], RunResult], RunResult]" = field(compare=False)
+    storage: str = ""
 
     def extend(self, **budget: Any) -> "RunResult":
         """Go on with the run where it ended, with its archives, islands and random state: `extend(evaluations=200)`.
@@ -53,6 +56,12 @@ class RunResult(Result):
             ServiceError: the search came to nothing.
         """
         return self.again(budget, self)
+
+    @cached_property
+    def failed_proposals(self) -> Mapping[int, str]:
+        """Why proposals brought no answer, such as what a policy raised, by their numbers."""
+        told = (event.data for event in self.events)
+        return {one.proposal_number: one.reason for one in told if isinstance(one, ProposalFailed)}
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -95,7 +104,7 @@ class RunResult(Result):
         return plot_scores(self, x, y, axes)
 
     def _repr_html_(self) -> str:
-        return result_html(self)
+        return result_html(self, self.view, self.failed_proposals)
 
     @cached_property
     def statistics(self) -> "RunStatistics":
@@ -105,6 +114,9 @@ class RunResult(Result):
         """
         with ExitStack() as stack:
             folder = stack.enter_context(TemporaryDirectory(prefix="evolve-run-"))
+            if self.storage:
+                reader = stack.enter_context(open_reader(load_settings(), self.storage))
+                return stored_site(reader, self.storage).statistics(reader.run(self.run_id))
             storage = stack.enter_context(open_storage(load_settings(), str(Path(folder) / "run.db")))
             return stored_site(storage.reader, storage.url).statistics(_store(self, storage))
 
@@ -121,9 +133,13 @@ class RunFailedError(ServiceError):
         self.result = result
 
 
-def told(result: Result, plan: RunPlan, again: Callable[[Mapping[str, Any], RunResult], RunResult]) -> RunResult:
+def told(
+    result: Result, plan: RunPlan, again: Callable[[Mapping[str, Any], RunResult], RunResult], storage: str = ""
+) -> RunResult:
     """A result with what is told of it by what the run was to be, and with what goes on with it."""
-    return RunResult(**{entry.name: getattr(result, entry.name) for entry in fields(Result)}, plan=plan, again=again)
+    return RunResult(
+        **{entry.name: getattr(result, entry.name) for entry in fields(Result)}, plan=plan, again=again, storage=storage
+    )
 
 
 def _store(result: RunResult, storage: Storage) -> RunRecord:

@@ -27,27 +27,29 @@ from evolve.search.result import Result
 from service.bootstrap.evaluators import choose_evaluators
 from service.bootstrap.policies import ConfiguredPolicies
 from service.config import load_settings
-from service.errors import InvalidProblemError, UsageError
+from service.errors import InvalidProblemError
+from service.identifiers import new_id
+from service.notebook.arguments import Asked, Watcher, check_critic, name_of, policies_of, several
 from service.notebook.extensions import take_objects
 from service.notebook.main_thread_executor import CallingThread, MainThreadExecutor, attempts, is_asynchronous
 from service.notebook.problem import Function, read_problem, scored_by
 from service.notebook.progress_line import progress_watcher
 from service.notebook.result import RunFailedError, RunResult, told
+from service.notebook.storage import LAST, KeptRun, kept, read_run, storage_url
 from service.policy.critic import Critic, reviewed
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
 from service.policy.opening import OpenedPolicies
 from service.policy.prompt_builder import BuildFor, prompt_builder
-from service.policy_settings.roles import PolicyRoles, refuse_unread
+from service.policy_settings.roles import read_policies
 from service.problems.configuration import SHORT, known_keys
+from service.problems.inline_problem import stored_bundle
 from service.problems.load import LoadedProblem
 from service.problems.suggestion import hint
+from service.timestamps import SystemClock
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.labels import named
 from service.usecases.plan import RunOrder, RunPlan, evaluator_request, plan_loaded
 from service.usecases.prompt_templates import read_templates
-
-Asked = str | Policy | Function
-Watcher = Callable[[Event], object]
 
 # One proposal is answered while the children of the one before are scored.
 WINDOW = 2
@@ -71,11 +73,12 @@ def run(
     measures: str | Sequence[str | Measure] | None = None,
     limits: Limits | None = None,
     require_isolation: str | None = None,
+    storage: str | Path | None = None,
     on_event: Watcher | None = None,
     progress: bool = False,
     **configuration: Any,
 ) -> RunResult:
-    """Search for a better program, in this process and without storage, and return what came of it.
+    """Search for a better program in this process, and return what came of it.
 
     A plain call in scripts and in the running event loop of a notebook; Ctrl-C returns what there is so far.
 
@@ -88,13 +91,13 @@ def run(
             without it the folder's own, else the syntax mutator.
         critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown;
             a critic behind a server is a policy with `role = "critic"` of a policy file.
-        model: which model of the policy's server.
+        model: which one of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
         name, labels: of the run; the problem of a seed's text has the name too.
         description, language, objectives, measures, limits: of the problem of a seed's text.
         require_isolation: weakest isolation of the sandbox; None: as the settings say.
-        on_event: called with each event, in order, in the thread that called `run`.
-        progress: whether a bar in a notebook, elsewhere a line on stderr, says how it goes.
+        storage: path or URL of a database that keeps the run for `open_run` and commands; None: nothing is stored.
+        on_event, progress: hears each event, in the calling thread; whether a bar or a line says how it goes.
         configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`; a
             selection, archive, strategy, operator or stopping rule may be your own: `selection=MySelection()`.
 
@@ -104,16 +107,52 @@ def run(
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
-    words = (description, language, _several(objectives), _several(measures), limits)
-    sketch = {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
+    sketch = _sketch(description, language, several(objectives), several(measures), limits)
     loaded = scored_by(evaluate, read_problem(problem, evaluate, name, sketch), limits, sandbox=sandbox)
-    names, own = _sorted(policy)
+    names, own = policies_of(policy)
     flags, extensions = take_objects(configuration)
     order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
-    plan = _plan(replace(order, labels=named(name, labels or {})), loaded, extensions)
-    _check_critic(critic, plan, own)
+    plan, url = _stored(_plan(replace(order, labels=named(name, labels or {})), loaded, extensions), storage)
+    check_critic(critic, plan, own)
     called = _CallerFunctions(None if sandbox else evaluate, own, critic, extensions)
-    return _sit(partial(_NotebookSession, plan, order, called, on_event, progress=progress), plan, {})
+    session = partial(_NotebookSession, plan, order, called, on_event, progress=progress, storage=url)
+    return _sit(session, plan, {}, storage=url)
+
+
+def open_run(
+    run_id: str = LAST,
+    *,
+    storage: str | Path | None = None,
+    evaluate: Function | None = None,
+    policy: Asked | Sequence[Asked] | None = None,
+    critic: Function | None = None,
+    on_event: Watcher | None = None,
+    progress: bool = False,
+) -> RunResult:
+    """A stored run as a result: one of `evolve.run(storage=...)`, or one that a command or a service made.
+
+    `open_run(...).extend(evaluations=200)` continues it, and stores what comes of that. A run that was made with
+    functions needs them again.
+
+    Args:
+        run_id: id of the run, or a beginning of it of six characters or more; `last`: the newest.
+        storage: path or URL of the database; None: that of the settings, where commands keep their runs.
+        evaluate, policy, critic: functions of yours that the run goes on with; None: what it was made with.
+        on_event, progress: as for `run`, while it goes on.
+
+    Raises:
+        NotFoundError: there is no such run or database.
+        UsageError: an argument is off; the text says which.
+    """
+    result, plan, url = read_run(run_id, storage)
+    names, own = policies_of(policy)
+    if policy is not None:
+        plan = replace(plan, policies=tuple(read_policies(names, apart=bool(own))) if names else ())
+    check_critic(critic, plan, own)
+    called = _CallerFunctions(evaluate, own, critic, Extensions())
+    order = RunOrder(flags={}, policies=names, apart=bool(own))
+    session = partial(_NotebookSession, plan, order, called, on_event, progress=progress, storage=url)
+    return told(result, plan, partial(_sit, session, plan, storage=url), url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +176,7 @@ class _NotebookSession:
         on_event: Watcher | None,
         *,
         progress: bool,
+        storage: str,
         earlier: RunResult | None,
         extension: Mapping[str, Any],
     ) -> None:
@@ -148,6 +188,8 @@ class _NotebookSession:
         self._earlier, self._extension = earlier, extension
         self._settings = load_settings()
         self._driver: Driver | None = None
+        self._storage = storage
+        self._kept: KeptRun | None = None
 
     def stop(self) -> bool:
         """End the run; False: it has not begun."""
@@ -159,30 +201,39 @@ class _NotebookSession:
         """The run, from opening its parts to its result."""
         plan = self._plan
         async with self._answering() as opened, self._scoring() as evaluator:
-            members, critic, embedder = opened.members, opened.critic, opened.embedder
+            members = opened.members
             config = self._earlier.config if self._earlier else self._ordered(members)
-            asked = [member.policy.name for member in members]
-            asked += [repr(member.weight) for member in members] if len(members) > 1 else []
-            asked += [critic] if critic else []
-            asked += [embedder.name] if embedder else []
-            equal = [plan.problem.name, *(seed.id for seed in plan.problem.seeds), repr(config), *asked]
-            self._driver = Driver(
-                self._earlier.run_id if self._earlier else f"run_{digest(repr(equal))}",
-                plan.problem,
-                config,
-                members,
-                evaluator,
-                monotonic=time.monotonic,
-                observe=self._observe if self._watchers else None,
-                embedder=embedder,
-                earlier=self._earlier,
-                extension=self._extension,
-                extensions=self._called.extensions,
-                beside=named_beside(plan.policies, plan.problem),
-            )
-            return await self._driver.run()
+            run_id = plan.run_id or (self._earlier.run_id if self._earlier else self._derived_id(opened, config))
+            with kept(self._storage, replace(plan, run_id=run_id), config, self._earlier) as self._kept:
+                self._driver = Driver(
+                    run_id,
+                    plan.problem,
+                    config,
+                    members,
+                    evaluator,
+                    monotonic=time.monotonic,
+                    observe=self._observe if self._watchers or self._kept else None,
+                    embedder=opened.embedder,
+                    earlier=self._earlier,
+                    extension=self._extension,
+                    extensions=self._called.extensions,
+                    beside=named_beside(plan.policies, plan.problem),
+                )
+                return await self._driver.run()
+
+    def _derived_id(self, opened: OpenedPolicies, config: RunConfig) -> str:
+        """The id of a run that is not kept: equal calls have equal ones."""
+        problem, members = self._plan.problem, opened.members
+        asked = [member.policy.name for member in members]
+        asked += [repr(member.weight) for member in members] if len(members) > 1 else []
+        asked += [opened.critic] if opened.critic else []
+        asked += [opened.embedder.name] if opened.embedder else []
+        equal = [problem.name, *(seed.id for seed in problem.seeds), repr(config), *asked]
+        return f"run_{digest(repr(equal))}"
 
     def _observe(self, events: Sequence[Event]) -> None:
+        if self._kept is not None:
+            self._kept.append(events)
         for event in events:
             for watcher in self._watchers:
                 self.calls.tell(partial(watcher, event))
@@ -250,7 +301,7 @@ class _NotebookSession:
         async with self._threads(calls) as executor:
             yield FunctionPolicy(
                 attempts(function, executor),
-                name=_name(function),
+                name=name_of(function),
                 answers=answers,
                 samples=samples,
                 concurrency=calls,
@@ -288,44 +339,20 @@ class _NotebookSession:
 
 
 def _sit(
-    make: Callable[..., _NotebookSession], plan: RunPlan, budget: Mapping[str, Any], earlier: RunResult | None = None
+    make: Callable[..., _NotebookSession],
+    plan: RunPlan,
+    budget: Mapping[str, Any],
+    earlier: RunResult | None = None,
+    *,
+    storage: str,
 ) -> RunResult:
     """Drive a run to its end, a new one or one that goes on under a changed budget."""
     run_loop = make(earlier=earlier, extension=budget)
     result = MainThreadExecutor(run_loop.work, run_loop.calls, run_loop.stop).run()
-    found = told(_with_seed(result), plan, partial(_sit, make, plan))
+    found = told(_with_seed(result), plan, partial(_sit, make, plan, storage=storage), storage)
     if found.detail:
         raise RunFailedError(f"the run failed: {found.detail}", found)
     return found
-
-
-def _sorted(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list[Policy | Function]]:
-    """The policies that the plan names, and those of the caller's own."""
-    words: list[str] = []
-    own: list[Policy | Function] = []
-    several = isinstance(policy, Sequence) and not isinstance(policy, str)
-    for one in cast("Sequence[Asked]", policy) if several else [] if policy is None else [policy]:
-        if isinstance(one, str):
-            words.append(one)
-        elif callable(one) or hasattr(one, "propose"):
-            own.append(cast("Policy | Function", one))
-        else:
-            what = type(one).__name__
-            raise UsageError(f"policy is a {what}: give a name, a Policy, or a function that takes a prompt")
-    return words, own
-
-
-def _check_critic(critic: Function | None, plan: RunPlan, own: Sequence[Policy | Function]) -> None:
-    """Refuse a critic that is none, a second one, and one that nobody reads."""
-    if critic is None:
-        return
-    if not callable(critic):
-        raise UsageError(f"critic is a {type(critic).__name__}: give a function that takes a prompt")
-    named = PolicyRoles.of(plan.policies)
-    if named.critic is not None:
-        raise UsageError(f"{_name(critic)} and {named.critic.name} both have the role critic: a run takes one")
-    if not own:
-        refuse_unread(_name(critic), named)
 
 
 def _plan(order: RunOrder, loaded: LoadedProblem, extensions: Extensions) -> RunPlan:
@@ -337,6 +364,19 @@ def _plan(order: RunOrder, loaded: LoadedProblem, extensions: Extensions) -> Run
     return plan
 
 
+def _sketch(*words: object) -> dict[str, Any]:
+    """What of a problem was said in a call, by the names of the arguments."""
+    return {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
+
+
+def _stored(plan: RunPlan, storage: str | Path | None) -> tuple[RunPlan, str]:
+    """A new run as it is kept in a database, and the URL of that; empty: it is kept nowhere."""
+    if storage is None:
+        return plan, ""
+    bundle = stored_bundle(plan.problem, plan.bundle)
+    return replace(plan, run_id=new_id("run", SystemClock().now()), bundle=bundle), storage_url(storage)
+
+
 def _refuse_unknown(configuration: Mapping[str, Any]) -> None:
     """Refuse a keyword that is near one of the call's own; `read_config` refuses the rest of the unknown."""
     own = set(inspect.signature(run).parameters) - {"configuration"}
@@ -346,16 +386,6 @@ def _refuse_unknown(configuration: Mapping[str, Any]) -> None:
         near = hint(key, own | keys)
         if key.partition(".")[0] not in tops and any(f"{word!r}" in near for word in own):
             raise ConfigurationError(f"{_WORDS}: unknown key {key!r}{near}")
-
-
-def _several(given: Any) -> Any:
-    """One name or value alone is a list of one."""
-    return given if given is None or (isinstance(given, Sequence) and not isinstance(given, str)) else (given,)
-
-
-def _name(function: Function) -> str:
-    name = getattr(function, "__name__", "")
-    return name if name.isidentifier() else "function"
 
 
 def _with_seed(result: Result) -> Result:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from evolve.event_types import HintGiven
 from service.ports.log import nobody
 from service.ports.values import RunRecord
 
@@ -19,11 +20,14 @@ class Intent:
     Attributes:
         desired_state: running, paused or cancelled.
         budget: keys of the budget with the values that they shall have.
+        hint: the last hint that no runner has given to its search yet, with the fields of its event; empty:
+            there is none.
         by: who wanted it last.
     """
 
     desired_state: str = RUNNING
     budget: Mapping[str, Any] = field(default_factory=dict)
+    hint: Mapping[str, Any] = field(default_factory=dict)
     by: str = ""
 
 
@@ -51,6 +55,14 @@ class RunIntents(Protocol):
             NotFoundError: no such run.
             ConflictError: it was cancelled, would end at once with that budget, or has used more than a new limit; the
                 text says what to do.
+        """
+
+    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
+        """Want a hint given to the search, in place of one that was not given yet.
+
+        Raises:
+            NotFoundError: no such run.
+            ConflictError: it has ended, or is being cancelled.
         """
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:

@@ -13,9 +13,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from service.errors import InvalidProblemError
+from service.problems.documents import storable
 from service.problems.population import EarlierProgram, EarlierRun, numbers_of
 
 MAX_PROGRAMS = 20_000
@@ -80,10 +81,11 @@ def _program(path: Path) -> EarlierProgram:
     document = _json(path)
     code = document.get("code", document.get("solution"))  # as SkyDiscover calls it
     parent, metrics = document.get("parent_id"), document.get("metrics")
-    if not isinstance(code, str) or len(code) > _MAX_CHARACTERS:
+    if not _is_code(code):
         raise InvalidProblemError([f"{path} has no code of at most {_MAX_CHARACTERS} characters: remove the file"])
+    named = document.get("id")
     return EarlierProgram(
-        name=str(document.get("id") or path.stem)[:200],
+        name=named[:200] if isinstance(named, str) and named and storable(named) else ascii(path.stem)[1:-1],
         files={"": code},
         parents=(parent,) if isinstance(parent, str) else (),
         generation=_whole(document.get("generation")),
@@ -147,7 +149,7 @@ def _rows(connection: sqlite3.Connection, place: Path) -> Iterator[EarlierProgra
     columns = [name if name in there else f"NULL AS {name}" for name in _COLUMNS]
     query = f"SELECT {', '.join(columns)} FROM programs ORDER BY generation, rowid"  # noqa: S608 - names of our own
     for name, code, parent, generation, score, public, correct in connection.execute(query):
-        if not isinstance(code, str) or len(code) > _MAX_CHARACTERS:
+        if not _is_code(code):
             raise InvalidProblemError([f"{place}: the program {name!r:.100} has no code that can be read"])
         try:
             found = json.loads(public) if isinstance(public, str) else {}
@@ -196,6 +198,10 @@ def _population(source: str, programs: list[EarlierProgram]) -> EarlierRun:
         size = f"{_MAX_TOTAL_CHARACTERS // 10**6} million characters"
         raise InvalidProblemError([f"the programs of {source} have more than {size}: name an earlier checkpoint"])
     return EarlierRun(source=source, programs=programs, total=len(programs))
+
+
+def _is_code(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) <= _MAX_CHARACTERS and storable(value)
 
 
 def _refuse_many(place: Path, count: int) -> None:

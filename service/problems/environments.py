@@ -26,7 +26,7 @@ from service.problems.requirements import check_requirements
 
 _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins
-_SECONDS = 1800.0
+_SECONDS, _CONFIG_SECONDS = 1800.0, 60.0
 _MAX_REASON = 300
 _QUIET = ("--no-input", "--disable-pip-version-check")
 # Where somebody has told pip to find packages, uv would look elsewhere: it does not read pip's configuration.
@@ -136,7 +136,10 @@ def uv_program() -> str:
     if not found:
         return ""
     words = [sys.executable, "-I", "-m", "pip", "config", "list"]
-    done = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, cwd="/", timeout=_CONFIG_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return ""
     keys = {line.partition("=")[0].rpartition(".")[2].strip(":'") for line in done.stdout.splitlines()}
     return "" if keys.intersection(_OWN_PLACES) else found
 

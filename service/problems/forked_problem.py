@@ -10,6 +10,7 @@ from service.problems.bundle import open_bundle
 from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
 from service.problems.load import LoadedProblem, load_files
+from service.problems.population import FOLDER as POPULATION
 from service.problems.toml_writer import toml_text
 
 PLACE = "seed-of-fork"
@@ -41,6 +42,7 @@ def _with_seed(folder: Folder, seed: Program) -> dict[str, bytes]:
         raise InvalidProblemError([str(error)]) from error
     flat = seed.single and "/" not in seed.files[0][0]
     document["seeds"] = [f"{PLACE}/{seed.files[0][0]}" if flat else PLACE]
-    files = {path: content for path, content in folder.files.items() if not path.startswith(f"{PLACE}/")}
+    earlier = (f"{PLACE}/", f"{POPULATION}/")
+    files = {path: content for path, content in folder.files.items() if not path.startswith(earlier)}
     files |= {f"{PLACE}/{path}": text.encode() for path, text in seed.files}
     return files | {FILE: toml_text(document).encode()}

@@ -1,17 +1,28 @@
 """Problems that a call describes: a seed's text, objectives and measures, and a function that scores."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Objective, Problem
 from evolve.program import Program
+from service.ports import Bundle
 from service.problems.bundle import open_bundle, pack
+from service.problems.description import measures_as_json, objectives_as_json
 from service.problems.folder import Folder
 from service.problems.function import FILE, evaluator_text
 from service.problems.load import LoadedProblem
 from service.problems.sources import suffix_of
+from service.problems.toml_writer import toml_text
+
+PROBLEM_FILE, EVALUATOR = "problem.toml", "evaluator.py"
+_ABSENT = """\"\"\"Stands for a function of Python that scored this run.\"\"\"
+
+
+def score(outputs, program):
+    return {"error": "a function of Python scored this run: continue it by evolve.open_run(RUN, evaluate=FUNCTION)"}
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +72,35 @@ def loaded_from(problem: Problem) -> LoadedProblem:
     bundle = pack(Folder(files=seeds))
     named = replace(problem, bundle=bundle.hash)
     return LoadedProblem(problem=named, search={}, policies=(), warnings=(), bundle=bundle, place=str(Path.cwd()))
+
+
+def stored_bundle(problem: Problem, bundle: Bundle) -> Bundle:
+    """A folder that a run of the problem can be read from later, with `problem.toml` where it has none.
+
+    The function that scores it is not part of it: whoever continues the run gives it again.
+    """
+    folder = open_bundle(bundle)
+    if PROBLEM_FILE in folder.files:
+        return bundle
+    document = {
+        "schema": 1,
+        "name": problem.name,
+        "description": problem.description,
+        "language": problem.language,
+        "seeds": [seed.id for seed in problem.seeds],
+        "known_best": problem.known_best,
+        "evaluator": {"file": EVALUATOR, "text": True},
+        "limits": asdict(problem.limits),
+        "objectives": [_stated(one) for one in objectives_as_json(problem)],
+        "measures": [_stated(one) for one in measures_as_json(problem)],
+    }
+    text = toml_text({key: value for key, value in document.items() if value not in (None, [])})
+    files = {**folder.files, PROBLEM_FILE: text.encode(), EVALUATOR: _ABSENT.encode()}
+    return pack(Folder(files=files, executable=folder.executable))
+
+
+def _stated(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def scored_here(loaded: LoadedProblem) -> LoadedProblem:

@@ -74,7 +74,7 @@ def _places(bottom: Path, root: Path | None) -> tuple[Path, ...]:
     above = list(bottom.parents)[:_MAX_LEVELS]
     if root is not None:
         return (*above[: above.index(root)], root) if root in above else (root,)
-    private = {Path.home().resolve(), Path(tempfile.gettempdir()).resolve(), Path(bottom.anchor)}
+    private = {Path(os.path.expanduser("~")).resolve(), Path(tempfile.gettempdir()).resolve(), Path(bottom.anchor)}
     if bottom in private or any((bottom / name).exists() for name in _REPOSITORIES):
         return ()
     places = []

@@ -28,6 +28,7 @@ class RunOrders:
         self._intent = Intent()
         self._leaving = False
         self._taken: dict[str, Any] = {}
+        self._hinted = ""
         self._changed = asyncio.Event()
 
     @property
@@ -70,6 +71,14 @@ class RunOrders:
         }
         self._taken |= fresh
         return fresh
+
+    def take_hint(self) -> Mapping[str, Any] | None:
+        """The wanted hint that was not taken yet, handed out once; None: there is none."""
+        hint = self._intent.hint
+        if not hint or hint["hint_id"] == self._hinted:
+            return None
+        self._hinted = hint["hint_id"]
+        return hint
 
     async def changed(self) -> None:
         """Wait for the next change; what changed since the last call counts."""

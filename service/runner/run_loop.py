@@ -12,6 +12,7 @@ from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
 from evolve.event_types import (
+    HintGiven,
     RunCancelled,
     RunFinished,
     RunPaused,
@@ -178,6 +179,7 @@ class RunLoop:
         """One turn of the loop; whether it was the last."""
         self._hold.check()
         self._extend()
+        self._give_hint()
         if not self._full:
             self._dispatcher.ask(self._elapsed)
         self._note_waiting()
@@ -224,6 +226,15 @@ class RunLoop:
                 self._dispatcher.take(self._search.extend(key, value, self._orders.by))
             except ConfigurationError as error:
                 _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
+
+    def _give_hint(self) -> None:
+        hint = self._orders.take_hint()
+        if hint is None:
+            return
+        try:
+            self._dispatcher.take(self._search.hint(HintGiven(**hint)))
+        except ConfigurationError as error:
+            _log.warning("hint.refused", run_id=self._job.run_id, hint_id=hint["hint_id"], reason=str(error))
 
     def _write(self, events: Sequence[Event]) -> None:
         self._event_buffer.write(events)

@@ -165,6 +165,16 @@ class BudgetExtendedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it. Empty: unknown")
 
 
+class HintGivenEvent(EventBase):
+    """A person suggested what to try."""
+
+    kind: Literal["hint.given"] = Field(description="Kind of the event")
+    hint_id: str = Field(description="Id of the hint")
+    text: str = Field(description="The suggestion. Empty: the standing hint ends")
+    proposals: Count = Field(description="Number of proposals whose prompts hold it")
+    by: str = Field(description="Name of the key that requested it")
+
+
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
@@ -192,6 +202,7 @@ class ProposalCreatedEvent(EventBase):
     form: ReplyFormSchema | None = Field(
         default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
+    hint: str = Field(default="", description="Id of the hint in its prompt. Left out if there is none")
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -337,6 +348,7 @@ class EventSchema(
             | HoldoutScoredEvent
             | AuditScoredEvent
             | BudgetExtendedEvent
+            | HintGivenEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
             | ProposalFailedEvent

@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from evolve.event_types import HintGiven
+from evolve.search.hints import check_hint
 from service.errors import ConflictError
+from service.identifiers import new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
 from service.process.identity import this_process
 from service.projections.run_site import RunSite
@@ -25,6 +28,9 @@ class RunControl(Protocol):
 
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
+
+    def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
+        """Want a text in the prompts of the next proposals, in place of any other."""
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -71,6 +77,13 @@ class StoredControl:
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
         return self._storage.intents(run.tenant).extend(run.id, budget, COMMAND_LINE)
+
+    def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
+        """Want a text in the prompts of the next proposals, in place of any other."""
+        check_hint(text, proposals)
+        hint_id = new_id("hnt", self._storage.clock.now())
+        hint = HintGiven(hint_id=hint_id, text=text, proposals=proposals, by=COMMAND_LINE)
+        return self._storage.intents(run.tenant).hint(run.id, hint)
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]

@@ -30,6 +30,7 @@ BODIES: dict[str, Any] = {
     "fork_run": {"candidate_id": "CANDIDATE"},
     "update_run": {"labels": {}},
     "extend_run": {"budget": {"evaluations": 500}},
+    "create_hint": {"text": "try rings"},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "check_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "create_batch": {"name": "b", "runs": [{"problem": "packing"}]},

@@ -1,10 +1,13 @@
 """What every RunIntents and every RunClaims holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import func, insert, select
 
+from evolve.event_codec import encode
+from evolve.event_types import HintGiven
 from evolve.events import EventKind
 from service.db import deletion
 from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
@@ -63,6 +66,9 @@ def remove_deleted(database: Database) -> None:
     deletions = SqlDeletions(database)
     while deletions.advance():
         pass
+
+
+HINT = HintGiven(hint_id="hnt_1", text="try rings", proposals=5, by="ada")
 
 
 class TestContinuing:
@@ -229,6 +235,25 @@ class TestWanting:
             intents.want(RUN, RUNNING, "ada")
         with pytest.raises(ConflictError, match="being cancelled"):
             intents.extend(RUN, {"tokens": 1}, "ada")
+
+    def test_a_hint_waits_until_the_search_was_given_it(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, reader: RunReader, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        by = claims.wanted([RUN])[RUN].by
+        intents.hint(RUN, HINT)
+        assert intents.hint(RUN, replace(HINT, hint_id="hnt_2")).desired_hint == {**encode(HINT), "hint_id": "hnt_2"}
+        assert claims.wanted([RUN])[RUN] == Intent(hint={**encode(HINT), "hint_id": "hnt_2"}, by=by)
+        log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **encode(HINT))])
+        assert reader.run(RUN).desired_hint["hint_id"] == "hnt_2"
+        log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **{**encode(HINT), "hint_id": "hnt_2"})])
+        assert reader.run(RUN).desired_hint == {}
+
+    def test_a_run_that_is_over_takes_no_hint(self, log: RunLog, intents: RunIntents) -> None:
+        log.create(new_run())
+        intents.want(RUN, CANCELLED, "ada")
+        with pytest.raises(ConflictError, match="being cancelled"):
+            intents.hint(RUN, HINT)
 
     def test_wanted_budgets_add_up_by_key(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
         log.create(new_run())

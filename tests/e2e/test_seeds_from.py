@@ -83,6 +83,27 @@ def test_results_of_shinkaevolve_and_then_the_run_itself(home: Path) -> None:
     assert (home / ".local/share/evolve/evolve.db").exists()
 
 
+def test_an_imported_problem_holds_the_programs_and_says_what_they_were_worth(home: Path) -> None:
+    shinka(home / "results" / "programs.sqlite", [("s0", None, 0, 0.5, True), ("s1", "s0", 1, 2.5, True)])
+    said = evolve(home, "problem", "import", "p", "there", "--seeds-from", "results")
+    assert said.code == 0, said.err
+    report = evolve(home, "problem", "check", "there", "--json").lines[0]
+    assert [seed["name"] for seed in report["seeds"]] == [
+        "initial_program.py", "s1 (generation 1, combined_score 2.5 there)"
+    ]  # fmt: skip
+
+
+def test_a_root_is_named_on_the_command_line(home: Path) -> None:
+    write(home, {"far/away/lib/shared.py": "GOAL = 7\n", "p/evaluator.py": f"from shared import GOAL\n{EVALUATOR}"})
+    assert evolve(home, "problem", "import", "p", "without").code == 0
+    assert not (home / "without" / "evolve_imports").exists()
+    said = evolve(home, "problem", "import", "p", "with", "--root", "far/away/lib")
+    assert said.code == 0, said.err
+    assert (home / "with" / "evolve_imports" / "shared.py").read_text() == "GOAL = 7\n"
+    report = evolve(home, "problem", "check", "p", "--root", "far/away/lib", "--json").lines[0]
+    assert report["complaints"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "code_", "sentence"),
     [

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from evolve.evaluation import Outcome
-from evolve.event_types import BestImproved, EventData, RunCreated, RunFinished
+from evolve.event_codec import encode
+from evolve.event_types import BestImproved, EventData, HintGiven, RunCreated, RunFinished
 from evolve.events import Event
 from evolve.identity import digest
 from evolve.program import Program
@@ -112,6 +113,7 @@ class _Run:
             fork_of=new.fork_of,
             revision=self.revision,
             desired_budget=self.intent.budget,
+            desired_hint=self.intent.hint,
             created_by=new.created_by,
             failure=failure,
         )
@@ -294,6 +296,12 @@ class MemoryRunIntents:
     def extend(self, run_id: str, budget: Mapping[str, Any], by: str) -> RunRecord:
         run = self._unended(run_id)
         run.intent = replace(run.intent, budget={**run.intent.budget, **budget}, by=by)
+        run.revision += 1
+        return run.record()
+
+    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
+        run = self._unended(run_id)
+        run.intent = replace(run.intent, hint=encode(hint))
         run.revision += 1
         return run.record()
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from evolve.errors import RewardError
 from evolve.vpo import (
-    ESTIMATORS,
+    METHODS,
     Options,
     RolloutGroup,
     Sampler,
@@ -39,14 +39,14 @@ def groups(draw: st.DrawFn) -> RolloutGroup:
     return RolloutGroup.of(rollouts, weights=weights)
 
 
-@given(groups(), st.sampled_from(sorted(ESTIMATORS)))
+@given(groups(), st.sampled_from(sorted(METHODS)))
 def test_every_estimator_gives_each_rollout_one_finite_number(group: RolloutGroup, name: str) -> None:
     (found,) = estimator(name)([group], Options())
     assert found.shape == (len(group),)
     assert np.isfinite(found).all()
 
 
-@given(groups(), st.sampled_from(sorted(ESTIMATORS)), SEEDS)
+@given(groups(), st.sampled_from(sorted(METHODS)), SEEDS)
 def test_the_order_of_rollouts_does_not_matter(group: RolloutGroup, name: str, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(group))
     turned = RolloutGroup(
@@ -66,7 +66,7 @@ def test_normalised_advantages_sum_to_nothing(group: RolloutGroup, name: str) ->
 def test_a_better_rollout_never_gets_less(values: list[float]) -> None:
     group = RolloutGroup.of([[value] for value in values], weights=[[1.0]])
     order = np.argsort(values)
-    for name in ESTIMATORS:
+    for name in METHODS:
         (found,) = estimator(name)([group], Options())
         assert (np.diff(found[order]) >= -1e-9 * max(1.0, np.abs(found).max())).all()
 

@@ -214,6 +214,8 @@ def test_the_score_for_verl_is_the_set_reward_and_sends_the_matrix_along() -> No
         "vpo_answers": 3,
         "vpo_rewards": json.dumps(EYE),
         "vpo_prompt": '["set", "train", "4"]',
+        "vpo_goal": "null",
+        "vpo_spans": "[]",
         "vpo_cut": "unknown",
     }
     unread = score("null", index=4)

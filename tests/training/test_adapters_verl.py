@@ -9,7 +9,7 @@ import pytest
 from evolve.errors import RewardError
 from evolve.vpo import Options, advantages
 from training.adapters.completions import one_by_one
-from training.adapters.verl import CUT, NAME, SentRewards, register, score_function, sent, verl_estimator
+from training.adapters.verl import CUT, NAME, TOKENS, SentRewards, register, score_function, sent, verl_estimator
 from training.adapters.weighting import Weighting
 
 pytestmark = [
@@ -57,7 +57,7 @@ def expected(step: int, method: str = "vpo", options: Options | None = None) -> 
         UIDS.tolist(),
         lambda uid, k: weighting.weights(step, ["set", "", str(uid)], k),
         options=options or Options(),
-    )
+    ).rollouts
 
 
 def test_verl_finds_the_estimator_and_its_advantages_are_those_of_the_library(batch: Any) -> None:
@@ -93,7 +93,7 @@ def test_every_method_is_one_word(batch: Any, method: str) -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(RewardError, match="No advantage estimator is called 'ppo'"):
+    with pytest.raises(RewardError, match="No training method is called 'ppo'"):
         verl_estimator(Weighting(), "ppo")
 
 
@@ -124,3 +124,40 @@ def test_another_version_of_verl_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("importlib.metadata.version", lambda _: "0.8.0")
     with pytest.raises(RewardError, match=r"veRL 0\.8\.0 is installed, and this adapter needs 0\.9"):
         register()
+
+
+def test_the_reward_manager_finds_the_tokens_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+    from types import SimpleNamespace
+
+    import torch
+    from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+
+    from training.adapters.verl_reward import CutRewardManager
+
+    words = ["so ", "<answer_1>", "a", "</answer_1>", "<answer_2>b", "</answer_2>", "<eos>", "<pad>"]
+
+    class Tokenizer:
+        eos_token_id = 6
+
+        def decode(self, ids: Any, **_: Any) -> str:
+            return "".join(words[number] for number in ids if number < 6)
+
+    async def score(self: Any, data: Any) -> dict[str, Any]:
+        text = self.tokenizer.decode(data[-1].batch["responses"].tolist())
+        found = score_function(one_by_one(lambda _: [[0.5], [0.2]]))("set", text, extra_info={"index": 0, CUT: False})
+        return {"reward_score": found.pop("score"), "reward_extra_info": found}
+
+    monkeypatch.setattr(NaiveRewardManager, "run_single", score)
+    manager = CutRewardManager.__new__(CutRewardManager)
+    manager.tokenizer = Tokenizer()
+    manager.config = SimpleNamespace(data=SimpleNamespace(max_response_length=8))
+    row = SimpleNamespace(
+        batch={"responses": torch.arange(8), "attention_mask": torch.tensor([1] * 7 + [0])}, non_tensor_batch={}
+    )
+
+    class Rows(list[Any]):
+        non_tensor_batch: dict[str, Any] = {}  # noqa: RUF012 - written by the manager under test
+
+    sent_along = asyncio.run(manager.run_single(Rows([row])))["reward_extra_info"]
+    assert json.loads(sent_along[TOKENS]) == [[0, 1, 4], [1, 4, 6]]

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evolve.vpo import ESTIMATORS
+from evolve.vpo import METHODS
 from service.cli.exit_codes import CONFLICT, FAILED, USAGE
 from service.cli.main import main
 from tests.e2e.evolving import Evolve
@@ -133,7 +133,7 @@ def test_the_folder_of_another_recipe_stands_in_the_way(
 def test_an_unknown_method_is_answered_with_the_known_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     sentence = said(capsys, ["-o", str(tmp_path / "x"), "--method", "ppo"], USAGE)
     assert "'ppo'" in sentence
-    assert all(name in sentence for name in (*ESTIMATORS, "base"))
+    assert all(name in sentence for name in (*METHODS, "base"))
     assert not (tmp_path / "x").exists()
 
 

@@ -9,21 +9,22 @@ import pytest
 
 from evolve.domains.maze import best, maze_of, reward, steps, walk
 from evolve.domains.maze.words import is_step
-from evolve.vpo import ESTIMATORS
+from evolve.vpo import METHODS, RolloutGroup, draw_weights
+from evolve.vpo.estimators import marginal_worths, vpo_marginal
 from tests.conftest import TORCH
 from tests.training.tiny_maze import RECIPE, SHAPE, padded, prompt, prompts, random_weights, replies
 from training.errors import TrainingError
 from training.recipe import Reinforcement, WarmStart, reinforcement_of
-from training.vocabulary import WORDS, answer_words, decode, encode
+from training.vocabulary import WORDS, answer_words, decode, encode, prompt_words
 
 if TYPE_CHECKING or TORCH:
     import torch
 
     from training import maze, reinforce
     from training.batches import MazePool
-    from training.llama import read_prompts
+    from training.llama import read_prompts, reply_losses
     from training.maze import RunFolder, TrainingProgress
-    from training.reinforce import Experience, advantages_of, choose_parents, policy_loss
+    from training.reinforce import Experience, advantages_of, choose_parents, draw_goals, policy_loss
     from training.rollouts import Rollouts
     from training.warm_start import Lesson, imitation_loss, lesson, rate_at
 
@@ -145,6 +146,39 @@ def test_an_update_makes_the_better_chain_likelier_and_the_worse_one_less_likely
     assert after[1] < before[1]
 
 
+def test_an_answer_gets_its_own_credit_on_its_own_tokens() -> None:
+    weights, found = random_weights(), seen((BEST, "U"), ("DDRR", "L"))
+    settings = replace(SETTINGS, method="vpo_marginal")
+    advantages = advantages_of(found, settings, np.random.default_rng(0))
+    drawn = draw_weights(4, np.random.default_rng(0), settings.draws)
+    group = RolloutGroup.of(list(found.rewards[0]), weights=drawn)
+    ((first, second),), (chains,) = marginal_worths([group]), vpo_marginal([group])
+    for row, (ids, credit) in enumerate(zip(found.rollouts.written, (first, second), strict=True)):
+        words = decode(ids).split()
+        middle = words.index("<route_2>")
+        assert advantages[row, :middle] == pytest.approx(credit[0])
+        assert advantages[row, middle : len(words)] == pytest.approx(credit[1])
+        assert advantages[row, len(words)] == pytest.approx(chains[row])  # the end of the reply
+    losses = reply_losses(weights, SHAPE, found.prompts, found.rollouts.replies)
+    expected = (losses.detach().numpy() * advantages).sum() / found.rollouts.replies.lengths.sum().item()
+    assert policy_loss(weights, SHAPE, found, advantages).item() == pytest.approx(expected, abs=1e-5)
+    assert first[0] > first[1]
+
+
+def test_goals_are_shown_and_are_what_is_rewarded() -> None:
+    goal = np.array([0.0, 1.0, 0.0, 0.0])
+    shown, hidden = prompt_words(MAZE, 1, goal=goal), prompt_words(MAZE, 1)
+    assert shown == [*hidden[:-1], "0/8", "8/8", "0/8", "0/8", "m1"]
+    found = replace(seen((BEST, "U"), ("U", "L")), goals=(goal,))
+    settings = replace(SETTINGS, method="goal_conditioned")
+    gold = found.rewards[0][..., 1].mean(axis=1)
+    expected = (gold - gold.mean()) / (gold.std() + 1e-6) if gold.std() else np.zeros(2)
+    assert advantages_of(found, settings, np.random.default_rng(0)) == pytest.approx(expected)
+    assert all(
+        np.isclose(each.sum(), 1, atol=0.3) and each.max() > 0 for each in draw_goals(50, 1.0, np.random.default_rng(0))
+    )
+
+
 def test_weights_close_to_equal_reward_the_best_answer_under_equal_weights() -> None:
     found = seen((BEST, "U"), ("DDRR", "R"), ("RRD", "DD"), ("D", "RD"))
     concentrated = advantages_of(found, replace(SETTINGS, alpha=1e6), np.random.default_rng(0))
@@ -165,7 +199,7 @@ def moves_likelihood(weights: Any, found: "Experience") -> list[float]:
     return likelihoods
 
 
-@pytest.mark.parametrize("method", ESTIMATORS)
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].credit is None])
 def test_a_group_whose_chains_are_all_alike_changes_nothing(method: str) -> None:
     weights, found = random_weights(), seen(("RRDD", "U"), ("RRDD", "U"), ("RRDD", "U"))
     advantages = advantages_of(found, replace(SETTINGS, method=method), np.random.default_rng(0))
@@ -187,14 +221,17 @@ def test_parents_are_best_under_some_weights() -> None:
     assert choose_parents(missing, np.random.default_rng(0)) == [None]
 
 
-@pytest.mark.parametrize("method", ESTIMATORS)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_makes_steps_and_shows_parents_of_the_same_mazes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     asked: list[tuple[list[Any], list[Any], Experience]] = []
 
-    def listen(weights: Any, shape: Any, settings: Any, mazes: Any, parents: Any, generator: Any) -> Experience:
-        found = reinforce.experience(weights, shape, settings, mazes, parents, generator)
+    def listen(
+        weights: Any, shape: Any, settings: Any, mazes: Any, parents: Any, generator: Any, goals: Any
+    ) -> Experience:
+        assert len(goals) == (len(mazes) if settings.goals else 0)
+        found = reinforce.experience(weights, shape, settings, mazes, parents, generator, goals)
         asked.append((list(mazes), list(parents), found))
         return found
 

@@ -188,3 +188,14 @@ def test_records_of_equal_answers_are_refused_before_the_model_is_read(
 
 def test_training_that_is_to_keep_going_does(settings: Callable[..., LoraSettings]) -> None:
     assert train_lora(settings(keep_going=True), COLOURS, equal).name == "adapter"
+
+
+def test_a_method_that_records_cannot_serve_is_refused(tmp_path: Path) -> None:
+    def settings(**more: Any) -> LoraSettings:
+        return LoraSettings(model="m", records=(), output=tmp_path, **more)
+
+    assert settings(method="vector_max_at_k", k=4).k == 4
+    with pytest.raises(TrainingError, match="show no weights, which goal_conditioned needs"):
+        settings(method="goal_conditioned")
+    with pytest.raises(TrainingError, match="'vpo' takes the best of no subsets"):
+        settings(k=4)

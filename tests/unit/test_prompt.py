@@ -325,6 +325,15 @@ def test_the_operators_share_the_beginning_of_a_prompt() -> None:
     assert len({shared(operator) for operator in ("mutate", "crossover", "repair", "simplify")}) == 1
 
 
+def test_a_hint_stands_right_before_the_request() -> None:
+    plain, hinted = text_of(request(proposal())), text_of(request(replace(proposal(), hint="Try rings.")))
+    place = hinted.index("A person who follows this search suggests")
+    assert hinted.index("Try rings.") > place
+    block = hinted[place : hinted.index("Try rings.") + len("Try rings.\n\n")]
+    assert hinted.replace(block, "") == plain
+    assert text_of(request(replace(proposal(), hint=""))) == plain
+
+
 def reviewed(review: str, parent: Individual | None = None) -> Proposal:
     return replace(proposal(parent), review=review)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evolve.domains import Domain, floors_of, grade
+from evolve.errors import RewardError
 from evolve.vpo import Floors, rewards_above_floors
 from evolve.vpo.group import Rollout
 
@@ -27,6 +28,26 @@ class Completion:
     prompt: Any = ""
     columns: Mapping[str, Any] = field(default_factory=dict)
     cut: bool = False
+
+
+def goal_of(completion: Completion) -> list[float] | None:
+    """The weights of the objectives that the prompt shows: the column `weights` of its row. None: it shows none."""
+    shown = completion.columns.get("weights")
+    return None if shown is None else [float(weight) for weight in shown]
+
+
+def shown_goal(goal: Sequence[float] | None, method: str) -> Sequence[float]:
+    """The weights that a prompt shows.
+
+    Raises:
+        RewardError: it shows none.
+    """
+    if goal is None:
+        raise RewardError(
+            f"The method {method!r} needs prompts that show weights: give each row of the data a column weights (in"
+            " extra_info for veRL), as evolve train data --weights writes them."
+        )
+    return goal
 
 
 Judge = Callable[[Sequence[Completion]], Sequence[Rollout]]

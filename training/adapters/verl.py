@@ -1,4 +1,4 @@
-"""Vector Policy Optimization with veRL (0.9.1): a reward function, and an advantage estimator that it registers.
+"""Training methods with veRL (0.9.1): a reward function, and an advantage estimator that it registers.
 
 veRL scores completions in reward workers and computes advantages in its task runner, which are other processes. A
 module that `VERL_USE_EXTERNAL_MODULES` names is imported by all of them, so that is where to call `register`. The
@@ -17,13 +17,15 @@ from functools import wraps
 from typing import Any
 
 from evolve.errors import RewardError
-from evolve.vpo import Options, advantages, estimator
-from training.adapters.completions import Completion, Judge
+from evolve.vpo import Options, advantages, method_of
+from training.adapters.answer_spans import AnswerSpan, SpansOf, numbered_spans, spread_advantages
+from training.adapters.completions import Completion, Judge, goal_of, shown_goal
 from training.adapters.weighting import Weighting, checked
 
 NAME = "evolve"  # of the estimator; veRL has a "grpo" and a "gdpo" of its own
 VERSION = "0.9"  # of veRL: what hands over the vectors is part of its trainer, and no interface
-MATRIX, PROMPT, CUT = "vpo_rewards", "vpo_prompt", "vpo_cut"
+MATRIX, PROMPT, CUT, GOAL = "vpo_rewards", "vpo_prompt", "vpo_cut", "vpo_goal"
+SPANS, TOKENS = "vpo_spans", "vpo_tokens"  # where the answers stand, in characters and in tokens
 SETTINGS = (
     "reward.reward_manager.source=importlib reward.reward_manager.name=CutRewardManager"
     " reward.reward_manager.module.path=pkg://training.adapters.verl_reward"
@@ -43,18 +45,21 @@ class SentRewards:
 _SENT: ContextVar[SentRewards | None] = ContextVar("sent_rewards", default=None)
 
 
-def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeScore:
+def score_function(judge: Judge, weighting: Weighting | None = None, spans: SpansOf = numbered_spans) -> ComputeScore:
     """A `compute_score` for veRL's `reward.custom_reward_function`.
 
     Args:
-        judge: returns the reward matrix of a completion. Its columns are data_source, ground_truth and extra_info.
+        judge: returns the reward matrix of a completion. Its columns are those of `extra_info`, with data_source,
+            ground_truth and extra_info itself.
         weighting: draws the weights by the seed and the prompt, for which `extra_info["index"]` stands.
+        spans: finds the answers in a completion, for methods that credit answers.
 
     Returns:
         A function of (data_source, solution_str, ground_truth, extra_info) to `score`, the set reward under weights of
         the prompt that do not change, for veRL's metrics; `vpo_answers`, how many answers there were; and what the
-        estimator needs: their matrix, the prompt, and whether the completion was cut off. It raises `RewardError` for
-        rewards that make no sense, or where the prompt has no index.
+        estimator needs: their matrix, the prompt, the weights that it shows, where the answers stand, and whether the
+        completion was cut off. It raises `RewardError` for rewards that make no sense, or where the prompt has no
+        index.
     """
     drawn = weighting or Weighting()
 
@@ -70,7 +75,7 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
         completion = Completion(
             text=solution_str,
             prompt=prompt,
-            columns={"data_source": data_source, "ground_truth": ground_truth, "extra_info": told},
+            columns={**told, "data_source": data_source, "ground_truth": ground_truth, "extra_info": told},
             cut=bool(told.get(CUT)),
         )
         (matrix,) = checked(judge([completion]), [prompt])
@@ -79,6 +84,8 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
             "vpo_answers": 0 if matrix is None else len(matrix),
             MATRIX: json.dumps(None if matrix is None else matrix.tolist()),
             PROMPT: json.dumps(prompt),
+            GOAL: json.dumps(goal_of(completion)),
+            SPANS: json.dumps(spans(solution_str)),
             CUT: "unknown" if told.get(CUT) is None else str(bool(told[CUT])),
         }
 
@@ -88,15 +95,15 @@ def score_function(judge: Judge, weighting: Weighting | None = None) -> ComputeS
 def register(
     weighting: Weighting | None = None, *, method: str = "vpo", options: Options | None = None
 ) -> Callable[..., Any]:
-    """Register an estimator of `evolve.vpo` with veRL, for `algorithm.adv_estimator=evolve`; the first one stays.
+    """Register a method of `evolve.vpo` with veRL, for `algorithm.adv_estimator=evolve`; the first one stays.
 
     Each step draws new weights for a prompt, by the seed, the global step and the prompt: a training that is resumed
     draws what it would have drawn.
 
     Args:
         weighting: how weights are drawn.
-        method: the name of the estimator in `evolve.vpo.ESTIMATORS`.
-        options: of the estimator, such as k.
+        method: its name in `evolve.vpo.METHODS`.
+        options: of the method, such as k.
 
     Returns:
         The estimator: (token_level_rewards, response_mask, index) to advantages and returns, both (batch, response
@@ -138,7 +145,8 @@ def verl_estimator(weighting: Weighting, method: str = "vpo", options: Options |
     Raises:
         RewardError: there is no such method.
     """
-    estimator(method)
+    credits_answers = method_of(method).credit is not None
+    shows_weights = method_of(method).weights == "shown"
 
     def compute_vpo_advantage(
         token_level_rewards: Any,
@@ -150,14 +158,20 @@ def verl_estimator(weighting: Weighting, method: str = "vpo", options: Options |
         _refuse_kl_in_reward(config)
         groups, rewards = [str(each) for each in index], _received(len(index))
         prompts = {group: json.loads(extra[PROMPT]) for group, extra in zip(groups, rewards.extras, strict=True)}
+        goals = {group: json.loads(extra[GOAL]) for group, extra in zip(groups, rewards.extras, strict=True)}
         found = advantages(
             method,
             checked([_read(extra[MATRIX]) for extra in rewards.extras], groups),
             groups,
             lambda group, k: weighting.weights(rewards.step, prompts[str(group)], k),
+            preference=(lambda group: shown_goal(goals[str(group)], method)) if shows_weights else None,
             options=options or Options(),
         )
-        spread = token_level_rewards.new_tensor(found.tolist()).unsqueeze(-1) * response_mask
+        spread = token_level_rewards.new_tensor(found.rollouts.tolist()).unsqueeze(-1) * response_mask
+        if credits_answers:
+            rows = zip(found.rollouts.tolist(), found.answers or (), _token_spans(rewards.extras), strict=True)
+            width = response_mask.shape[-1]
+            spread = spread.new_tensor([spread_advantages(*row, width) for row in rows]) * response_mask
         return spread, spread
 
     return compute_vpo_advantage
@@ -203,6 +217,12 @@ def _received(count: int) -> SentRewards:
     if any(extra.get(CUT) == "unknown" for extra in rewards.extras):
         raise RewardError(f"Whether completions were cut off is unknown, and cut answers earn rewards: set {SETTINGS}")
     return rewards
+
+
+def _token_spans(extras: Sequence[Mapping[str, Any]]) -> list[list[AnswerSpan]]:
+    if any(TOKENS not in extra for extra in extras):
+        raise RewardError(f"Where the answers stand among the tokens is unknown, and each has a credit: set {SETTINGS}")
+    return [[(answer, start, end) for answer, start, end in json.loads(extra[TOKENS])] for extra in extras]
 
 
 def _refuse_kl_in_reward(config: Any) -> None:

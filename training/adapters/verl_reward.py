@@ -1,14 +1,17 @@
-"""A reward manager for veRL that tells whether a completion was cut off; veRL loads it in its reward workers.
+"""A reward manager for veRL that tells which tokens are answers and whether a completion was cut off.
 
-veRL hands a reward function the text alone, without the token that ends it.
+veRL loads it in its reward workers. It hands a reward function the text alone, without the tokens.
 """
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
 
-from training.adapters.verl import CUT
+from training.adapters.answer_spans import token_spans
+from training.adapters.verl import CUT, SPANS, TOKENS
 
 
 class CutRewardManager(NaiveRewardManager):
@@ -24,4 +27,12 @@ class CutRewardManager(NaiveRewardManager):
         told = {**last.non_tensor_batch.get("extra_info", {}), CUT: cut}
         data.non_tensor_batch["extra_info"] = np.array([told] * len(data), dtype=object)
         scored: dict[str, Any] = await super().run_single(data)
+        sent = scored.get("reward_extra_info", {})
+        if SPANS in sent:
+            ids = last.batch["responses"][:written].tolist()
+            spans = token_spans(ids, json.loads(sent[SPANS]), self._text)
+            sent[TOKENS] = json.dumps(spans)
         return scored
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))

@@ -93,6 +93,7 @@ _STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
 }
 _CONTINUED = _STEERED | raises(QuotaError)
 _EXTENDED = _CONTINUED | raises(ConfigurationError)
+HINTED = _STEERED | raises(ConfigurationError)
 
 
 def reader_of(parts: ApiDependencies, caller: Caller) -> RunReader:
@@ -224,7 +225,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
 
     def extend() -> Response:
         _admit(parts, caller, run)
-        return _located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202, caller)
+        return located(parts.intents(caller.tenant).extend(run.id, budget, caller.actor), 202, caller)
 
     return once(extend)
 
@@ -253,7 +254,7 @@ def _asked(body: RunCreate) -> RunRequest:
 def _submitted(parts: ApiDependencies, caller: Caller, request: RunRequest, once: IdempotentRequests) -> Response:
     return once.after(
         lambda: parts.submissions.prepare(caller.tenant, [request], caller.name)[0],
-        lambda run: _located(parts.submissions.store(run), 201, caller),
+        lambda run: located(parts.submissions.store(run), 201, caller),
     )
 
 
@@ -267,10 +268,11 @@ def _want(parts: ApiDependencies, caller: Caller, run_id: str, state: str) -> Re
     run = reader_of(parts, caller).run(run_id)
     if state == RUNNING:
         _admit(parts, caller, run)
-    return _located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202, caller)
+    return located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202, caller)
 
 
-def _located(run: RunRecord, status: int, caller: Caller) -> Response:
+def located(run: RunRecord, status: int, caller: Caller) -> Response:
+    """A run as it was written, and where it is."""
     return made(shown(run, caller), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
 
 
@@ -279,4 +281,4 @@ def _pairs(text: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-__all__ = ["Reading", "RunId", "Steering", "Writing", "parts_of", "reader_of", "router"]
+__all__ = ["HINTED", "Reading", "RunId", "Steering", "Writing", "located", "parts_of", "reader_of", "router"]

@@ -3,7 +3,18 @@
 from types import NoneType
 
 from service.client.call import Call, place
+from service.schemas.hints import HintCreate, HintList
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPatch
+
+
+def create_hint(run_id: str, body: HintCreate) -> Call[Run]:
+    """Give a run a hint. It is in the prompts of its next proposals, in place of any other hint."""
+    return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=Run)
+
+
+def list_hints(run_id: str) -> Call[HintList]:
+    """List the hints of a run, each with the results of the proposals that it was shown to."""
+    return Call(method="GET", path=place("/v1/runs/{}/hints", run_id), answer=HintList)
 
 
 def create_run(body: RunCreate) -> Call[Run]:

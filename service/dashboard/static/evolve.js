@@ -9,6 +9,7 @@ const places = [
   ["r", "/runs", "Runs"],
   ["n", "/runs/new", "New run"],
   ["q", "/workers", "Workers and queue"],
+  ["s", "/batches", "Batches"],
   ["c", "/compare", "Compare"],
   ["a", "/admin", "Admin"],
 ];

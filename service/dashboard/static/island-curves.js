@@ -1,12 +1,12 @@
 // <island-curves data-src>: best and mean of each island over the evaluations, small charts on one scale.
 // @ts-check
 import { storeOf } from "./columns.js";
+import { curvesOf, thinned } from "./island-series.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { asScore, scoreSign } from "./score.js";
 import { SmallPlot } from "./small-plot.js";
 
 const MOST = 24;
-const WINDOW = 20;
 const ROOM = 0.05;
 
 class IslandCurves extends HTMLElement {
@@ -54,7 +54,7 @@ class IslandCurves extends HTMLElement {
     for (const island of islands.slice(0, MOST)) {
       const held = plots.get(island) ?? new SmallPlot(multiples, `Island ${island}`, "islands");
       plots.set(island, held);
-      const { xs, best, mean } = curvesOf(columns, island);
+      const { xs, best, mean } = thinned(curvesOf(columns, island));
       held.show(
         xs,
         [
@@ -69,34 +69,6 @@ class IslandCurves extends HTMLElement {
       islands.length > MOST ? `The first ${MOST} of ${islands.length} islands are drawn. The table has all.` : "";
     this.dataset.shown = String(columns.total);
   }
-}
-
-/**
- * What the candidates born on an island came to.
- * @param {import("./columns.js").Columns} columns
- * @param {number} island
- */
-export function curvesOf(columns, island) {
-  /** @type {number[]} */ const xs = [];
-  /** @type {(number | null)[]} */ const best = [];
-  /** @type {(number | null)[]} */ const mean = [];
-  /** @type {number[]} */ const last = [];
-  let top = -Infinity;
-  let sum = 0;
-  for (let at = 0; at < columns.place.length; at += 1) {
-    if (columns.island[at] !== island) continue;
-    const value = columns.fitness[at];
-    if (value !== null) {
-      top = Math.max(top, value);
-      sum += value;
-      last.push(value);
-      if (last.length > WINDOW) sum -= last[last.length - WINDOW - 1];
-    }
-    xs.push(columns.place[at] + 1);
-    best.push(top === -Infinity ? null : top);
-    mean.push(last.length ? sum / Math.min(WINDOW, last.length) : null);
-  }
-  return { xs, best, mean };
 }
 
 /** Room for most values of all islands. @param {(number | null)[]} scores @returns {[number, number]} */

@@ -144,6 +144,7 @@ const KINDS = [
   "candidate.evaluated",
   "candidate.reevaluated",
   "run.closing",
+  "hint.given",
   "holdout.scored",
   "audit.scored",
   "individual.inserted",

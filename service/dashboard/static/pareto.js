@@ -183,7 +183,8 @@ class ParetoScatter extends HTMLElement {
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
     const about = (this.objectives ?? []).length > 2 ? "about " : "";
     const measured = volume === null ? "" : `, hypervolume ${about}${number(volume)}`;
-    const shown = `${nearly ? "about " : ""}${number(size)} on the front, ${number(steps)} steps in this picture${measured}`;
+    const members = `${nearly ? "about " : ""}${number(size)} on the front`;
+    const shown = `${members}, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;
     if (this.told) this.told.textContent = words;
     const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));

@@ -155,7 +155,11 @@ class WeightPicker extends HTMLElement {
     document.dispatchEvent(new CustomEvent("evolve:weights", { detail: { weights, at } }));
   }
 
-  /** Asks the service, which knows the candidates that are not drawn. @param {Columns} columns @param {number[]} weights */
+  /**
+   * Asks the service, which knows the candidates that are not drawn.
+   * @param {Columns} columns
+   * @param {number[]} weights
+   */
   async ask(columns, weights) {
     const objectives = /** @type {Objective[]} */ (this.objectives);
     const asked = new URL(`/v1/runs/${this.dataset.run}/best`, location.href);

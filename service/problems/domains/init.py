@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+from evolve.extensions import ExtensionKind, is_known
 from service.errors import UsageError
+from service.problems.domains.own import init_own_domain
 from service.problems.domains.published import FIELDS, read_question
 from service.problems.domains.rows import read_row_of
 from service.problems.domains.table import NAMES
@@ -46,8 +48,14 @@ def init_domain(folder: Path, domain: str, data: Path | None, number: int | None
         InvalidProblemError: the file does not hold that question.
         ConflictError: the folder is not empty, is a file, or cannot be written.
     """
+    if domain not in NAMES and is_known(ExtensionKind.DOMAIN, domain):
+        if data is not None:
+            raise UsageError(f"the domain {domain[:100]} brings its own questions: leave --data out")
+        return init_own_domain(folder, domain, number)
     if domain not in NAMES:
-        raise UsageError(f"--domain {domain[:100]!r} is not a domain: choose {', '.join(NAMES)}")
+        raise UsageError(
+            f"--domain {domain[:100]!r} is not a domain: choose {', '.join(NAMES)}, or module:Class of your own"
+        )
     if (domain == "maze") != (data is None):
         raise UsageError(
             "the mazes are fixed: leave --data out"

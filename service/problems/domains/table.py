@@ -66,7 +66,10 @@ def _complain_of_number(number: object) -> list[str]:
 def _complain(table: Mapping[str, Any]) -> list[str]:
     name = table.get("name", "")
     if name not in NAMES:
-        return [f"{_PLACE}.name {_shown(name)} is not a domain: choose {', '.join(NAMES)}"]
+        own = (
+            "" if ":" not in name else f", or write a question of your own with evolve problem init DIR --domain {name}"
+        )
+        return [f"{_PLACE}.name {_shown(name)} is not a domain: choose {', '.join(NAMES)}{own}"]
     fixed = [key for key in ("kind", "split") if table.get(key)]
     if fixed and (name != "maze" or table.get("file")):
         return [f"{_PLACE}: {fixed[0]} is for mazes without a file: leave it out"]

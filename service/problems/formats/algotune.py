@@ -1,6 +1,7 @@
 """AlgoTune's tasks: a file with a class of `Task`, whose `solve` is the reference that a program must outrun."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
@@ -9,6 +10,7 @@ from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_pr
 
 DESCRIPTION = "description.txt"
 _PACKAGE, _BASE = "AlgoTuneTasks", "Task"
+_SOLVER, _IMPORTED = re.compile(r"(?<![\w.])Solver\b"), "ImportedSolver"
 _METHODS = ("generate_problem", "solve", "is_solution")
 _SECONDS, _INSTANCES = 120.0, 20
 _RULES = """
@@ -73,7 +75,16 @@ def _solver(source: PythonSource, task: ast.ClassDef) -> str:
     """The reference as a class `Solver`: the module without the task, and the methods that `solve` needs."""
     parts = [source.segment(node) for node in source.body if node is not task and not _of_algotune(node)]
     members = [source.segment(node) for node in task.body if _kept(node, _needed(task))]
+    if any(_imports_solver(node) for node in source.body):
+        # The class takes the name: what is imported under it keeps another.
+        texts = {source.segment(node) for node in source.body if isinstance(node, ast.Import | ast.ImportFrom)}
+        parts = [part if part in texts else _SOLVER.sub(_IMPORTED, part) for part in parts] + [f"{_IMPORTED} = Solver"]
+        members = [_SOLVER.sub(_IMPORTED, member) for member in members]
     return "\n".join(_future_first(parts)) + "\n\n\nclass Solver:\n" + "\n\n".join(members) + "\n"
+
+
+def _imports_solver(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and any((one.asname or one.name) == "Solver" for one in node.names)
 
 
 def _of_algotune(node: ast.stmt) -> bool:

@@ -2,10 +2,12 @@
 
 import base64
 import io
+import json
 from collections.abc import Mapping
 from typing import Any
 
 _MAX_DEPTH = 200
+_MAX_VIEW = 352 * 1024  # 256 KB as base64, and its address
 
 
 class NotJsonError(Exception):
@@ -68,10 +70,14 @@ def view_of(value: Any) -> Any:
                 value = shown
                 break
     except Exception as error:  # noqa: BLE001 - a picture may raise anything, and costs no candidate its score
-        return f"{type(error).__name__}: {error}"
+        return {"error": f"{type(error).__name__}: {error}"}
     if isinstance(value, bytes | bytearray) and bytes(value[:4]) == b"\x89PNG":
-        return f"data:image/png;base64,{base64.b64encode(value).decode()}"
-    return text_of(value)
+        value = f"data:image/png;base64,{base64.b64encode(value).decode()}"
+    if value is not None and not isinstance(value, str | Mapping | bool | int | float):
+        return {"error": f"a {type(value).__name__} is no picture"}
+    shown = text_of(value)
+    size = len(json.dumps(shown, default=str))
+    return shown if size <= _MAX_VIEW else {"error": f"it has {size // 1024} KB, and up to 256 KB are kept"}
 
 
 def _number(value: int | float) -> int | float:

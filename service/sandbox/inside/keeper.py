@@ -28,6 +28,7 @@ from .trampoline import LeaveFrames
 _PROGRAM, _SCORER = "the program", "the evaluator"
 _CANARY = "a known-good program"
 _INPUTS_KB = 64 * 1024
+_VIEW_KB = 384  # beside what a scorer says otherwise: `jsonable.view_of` keeps a view within it
 # For each phase of the self-test: a problem may allow its programs less than a busy machine takes for an attack.
 SELFTEST_SECONDS = 30.0
 Task = Mapping[str, Any]
@@ -155,7 +156,8 @@ class Keeper:
 
     def _judge(self, task: Task, dialogue: Dialogue, printed: str) -> dict[str, Any]:
         verdict, outputs = ScoreReply(), dialogue.outputs
-        ending = self._run(SCORER, "score", {**task, "outputs": outputs}, verdict, _SCORER)
+        cap_kb = self._cell.output_kb + _VIEW_KB
+        ending = self._run(SCORER, "score", {**task, "outputs": outputs}, verdict, _SCORER, cap_kb=cap_kb)
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
             if wrong:

@@ -13,7 +13,7 @@ from typing import Any
 from . import import_times
 from .candidate import failure, flush, load, write_program
 from .channel import Channel
-from .jsonable import NotJsonError, entries_of, jsonable, text_of
+from .jsonable import NotJsonError, entries_of, jsonable, text_of, view_of
 from .sandbox_spec import ChildSpec
 
 COMBINED = "combined_score"
@@ -92,7 +92,20 @@ def _score(task: Mapping[str, Any], problem: str) -> dict[str, Any]:
     if not functions:
         raise EvaluatorError(f"{task['evaluator']} defines no function {task['function']}(outputs, program)")
     given = task["outputs"], dict(task["files"])
-    return _cascade([(name, partial(function, *given)) for name, function in functions], task)
+    found = _cascade([(name, partial(function, *given)) for name, function in functions], task)
+    return found if task["function"] != "score" else _rendered(found, getattr(module, "render", None), task["outputs"])
+
+
+def _rendered(found: dict[str, Any], render: Any, outputs: Any) -> dict[str, Any]:
+    """A result with the view that `render(outputs)` draws, where it has scores and no view."""
+    result = found["result"]
+    if not callable(render) or "stage" in found or not isinstance(result, dict) or {"view", "error"} & result.keys():
+        return found
+    try:
+        view = view_of(render(outputs))
+    except Exception as error:  # noqa: BLE001 - a picture may raise anything
+        view = {"error": f"{type(error).__name__}: {error}"}
+    return {**found, "result": {**result, "view": view}}
 
 
 def _evaluate(task: Mapping[str, Any], folder: str) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import pytest
 
 from evolve.configuration import BudgetConfig, DeterministicConfig
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
-from evolve.event_types import RunCancelled
+from evolve.event_codec import encode
+from evolve.event_types import HintGiven, ProposalCreated, RunCancelled
 from evolve.events import Event, EventKind
 from evolve.program import Program
 from service.db.engine import Database
@@ -207,6 +208,22 @@ def test_a_run_goes_on_with_a_larger_budget(log: SqlRunLog, database: Database, 
     record = SqlRunReader(database).run(RUN)
     assert record.config["budget"]["evaluations"] == 25
     assert record.desired_budget == {"tokens": 10**6}
+
+
+@pytest.mark.parametrize("window", [0, 4])
+def test_a_hint_stands_in_prompts_and_a_resumed_run_knows_it(log: SqlRunLog, database: Database, window: int) -> None:
+    hint = HintGiven(hint_id="hnt_1", text="try rings", proposals=5, by="key_a")
+    SqlRunIntents(database, "default", SystemClock()).hint(RUN, hint)
+    work = job(log, evaluations=25, deterministic=DeterministicConfig(window=window))
+    _, first = play_until(work, Intent(hint=encode(hint)))
+    assert SqlRunReader(database).run(RUN).desired_hint == {}
+    [given] = [e.event.payload for e in first if e.event.kind is EventKind.HINT_GIVEN]
+    assert given == encode(hint)
+    play(work, Notes(), wanting(Intent(hint=encode(hint))))  # the same once more gives it no second time
+    told = [entry.event.data for entry in log.events(RUN)]
+    used = [data.hint for data in told if isinstance(data, ProposalCreated)]
+    assert used.count("hnt_1") == min(5, len(used))
+    assert sum(isinstance(data, HintGiven) for data in told) == 1
 
 
 def test_a_budget_that_is_wanted_of_a_paused_run_counts_from_its_resuming(log: SqlRunLog) -> None:

@@ -88,7 +88,7 @@ async def test_a_check_by_workers_waits_only_so_long(build: Build, monkeypatch: 
 
 TOO_MUCH = [
     ("wall_seconds = 1e12", "limits.wall_seconds", "sandbox.max_wall_seconds"),
-    ("cpu_seconds = 57600.5", "limits.cpu_seconds", "sandbox.max_cpu_seconds"),
+    ("cpu_seconds = 1382400.5", "limits.cpu_seconds", "sandbox.max_cpu_seconds"),
     ("memory_mb = 100_000_000", "limits.memory_mb", "sandbox.max_memory_mb"),
     ("processes = 1025", "limits.processes", "sandbox.max_processes"),
     ("disk_mb = 4097", "limits.disk_mb", "sandbox.max_disk_mb"),

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import service.cli.vpo as module
-from evolve.vpo import ESTIMATORS, Check, check_vectors
+from evolve.vpo import METHODS, Check, check_vectors
 from tests.unit.cli.conftest import Evolve
 
 
 def test_every_vector_is_shown_and_holds(evolve: Evolve) -> None:
     said = evolve("vpo", "check")
     assert said.code == 0
-    assert all(f"\n{name} " in said.out for name in ESTIMATORS)
+    assert all(f"\n{name} " in said.out for name in METHODS)
     assert "✗" not in said.out
     assert f"{len(check_vectors(np.random.default_rng(0)))} vectors match" in said.out
     # H_3 / 3 and H_4 / 4.
@@ -45,4 +45,4 @@ def test_a_vector_that_is_missed_is_marked_and_fails(
     if words:
         assert [line["found"] for line in said.lines if not line["ok"]] == [[None]]
     else:
-        assert "✗ 1 of 20 vectors missed" in said.out
+        assert "✗ 1 of 27 vectors missed" in said.out

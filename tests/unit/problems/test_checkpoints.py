@@ -30,6 +30,14 @@ def test_a_checkpoint_of_openevolve(tmp_path: Path) -> None:
     assert (two.name, two.parents, two.files, two.metrics) == ("b", ("a",), {"": code(2)}, {"combined_score": 2.0})
 
 
+@pytest.mark.parametrize("named", [None, 5, "", "\ud800", ["x"]])
+def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path, named: object) -> None:
+    place = openevolve(tmp_path / "checkpoint_1", [{"id": "a", "code": code(1)}])
+    (place / "programs" / "a.json").write_text(json.dumps({"id": named, "code": code(1), "metrics": 7, "parent_id": 3}))
+    (one,) = read_checkpoint(place).programs
+    assert (one.name, one.parents, one.metrics, one.generation) == ("a", (), {}, None)
+
+
 @pytest.mark.parametrize("named", ["output", "output/checkpoints"])
 def test_of_several_checkpoints_the_newest_is_read(tmp_path: Path, named: str) -> None:
     for number in (9, 10):
@@ -119,6 +127,8 @@ def _cut(place: Path) -> Path:
         (_checkpoint(b"[]"), "a.json is not a JSON object"),
         (_checkpoint(b'{"code": "' + b"x" * (9 << 20) + b'"}'), "a JSON object of at most 8 MB"),
         (_checkpoint(b'{"code": 5}'), "has no code of at most"),
+        (_checkpoint(rb'{"code": "x = \ud800"}'), "has no code of at most"),
+        (_checkpoint(rb'{"code": "x = 1\u0000"}'), "has no code of at most"),
         (_checkpoint(b'{"code": "' + b"x" * 1_000_001 + b'"}'), "has no code of at most"),
         (_pipe, "a.json is not a JSON object"),
         (lambda place: write(place / "checkpoint_1", {"programs/b.txt": ""}), "holds no program"),

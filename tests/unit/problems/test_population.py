@@ -1,6 +1,7 @@
 """Programs of an earlier run as seeds: which are chosen, what becomes of their lineage, and how they are stored."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.problem import Direction, Objective
+from evolve.errors import ProblemError
+from evolve.problem import Direction, Objective, SeedOrigin
 from service.errors import InvalidProblemError
 from service.ports import Upload
 from service.problems.description import seed_names
+from service.problems.forked_problem import fork_problem
 from service.problems.load import load_bundle, load_problem
 from service.problems.population import EarlierProgram, EarlierRun
 from service.problems.project import Project
@@ -100,6 +103,19 @@ def test_a_service_reads_the_same_problem_from_an_upload(tmp_path: Path) -> None
     sent = upload_of(named)
     upload = Upload(name="p", files={path: text.encode() for path, text in sent.files.items()})
     assert load_upload(upload).bundle.hash == load_problem(named).bundle.hash
+
+
+def test_a_fork_starts_from_its_program_alone(tmp_path: Path) -> None:
+    loaded = load_problem(Project(folder=project(tmp_path), population=LINE.best(3).as_files()))
+    assert len(loaded.problem.seeds) == 4
+    forked = fork_problem(loaded.bundle, "p", loaded.problem.seeds[2])
+    assert (forked.problem.seeds, forked.problem.origins) == ((loaded.problem.seeds[2],), {})
+
+
+def test_a_seed_stands_behind_its_parents(tmp_path: Path) -> None:
+    problem = load_problem(project(tmp_path)).problem
+    with pytest.raises(ProblemError, match="the parents of a seed stand before it"):
+        replace(problem, origins={0: SeedOrigin(name="a", parents=(0,))})
 
 
 def test_programs_of_several_files_keep_them(tmp_path: Path) -> None:

@@ -2,25 +2,26 @@
 
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from evolve.errors import ConfigurationError
-from evolve.vpo import ESTIMATORS
-from training.card import METHODS, SHOWN, card
+from evolve.vpo import METHODS
+from training.card import DESCRIPTIONS, SHOWN, card
 from training.recipe import Recipe, Reinforcement, reinforcement_of
 
 FIGURES = {name: place / 1000 for place, name in enumerate(SHOWN, start=1)}
 
 
-@pytest.mark.parametrize("method", ESTIMATORS)
+@pytest.mark.parametrize("method", METHODS)
 def test_every_estimator_has_settings_with_as_many_answers(method: str) -> None:
     settings = reinforcement_of(method)
     assert settings.method == method
     assert settings.answers == Reinforcement().answers
     assert settings.answers // settings.m >= 2
-    assert settings.m == (4 if method in ("vpo", "multi_rlvr", "multi_rlvr_best") else 1)
+    assert settings.m == (4 if method in ("vpo", "multi_rlvr", "multi_rlvr_best", "vpo_marginal") else 1)
+    assert settings.goals is (method == "goal_conditioned")
 
 
 def test_the_base_is_asked_for_chains() -> None:
@@ -30,7 +31,7 @@ def test_the_base_is_asked_for_chains() -> None:
 def test_a_method_that_is_not_known_is_answered_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError, match="'vop'") as raised:
         reinforcement_of("vop")
-    assert all(name in str(raised.value) for name in (*ESTIMATORS, "base"))
+    assert all(name in str(raised.value) for name in (*METHODS, "base"))
 
 
 @pytest.mark.parametrize(("m", "answers"), [(0, 32), (9, 36), (-1, 32), (4, 30), (4, 4), (1, 1), (3, 32)])
@@ -39,12 +40,21 @@ def test_answers_that_make_no_group_are_refused(m: int, answers: int) -> None:
         Reinforcement(m=m, answers=answers)
 
 
+@pytest.mark.parametrize(
+    ("method", "k", "said"), [("grpo", 4, "leave k out"), ("max_at_k", 33, "1 to 32"), ("max_at_k", 0, "1 to 32")]
+)
+def test_k_is_for_methods_that_take_the_best_of_k(method: str, k: int, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        replace(reinforcement_of(method), k=k)
+    assert replace(reinforcement_of("vector_max_at_k"), k=4).k == 4
+
+
 def test_recipes_are_compared_by_what_they_say() -> None:
     assert asdict(Recipe()) == asdict(Recipe())
     assert asdict(Recipe(seed=1)) != asdict(Recipe())
 
 
-@pytest.mark.parametrize("method", ["base", *ESTIMATORS])
+@pytest.mark.parametrize("method", ["base", *METHODS])
 def test_a_card_says_how_and_how_well(method: str) -> None:
     text = card(
         name=f"maze-{method}",
@@ -61,7 +71,7 @@ def test_a_card_says_how_and_how_well(method: str) -> None:
     assert body.lstrip().startswith(f"# maze-{method}\n")
     assert "\nevolve train maze -o 'a folder'\n" in body
     assert "0.99 million weights" in body
-    assert METHODS.get(method, f"`{method}`") in body
+    assert DESCRIPTIONS.get(method, f"`{method}`") in body
     assert "* Seed: 7\n* Mazes: small and hard" in body
     assert "25 mazes" in body
     assert ("* Reinforcement: " in body.split("* Warm start: ")[1].split("* Weights: ")[0]) is (method != "base")

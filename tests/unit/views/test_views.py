@@ -69,6 +69,7 @@ def test_an_svg_without_a_namespace_gets_it_as_browsers_draw_none_without() -> N
         (address(png()[:-6]), "cut off"),
         ({"png": "%%%"}, "not base64"),
         ({"svg": 3}, "svg is a int"),
+        ({"error": "ValueError: no ink"}, "could not be drawn: ValueError: no ink"),
         ({"y": [1, "two"]}, "'two' in y of series 1"),
         ({"y": [float("nan")]}, "not a finite number"),
         ({"x": [1], "y": [1, 2]}, "1 x and 2 y"),

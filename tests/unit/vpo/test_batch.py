@@ -5,7 +5,7 @@ import pytest
 
 from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
-from evolve.vpo import ESTIMATORS, Options, Rollout, RolloutGroup, advantages, draw_weights, estimator
+from evolve.vpo import METHODS, Options, Rollout, RolloutGroup, advantages, draw_weights, estimator
 
 
 def weights_of(prompt: Hashable, k: int) -> Floats:
@@ -23,25 +23,27 @@ ROLLOUTS: list[Rollout] = [
 PROMPTS = [1, 2, 1, 1, 2, 1]
 
 
-@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize("name", sorted(METHODS))
 def test_rollouts_are_grouped_by_prompt_and_come_back_in_order(name: str) -> None:
     one = RolloutGroup.of([ROLLOUTS[i] for i in (0, 2, 3, 5)], weights=weights_of(1, 2))
     two = RolloutGroup.of([ROLLOUTS[i] for i in (1, 4)], weights=weights_of(2, 3))
     first, second = estimator(name)([one, two], Options())
     expected = np.empty(6)
     expected[[0, 2, 3, 5]], expected[[1, 4]] = first, second
-    assert advantages(name, ROLLOUTS, PROMPTS, weights_of).tolist() == expected.tolist()
+    preference = (lambda prompt: [1.0] * (1 + int(str(prompt)))) if name == "goal_conditioned" else None
+    found = advantages(name, ROLLOUTS, PROMPTS, weights_of, preference=preference).rollouts
+    assert found.tolist() == expected.tolist()
 
 
 def test_the_order_of_a_batch_changes_nothing() -> None:
-    found = advantages("vpo", ROLLOUTS, PROMPTS, weights_of)
-    turned = advantages("vpo", ROLLOUTS[::-1], PROMPTS[::-1], weights_of)
+    found = advantages("vpo", ROLLOUTS, PROMPTS, weights_of).rollouts
+    turned = advantages("vpo", ROLLOUTS[::-1], PROMPTS[::-1], weights_of).rollouts
     assert turned[::-1] == pytest.approx(found)
 
 
 def test_an_empty_batch_and_an_unscored_prompt_get_nothing() -> None:
-    assert advantages("gdpo", [], [], weights_of).size == 0
-    assert advantages("vpo", [None, None], [3, 3], weights_of).tolist() == [0, 0]
+    assert advantages("gdpo", [], [], weights_of).rollouts.size == 0
+    assert advantages("vpo", [None, None], [3, 3], weights_of).rollouts.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -65,5 +67,5 @@ def test_weights_and_preference_must_fit() -> None:
     for preference in ([0.0, 0.0], [[0.5, 0.5], [0.5, 0.5]]):
         with pytest.raises(RewardError, match=r"preference|expected"):
             RolloutGroup.of([[0.1, 0.2]], preference=preference)
-    with pytest.raises(RewardError, match="No advantage estimator is called 'reinforce'"):
+    with pytest.raises(RewardError, match="No training method is called 'reinforce'"):
         advantages("reinforce", [], [], weights_of)

@@ -6,11 +6,12 @@ import pytest
 
 from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
-from evolve.vpo import ESTIMATORS, Options, RolloutGroup, draw_weights, estimator
+from evolve.vpo import METHODS, Options, RolloutGroup, draw_weights, estimator
 from evolve.vpo.estimators import entropic, gdpo, grpo, max_at_k, maxrl, multi_rlvr, multi_rlvr_best, vpo
 
 CORNERS = [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
-NAMES = sorted(ESTIMATORS)
+NAMES = sorted(METHODS)
+LEADS = ("max_at_k", "vector_max_at_k")  # credit for a lead over others, which the worst has not
 
 
 def scalars(*values: float) -> RolloutGroup:
@@ -82,7 +83,7 @@ def test_equal_rewards_of_any_size_teach_nothing(name: str, size: float) -> None
     turned = chain[::-1]  # the same set, summed in another order
     group = RolloutGroup.of([chain, turned, chain, chain, turned, chain, chain], weights=CORNERS)
     for k in (1, 2):
-        found = estimator(name)([group], Options(k=k))[0] / (size if name == "max_at_k" else 1.0)
+        found = estimator(name)([group], Options(k=k))[0] / (size if name in (*LEADS, "vpo_marginal") else 1.0)
         assert found == pytest.approx(np.zeros(7), abs=1e-12)
 
 
@@ -107,7 +108,7 @@ def test_a_rollout_without_a_matrix_counts_as_zero_and_is_discouraged(name: str)
     found = estimator(name)([missing], Options())[0]
     assert found.tolist() == estimator(name)([zeros], Options())[0].tolist()
     # The lead over others is what max@k gives credit for, and the worst leads nobody.
-    assert found[0] == 0 if name == "max_at_k" else found[0] < 0
+    assert found[0] == 0 if name in LEADS else found[0] < 0
     assert found[1] == found.max() > 0
 
 
@@ -225,7 +226,7 @@ def test_entropic_stays_finite_where_ties_keep_the_divergence_out_of_reach() -> 
 
 def test_estimators_are_named_and_unknown_names_refused() -> None:
     assert estimator("vpo") is vpo
-    with pytest.raises(RewardError, match=r"No advantage estimator is called 'ppo'; there are vpo, grpo, max_at_k"):
+    with pytest.raises(RewardError, match=r"No training method is called 'ppo'; there are vpo, vpo_single, grpo, gdpo"):
         estimator("ppo")
     with pytest.raises(RewardError, match="needs weights that the group shares"):
         vpo([RolloutGroup.of([[0.5, 0.5]])])

@@ -170,6 +170,18 @@ def test_the_reference_of_algotune_is_the_program_without_its_scorer(tmp_path: P
     assert bridged(loaded, tmp_path)["speedup"] > 0
 
 
+def test_a_class_solver_that_the_reference_of_algotune_imports_keeps_its_own_name(tmp_path: Path) -> None:
+    task = ALGOTUNE.replace("[self._twice(", "[Solver(value=2).value and self._twice(")
+    assert task != ALGOTUNE
+    files: dict[str, str | bytes] = {
+        "doubling.py": f"from types import SimpleNamespace as Solver\n{task}",
+        "description.txt": "Double a list.\n",
+    }
+    loaded = loaded_from(tmp_path, files)
+    assert "ImportedSolver(value=2)" in loaded.problem.seeds[0].files[0][1]
+    assert bridged(loaded, tmp_path)["speedup"] > 0
+
+
 def test_a_wrong_solution_has_the_tasks_own_reason(tmp_path: Path) -> None:
     program = "class Solver:\n    def solve(self, problem):\n        return []\n"
     error = bridged(loaded_from(tmp_path, {"doubling.py": ALGOTUNE}), tmp_path, program)["error"]

@@ -1,0 +1,63 @@
+"""Hints of a run, and what the proposals brought whose prompts held them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from evolve.event_types import EventKind, HintGiven, ProposalCreated
+from service.ports import LoggedEvent, RunReader, RunRecord
+from service.projections.columns import Columns
+from service.projections.progress_curve import best_so_far
+
+MAX_HINTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintYield:
+    """A hint with its results; `at`: when the search received it, None: not yet."""
+
+    hint: HintGiven
+    at: datetime | None
+    used: int = 0
+    evaluations: int = 0
+    valid: int = 0
+    improvements: int = 0
+    best_fitness: float | None = None
+
+
+def hint_yields(reader: RunReader, run: RunRecord, columns: Columns) -> list[HintYield]:
+    """The newest hints of a run, the newest first, the one that waits for its runner before all."""
+    given = list(reader.events(run.id, kinds=(str(EventKind.HINT_GIVEN),)))[-MAX_HINTS:]
+    found = [_yield(reader, run, columns, logged) for logged in reversed(given)]
+    wanted = [HintYield(hint=HintGiven(**run.desired_hint), at=None)] if run.desired_hint else []
+    known = {one.hint.hint_id for one in found}  # its event may be newer than the row that was read
+    return [*(one for one in wanted if one.hint.hint_id not in known), *found][:MAX_HINTS]
+
+
+def _yield(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEvent) -> HintYield:
+    hint = logged.event.data
+    assert isinstance(hint, HintGiven), "the class of this kind"
+    numbers = []
+    # It stands in the proposals that follow it, one after the other, until they are used up or another takes its place.
+    following = reader.events(run.id, logged.sequence, hint.proposals, kinds=(str(EventKind.PROPOSAL_CREATED),))
+    for entry in following if hint.text else ():
+        created = entry.event.data
+        assert isinstance(created, ProposalCreated), "the class of this kind"
+        if created.hint != hint.hint_id:
+            break
+        numbers.append(created.proposal_number)
+    places = np.flatnonzero(np.isin(np.array(columns.numbers, dtype=np.int64), numbers))
+    fitness = columns.fitness
+    before = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
+    mine = fitness[places]
+    valid = mine[~np.isnan(mine)]
+    return HintYield(
+        hint=hint,
+        at=logged.at,
+        used=len(numbers),
+        evaluations=len(places),
+        valid=len(valid),
+        improvements=int((mine > before[places]).sum()),
+        best_fitness=float(valid.max()) if len(valid) else None,
+    )

@@ -1,0 +1,114 @@
+"""A person's own task as the how-to has it: data, and a training with TRL from end to end."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evolve.domains import open_domain
+from evolve.errors import RewardError
+from service.cli.main import main
+from tests.own_task import write_letters
+from tests.training.spelling_model import make_spelling_model
+from training.errors import TrainingError
+from training.task import TaskSettings
+from training.task_data import DataSettings, questions_of, row_judge, rows_of
+
+pytestmark = [
+    pytest.mark.training,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
+NAME = "letters:Letters"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_letters(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "letters", raising=False)
+
+
+def run(*words: str) -> int:
+    return main(words)
+
+
+def test_questions_become_rows_for_trl_and_verl(tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    assert run("train", "data", NAME, "--answers", "3", "--weights", "--seed", "4", "-o", "rows") == 0
+    found = load_dataset(str(tmp_path / "rows"), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in found.items()} == {"train": 8, "test": 4}
+    row = found["train"][1]
+    assert json.loads(row["question"]) == {"letter": "b"}
+    (message,) = row["prompt"]
+    assert "begins with b," in message["content"]
+    assert "<answer_3>" in message["content"]
+    assert f"begins {row['weights'][0]:g}, vowels {row['weights'][1]:g}" in message["content"]
+    assert sum(row["weights"]) == pytest.approx(1, abs=0.02)
+    told = {name: row[name] for name in ("index", "split", "m", "question", "weights")}
+    assert row["extra_info"] == told
+    assert row["data_source"] == "letters"
+    origin = json.loads((tmp_path / "rows" / "dataset.json").read_text())
+    assert origin["domain"] == NAME
+    assert origin["files"]["test.parquet"]["rows"] == 4
+    again = rows_of(DataSettings(domain=NAME, m=3, weights=True, seed=4), "train", questions_of(NAME, "train"))
+    assert again[1]["prompt"] == row["prompt"]
+
+
+def test_a_judge_reads_the_question_of_its_row() -> None:
+    from training.adapters.completions import Completion
+
+    columns = {"question": json.dumps({"letter": "o"})}
+    text = "<answer_1>oak</answer_1><answer_2>TWO</answer_2>"
+    (matrix,) = row_judge(NAME, 2)([Completion(text=text, columns=columns)])
+    assert np.asarray(matrix) == pytest.approx(np.array([[1, 0.4, 0.75], [0, 0, 0]]))
+
+
+def test_a_model_is_trained_on_the_task_and_tested_while_it_trains(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    domain = open_domain(NAME)
+    model = make_spelling_model(tmp_path / "model", 2, steps=30, prompt=domain.prompt({"letter": "a"}, 2))
+    words = [
+        "--method",
+        "vpo_marginal",
+        "--answers",
+        "2",
+        "--rank",
+        "0",
+        "--rate",
+        "1e-3",
+        "--steps",
+        "2",
+        "--prompts",
+        "2",
+    ]
+    sizes = ["--group", "4", "--max-tokens", "24", "--test-every", "2", "-o", "trained"]
+    assert run("train", "task", NAME, "--model", str(model), *words, *sizes) == 0
+    lines = [json.loads(line) for line in (tmp_path / "trained" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "set_reward" in line] == [1, 2]
+    assert [line["step"] for line in lines if "test_set_reward" in line] == [2]
+    before, after = (AutoModelForCausalLM.from_pretrained(folder) for folder in (model, tmp_path / "trained" / "model"))
+    assert (before.lm_head.weight != after.lm_head.weight).any()
+    assert json.loads((tmp_path / "trained" / "training.json").read_text())["prompts"] == {"train": 8, "test": 4}
+
+
+def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    def settings(**more: object) -> TaskSettings:
+        return TaskSettings(domain=NAME, model="m", output=tmp_path, **more)  # type: ignore[arg-type]  # on purpose
+
+    assert settings().answers == 3
+    assert settings(method="vector_max_at_k", k=4).answers == 1
+    assert settings(method="goal_conditioned").data.weights
+    with pytest.raises(RewardError, match="'grpo' takes the best of no subsets"):
+        settings(method="grpo", k=2)
+    with pytest.raises(TrainingError, match="several answers: ask for m of at least 2"):
+        settings(m=1)
+    with pytest.raises(RewardError, match="No training method is called 'ppo'"):
+        settings(method="ppo")
+    with pytest.raises(TrainingError, match="The domain musique brings no questions: name the file"):
+        questions_of("musique", "train")

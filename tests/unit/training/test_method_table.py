@@ -1,0 +1,56 @@
+"""The comparison of every method: what is trained at which k, and how its table says what seeds can tell."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evolve.vpo import METHODS
+from training.study.method_table import ARMS, FIGURES, K, TableScope, read_tables, recipe_of, report
+
+
+def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
+    assert {*METHODS} - {*ARMS} == {"multi_rlvr_best", "entropic"}
+    for method in ARMS[1:]:
+        learnt = recipe_of(method, 3, TableScope()).reinforcement
+        size = learnt.k if METHODS[method].subsets else learnt.m
+        assert size in (K, 1)
+        assert size == K or not METHODS[method].chains
+        assert learnt.answers == 32
+
+
+def figures(level: float) -> list[dict[str, float]]:
+    """Four mazes."""
+    return [dict.fromkeys(FIGURES, level + place / 10) for place in range(4)]
+
+
+def keep(folder: Path, method: str, seed: int, found: Any) -> None:
+    (folder / f"{method}-s{seed}.json").write_text(json.dumps(found))
+
+
+def test_the_table_holds_means_and_differences_by_seed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    keep(tmp_path, "base", 0, figures(0.1))
+    for seed in range(5):
+        noise = float(rng.normal(0, 0.001))
+        keep(tmp_path, "vpo", seed, figures(0.3 + noise))
+        keep(tmp_path, "grpo", seed, figures(0.2 + 2 * noise))
+    keep(tmp_path, "max_at_k", 0, figures(0.4))
+    lines = report(read_tables(tmp_path)).splitlines()
+    rows = {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines if line.startswith("| ")}
+    assert rows["warm start"][1] == "1"
+    assert [line.split(" | ")[0] for line in lines[2:6]] == ["| warm start", "| GRPO", "| Max@k, k = 4", "| VPO"]
+    differences = [line for line in lines if line.startswith("| GRPO | 5 | **-0.1")]
+    assert len(differences) == 1  # every seed says the same
+    assert "| Max@k, k = 4 | 1 | – | – | – | – |" in lines  # one training says nothing about a method
+
+
+@pytest.mark.parametrize("method", ["vpo", "vpo_marginal", "goal_conditioned"])
+def test_a_measured_training_is_not_trained_again(tmp_path: Path, method: str) -> None:
+    from training.study.method_table import measure_method
+
+    keep(tmp_path, method, 1, figures(0.1))
+    measure_method(method, 1, TableScope(), tmp_path / "missing", tmp_path)
+    assert json.loads((tmp_path / f"{method}-s1.json").read_text()) == figures(0.1)
