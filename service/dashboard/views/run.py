@@ -41,11 +41,10 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    parts = await asyncio.gather(
+    standing, failures, story, hints = await asyncio.gather(
         _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run)
     )
-    values = {name: value for part in parts for name, value in part.items()}
-    return await render_run(request, api, run, "run.html", "overview", **values)
+    return await render_run(request, api, run, "run.html", "overview", **standing, **failures, **story, **hints)
 
 
 @router.get("/standing")
