@@ -86,10 +86,17 @@ subprocess.run(words, check=True, cwd="input/src")
 tell(json.load(open("direct.json")))
 """,
     "gigaevo": """
-seed = sorted(name for name in os.listdir("initial_programs") if name.endswith(".py"))[0]
+seeds = sorted(name for name in os.listdir("initial_programs") if name.endswith(".py"))
 context = [load("context.py", "context").build_context()] if os.path.exists("context.py") else []
-output = load("initial_programs/" + seed, "program", beside=False).entrypoint(*context)
-tell(load("validate.py", "validate").validate(*context, output))
+for seed in seeds:
+    try:
+        output = load("initial_programs/" + seed, "program", beside=False).entrypoint(*context)
+        found = load("validate.py", "validate").validate(*context, output)
+    except Exception as error:
+        sys.stderr.write(f"{error!r}\\n")
+    else:
+        tell(found)
+raise SystemExit("no first program is valid")
 """,
     "eoh": """
 import eoh

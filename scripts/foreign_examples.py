@@ -37,7 +37,18 @@ _SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)"
 MISSING = "missing"
 OUR_READING = "our reading"
 # Of a project itself, beside its examples, and what it writes.
-SKIPPED = {"node_modules", "__pycache__", "results", "logs", "build", "tests", "src", "implementation", "templates"}
+SKIPPED = {
+    "node_modules",
+    "__pycache__",
+    "results",
+    "logs",
+    "build",
+    "tests",
+    "src",
+    "implementation",
+    "templates",
+    "extras",
+}
 
 
 @dataclass(kw_only=True)
@@ -137,7 +148,8 @@ def examine(tried: TriedFolder, folder: Path, root: Path, words: argparse.Namesp
         tried.reason = str(report["error"]["message"])[:300]
         return
     tried.ready, tried.reason = code == 0, "; ".join(report["complaints"])[:300]
-    seed = report["seeds"][0] if report["seeds"] else {"measures": {}, "scores": {}}
+    nothing: dict[str, Any] = {"measures": {}, "scores": {}}
+    seed = next((one for one in report["seeds"] if one["scores"]), nothing)
     ours, two = {**seed["measures"], **seed["scores"]}, one
     if tried.ready and not all(name in ours and close(value, ours[name]) for name, value in one.items()):
         two, _ = direct_metrics(tried.format, folder, checkout, words.python, words.seconds)

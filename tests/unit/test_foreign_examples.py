@@ -59,7 +59,7 @@ def test_a_direct_call_finds_what_lies_above_the_folder_and_changes_nothing(tmp_
     assert not (folder / "written").exists()
     (folder / "validate.py").write_text("raise RuntimeError('no data')\n")
     found, reason = direct_metrics("gigaevo", folder, checkout, sys.executable, 60.0)
-    assert (found, reason) == ({}, "RuntimeError: no data")
+    assert (found, reason) == ({}, "no first program is valid")
 
 
 def test_a_checkout_that_is_a_folder_is_copied_whole(tmp_path: Path) -> None:

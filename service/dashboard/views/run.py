@@ -1,5 +1,6 @@
 """The overview of a run, "is it working?", and the controls that stand on all its pages."""
 
+import asyncio
 from functools import partial
 from typing import Annotated
 
@@ -40,12 +41,10 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    values = {
-        **await _standing(api, run),
-        **await _failures(api, run),
-        **await _story(api, run),
-        **await hints_of(request, api, run),
-    }
+    parts = await asyncio.gather(
+        _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run)
+    )
+    values = {name: value for part in parts for name, value in part.items()}
     return await render_run(request, api, run, "run.html", "overview", **values)
 
 

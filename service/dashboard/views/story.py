@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.client import AsyncClient, calls
-from service.dashboard.views.candidate import ComparedCandidates, compare, if_any
+from service.dashboard.difference import differences
+from service.dashboard.views.candidate import ComparedCandidates, if_any
 from service.schemas.candidates import Candidate, CandidateDiff, ProposalDetail
 from service.schemas.runs import Run
 
@@ -75,17 +76,21 @@ def gains_of(line: Sequence[Candidate]) -> list[Jump]:
 async def _told(api: AsyncClient, jump: Jump) -> Jump:
     candidate = jump.candidate
     diff = await if_any(api, calls.get_diff(candidate.id, against=jump.before.id))
-    compared = await compare(api, candidate, None, jump.before.id, MAX_DIFF_LINES)
     proposal = await if_any(api, calls.get_proposal(candidate.run_id, candidate.proposal_number))
     return Jump(
         candidate=candidate,
         before=jump.before,
         gain=jump.gain,
         share=jump.share,
-        compared=compared,
+        compared=_compared(diff) if diff else None,
         words=own_words(proposal, candidate.position) if proposal else "",
         constants=only_constants(diff) if diff else None,
     )
+
+
+def _compared(diff: CandidateDiff) -> ComparedCandidates:
+    files = differences(diff.files, {}, MAX_DIFF_LINES)
+    return ComparedCandidates(against=diff.against, files=files, added=diff.added, removed=diff.removed)
 
 
 def only_constants(diff: CandidateDiff) -> bool | None:
