@@ -25,6 +25,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_page_that_takes_longer_comes_with_head_and_tabs(told: Told, tab: Tab) -> None:
     small_run(told)
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         first = await client.get(tab.of(RUN))
         whole = await client.get(tab.of(RUN), headers={"X-Evolve-Wait": "1"})
     assert SHELL in first.text
@@ -38,6 +39,7 @@ async def test_a_page_that_takes_longer_comes_with_head_and_tabs(told: Told, tab
 async def test_who_has_no_script_is_led_to_the_whole_page_with_what_was_asked(told: Told) -> None:
     small_run(told)
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         first = await client.get(f"/runs/{RUN}/candidates", params={"outcome": "ok"})
         found = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', first.text)
         assert found
@@ -49,8 +51,10 @@ async def test_who_has_no_script_is_led_to_the_whole_page_with_what_was_asked(to
 @pytest.mark.usefixtures("hurried")
 async def test_a_page_that_is_not_there_is_said_to_be_so_at_once(told: Told) -> None:
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         assert (await client.get("/runs/run_none/objectives")).status_code == 404
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         client.cookies.clear()
         answer = await client.get(f"/runs/{RUN}")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in?next=%2Fruns%2F{RUN}")
@@ -60,15 +64,18 @@ async def test_a_page_that_is_not_there_is_said_to_be_so_at_once(told: Told) -> 
 async def test_what_a_page_reads_is_read_to_its_end_though_nobody_waits(told: Told) -> None:
     small_run(told)
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         await client.get(f"/runs/{RUN}/metrics")
         while loading._under_way:
             await asyncio.wait(set(loading._under_way))
     assert told.app.state.run_cache._kept[RUN].columns is not None
 
 
-async def test_a_page_in_time_comes_whole(told: Told) -> None:
+async def test_a_page_in_time_comes_whole(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "PATIENCE_SECONDS", 60.0)
     small_run(told)
     async with visitor(told) as client:
+        del client.headers["X-Evolve-Wait"]
         page = await client.get(f"/runs/{RUN}")
     assert page.status_code == 200
     assert SHELL not in page.text

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import calls
-from service.dashboard.pages import PageRoute
+from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shown_files
@@ -30,7 +30,7 @@ from service.schemas.runs import Run
 MAX_UNPACKED = 2_000_000
 POLICY_KEYS = ("name", "role", "kind", "model", "url")
 _LATE = 9  # what `_order` gives a file that is neither document nor evaluator
-router = APIRouter(prefix="/runs/{run_id}/setup", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}/setup", route_class=RunPageRoute, include_in_schema=False)
 Files = list[tuple[str, str]]
 
 
