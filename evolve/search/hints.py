@@ -1,9 +1,14 @@
 """Hints: what a person suggests to a run that is at work."""
 
+import re
+
 from evolve.errors import ConfigurationError
 from evolve.event_types import HintGiven
 
 MAX_HINT_CHARACTERS, MAX_HINT_PROPOSALS = 2000, 10_000
+# All but control characters, of which tabs and newlines are permitted.
+HINT_TEXT = r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$"
+_TEXT = re.compile(HINT_TEXT)
 
 
 class Hints:
@@ -58,7 +63,7 @@ def check_hint(text: str, proposals: int) -> None:
     """
     if len(text) > MAX_HINT_CHARACTERS:
         raise ConfigurationError(f"a hint has at most {MAX_HINT_CHARACTERS} characters, this one has {len(text)}")
-    if any(not (one.isprintable() or one in "\n\t") for one in text):
-        raise ConfigurationError("a hint holds printable characters, tabs and newlines only")
+    if not _TEXT.fullmatch(text):
+        raise ConfigurationError("a hint holds no control characters but tabs and newlines")
     if not 1 <= proposals <= MAX_HINT_PROPOSALS:
         raise ConfigurationError(f"a hint stands for 1 to {MAX_HINT_PROPOSALS} proposals, not {proposals}")

@@ -27,7 +27,7 @@ def resolve(connection: Connection, ids: Select[str], noun: str, beginning: str,
         NotFoundError: no id begins so.
         AmbiguousIdError: several do, or it is too short to tell.
     """
-    if "_" not in beginning:  # of the id behind its prefix
+    if beginning and "_" not in beginning:  # of the id behind its prefix
         beginning = _PREFIXES.get(noun, "") + beginning
     if not _WORD.fullmatch(beginning):
         raise NotFoundError(f"there is no {noun} {beginning[:60]!r}: {hint}")

@@ -2,18 +2,17 @@
 
 from pydantic import Field
 
-from service.schemas.types import Count, Moment, Reply, Request
+from evolve.search.hints import MAX_HINT_PROPOSALS
+from service.schemas.types import Count, HintText, Moment, Reply, Request
 from service.schemas.untrusted_text import Foreign
 
-MAX_HINT_CHARACTERS, MAX_HINT_PROPOSALS, DEFAULT_HINT_PROPOSALS = 2000, 10_000, 10
+DEFAULT_HINT_PROPOSALS = 10
 
 
 class HintCreate(Request):
     """What a user suggests to a run."""
 
-    text: str = Field(
-        max_length=MAX_HINT_CHARACTERS, description="The suggestion, in words for a model. Empty: end the standing hint"
-    )
+    text: HintText = Field(description="The suggestion, in words for a model. Empty: end the standing hint")
     proposals: int = Field(
         default=DEFAULT_HINT_PROPOSALS,
         ge=1,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from evolve.search.hints import HINT_TEXT, MAX_HINT_CHARACTERS
 from service.timestamps import rfc3339
 
 MAX_LABELS = 16
@@ -104,6 +105,7 @@ Moment = Annotated[
     PlainSerializer(rfc3339, return_type=str),
 ]
 Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
+HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=HINT_TEXT), AfterValidator(_storable)]
 Name = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]

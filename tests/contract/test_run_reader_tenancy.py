@@ -71,6 +71,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "path from ours": lambda reader, story: reader.path(Story().id(0), story.id(1)),
     "path to ours": lambda reader, story: reader.path(story.id(1), Story().id(2)),
     "program": lambda reader, story: reader.program(story.id(1)),
+    "view": lambda reader, story: reader.view(story.id(1)),
     "proposal": lambda reader, _: reader.proposal(THEIRS, 1),
     "proposal_named": lambda reader, _: reader.proposal_named(proposal_id(THEIRS, 1)),
     "proposals": lambda reader, _: reader.proposals(THEIRS),

@@ -119,7 +119,7 @@ def test_colour_can_be_refused(environment: Environment, how: str) -> None:
     refusing = environment | ({"NO_COLOR": "1"} if how == "variable" else {})
     out = on_a_terminal(refusing, *words)
     assert "\x1b[3" not in out
-    assert "cnd_" in out
+    assert "0.0" in out
 
 
 def test_a_reader_that_leaves_is_no_error(environment: Environment) -> None:

@@ -91,7 +91,7 @@ def test_a_proposal_with_a_hint_that_does_not_stand_is_refused() -> None:
     ("changes", "reason"),
     [
         ({"text": "x" * (MAX_HINT_CHARACTERS + 1)}, "2000 characters"),
-        ({"text": "a\x1b[31m"}, "printable"),
+        ({"text": "a\x1b[31m"}, "control characters"),
         ({"proposals": 0}, "1 to 10000"),
         ({"proposals": MAX_HINT_PROPOSALS + 1}, "1 to 10000"),
     ],

@@ -1,4 +1,4 @@
-"""The notebook `examples/vpo_toy.ipynb`, executed."""
+"""The notebook `examples/notebooks/vpo_toy.ipynb`, executed."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-NOTEBOOK = Path(__file__).parents[3] / "examples" / "vpo_toy.ipynb"
+NOTEBOOK = Path(__file__).parents[3] / "examples" / "notebooks" / "vpo_toy.ipynb"
 
 
 def test_grpo_collapses_and_vpo_covers(capsys: pytest.CaptureFixture[str]) -> None:
