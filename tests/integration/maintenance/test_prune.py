@@ -21,7 +21,7 @@ from service.db.columns import Base
 from service.db.engine import Database
 from service.db.leases import database_time
 from service.db.maintenance import prune
-from service.db.models import BundleRow, CandidateRow, ProblemRow, RunRow
+from service.db.models import BundleRow, CandidateRow, CandidateViewRow, ProblemRow, RunRow
 from service.db.reader import SqlRunReader
 from service.ports import RetentionPolicy
 from tests.contract.story import START, FixedClock, Story
@@ -46,6 +46,8 @@ def test_a_run_past_its_time_goes_with_everything_that_is_its_own(database: Data
         updated_at=START,
     )
     store(database, PinRow, run_id=OLD, candidate_id=story.id(1), author="a", created_at=START)
+    view = {"media_type": "image/svg+xml", "reason": "", "content": "<svg/>"}
+    store(database, CandidateViewRow, candidate_id=story.id(1), attempt=1, **view)
     removed = prune(database, clock, MONTH)
     assert {name: count for name, count in removed.items() if count} == {"runs": 1, "texts": 2, "programs": 2}
     # The newest version of a problem stays, with its folder: its name stands for it.
@@ -220,6 +222,6 @@ def test_every_table_that_hangs_on_runs_is_known(database: Database) -> None:
         )
 
     assert {table.name for table in Base.metadata.sorted_tables if hangs(table)} == {
-        "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins", "proposals", "reevaluations",
-        "run_columns", "shares", "usage", "views",
+        "candidate_views", "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins",
+        "proposals", "reevaluations", "run_columns", "shares", "usage", "views",
     }  # fmt: skip
