@@ -1,9 +1,11 @@
 """Hints to a run on the wire."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 from evolve.search.hints import MAX_HINT_PROPOSALS
-from service.schemas.types import Count, HintText, Moment, Reply, Request
+from service.schemas.types import Count, HintText, Moment, Reply, Request, integral
 from service.schemas.untrusted_text import Foreign
 
 DEFAULT_HINT_PROPOSALS = 10
@@ -13,11 +15,8 @@ class HintCreate(Request):
     """What a user suggests to a run."""
 
     text: HintText = Field(description="The suggestion, in words for a model. Empty: end the standing hint")
-    proposals: int = Field(
-        default=DEFAULT_HINT_PROPOSALS,
-        ge=1,
-        le=MAX_HINT_PROPOSALS,
-        description="Number of proposals whose prompts hold it",
+    proposals: Annotated[int, Field(strict=True, ge=1, le=MAX_HINT_PROPOSALS), BeforeValidator(integral)] = Field(
+        default=DEFAULT_HINT_PROPOSALS, description="Number of proposals whose prompts hold it"
     )
 
 
