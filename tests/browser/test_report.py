@@ -70,7 +70,7 @@ def test_other_weights_choose_without_a_service_as_with_one(
     page.locator("#w0").fill("0")
     page.locator("#w1").fill("3")
     best = service.get(f"/v1/runs/{finished_run}/best?weights=value=0,length=3")["candidate"]
-    place = f"Proposal {best['proposal_number']}, answer {best['position']}"
+    place = f"{best['proposal_number']}.{best['position']}"
     expect(page.locator("tr[data-winner]")).to_contain_text(place)
 
 
