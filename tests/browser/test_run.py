@@ -94,6 +94,17 @@ def test_a_stream_that_is_lost_says_so_and_heals(page: Page, complaints: Complai
     page.wait_for_function("seen => Number(document.querySelector('score-curve').dataset.shown) > seen", arg=seen)
 
 
+def test_an_opened_form_stays_open_while_the_page_updates_itself(page: Page, live_run: str) -> None:
+    page.goto(f"/runs/{live_run}")
+    page.get_by_text("Extend budget", exact=True).click()
+    page.locator("#extend-evaluations").fill("12")
+    with page.expect_response(re.compile("/head$")):
+        page.evaluate("document.dispatchEvent(new CustomEvent('evolve:state'))")
+    page.wait_for_timeout(300)
+    expect(page.locator("#extend-evaluations")).to_be_visible()
+    expect(page.locator("#extend-evaluations")).to_have_value("12")
+
+
 def test_a_run_is_paused_resumed_extended_and_cancelled(page: Page, service: Service, live_run: str) -> None:
     page.goto(f"/runs/{live_run}")
     page.get_by_role("button", name="Pause").click()
