@@ -65,9 +65,9 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         number = api.get(f"/v1/candidates/{best}").json()["proposal_number"]
     yield "runs", "/runs"
     yield "new-run", f"/runs/new?from={site.packing[0]}"
-    for tab in TABS:
+    for tab in (tab for tab in TABS if tab.name != "setup"):  # it names the folder that the problem lay in
         yield tab.name, tab.of(site.packing[0] if tab.name == "grid" else site.maze)
-    yield "program", f"/candidates/{best}"
+    yield "candidate", f"/candidates/{best}"
     yield "ancestry", f"/candidates/{best}/ancestry"
     yield "proposal", f"{maze}/proposals/{number}"
     yield "compare", "/compare?" + "&".join(f"run={run}" for run in site.packing)
