@@ -106,7 +106,7 @@ def _runs() -> None:
         *_required(JSON, "labels", default="{}"),
         *_optional(ID, "batch_id", "fork_of"),
         *_required(INTEGER, "revision", default="0"),
-        *_required(JSON, "desired_budget", "desired_hint", default="{}"),
+        *_required(JSON, "desired_budget", default="{}"),
         *_optional(TEXT, "desired_by"),
         *_optional(TIME, "paused_at"),
         *_required(TEXT, "created_by", default=sa.text("''")),

@@ -1,15 +1,16 @@
-"""What candidates look like: `candidate_views`."""
+"""What candidates look like, `candidate_views`, and what a user suggests to a run, `runs.desired_hint`."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002_candidate_views"
+revision = "0002_views_and_hints"
 down_revision = "0001_initial"
 
 ID = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
+    op.add_column("runs", sa.Column("desired_hint", sa.JSON(), server_default="{}", nullable=False))
     op.create_table(
         "candidate_views",
         sa.Column("candidate_id", ID, nullable=False),
@@ -24,3 +25,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("candidate_views")
+    op.drop_column("runs", "desired_hint")
