@@ -1,5 +1,6 @@
 """A base for domains of your own: you write the task and the score, it asks for answers in tags and reads them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from evolve.multiobjective.scalarization import Floats
 Question = Mapping[str, Any]
 
 
-class TaggedDomain:
+class TaggedDomain(ABC):
     """A domain whose questions are JSON objects and whose answers stand in tags.
 
     A subclass has `name`, `objectives`, `task`, `score` and `questions`. It may have `read`, where an answer is more
@@ -28,21 +29,21 @@ class TaggedDomain:
     form = ""
     seed = "answer"
 
+    @abstractmethod
     def objectives(self, question: Question) -> tuple[str, ...]:
         """Names of the scores."""
-        raise NotImplementedError(f"{type(self).__name__} has no objectives: return their names")
 
+    @abstractmethod
     def task(self, question: Question) -> str:
         """What there is to do, in words."""
-        raise NotImplementedError(f"{type(self).__name__} has no task: return its text")
 
+    @abstractmethod
     def score(self, question: Question, answer: Any) -> Sequence[float]:
         """The score of an answer on each objective, more is better."""
-        raise NotImplementedError(f"{type(self).__name__} has no score: return a number for each objective")
 
+    @abstractmethod
     def questions(self, split: str) -> Sequence[Question]:
         """The questions of `train` or `test`."""
-        raise NotImplementedError(f"{type(self).__name__} has no questions: return those of {split}")
 
     def read(self, text: str) -> Any:
         """The answer that stands in tags; None if it is none. Without this, the text itself."""

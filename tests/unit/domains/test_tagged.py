@@ -71,6 +71,9 @@ class Broken(TaggedDomain):
     def task(self, question: Mapping[str, Any]) -> str:
         return "Do it."
 
+    def questions(self, split: str) -> Sequence[Mapping[str, Any]]:
+        return [{"split": split}]
+
     def read(self, text: str) -> Any:
         return int(text) if self._fault == "raises" else text
 
@@ -120,7 +123,11 @@ def test_domains_are_named(letters: Any) -> None:
 
 
 @pytest.mark.parametrize("part", ["objectives", "task", "score", "questions"])
-def test_a_missing_part_is_named(part: str) -> None:
-    arguments: Any = {"score": ({}, "x"), "questions": ("train",)}.get(part, ({},))
-    with pytest.raises(NotImplementedError, match=f"TaggedDomain has no {part}"):
-        getattr(TaggedDomain(), part)(*arguments)
+def test_a_missing_part_is_named(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [one for one in ("objectives", "task", "score", "questions") if one != part]
+    methods = "".join(f"    def {one}(self, *_): ...\n" for one in parts)
+    text = f"from evolve.domains import TaggedDomain\nclass Half(TaggedDomain):\n{methods}"
+    (tmp_path / f"half_{part}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ExtensionError, match=rf"could not be made: .*\b{part}\b"):
+        open_domain(f"half_{part}:Half")
