@@ -1,8 +1,8 @@
-"""The output folder of an adapter's training: the adapter, checkpoints, the log of updates and the card."""
+"""The output folder of a training: the adapter or model, checkpoints, the log of updates and the card."""
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any
 
 from training.errors import CheckpointError, TrainingError
 
-ADAPTER, CHECKPOINTS, LOG, CARD = "adapter", "checkpoints", "log.jsonl", "training.json"
+ADAPTER, MODEL, CHECKPOINTS, LOG, CARD = "adapter", "model", "checkpoints", "log.jsonl", "training.json"
 _WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
+_MODEL_WEIGHTS, _MODEL_CONFIG = "model*.safetensors", "config.json"
 
 Report = Callable[[Mapping[str, Any]], None]
 
@@ -22,23 +23,44 @@ def check_adapter(folder: Path) -> None:
     Raises:
         CheckpointError: a file of it is missing, cut off or not of its kind, or weights are not finite.
     """
+    _check(folder, "adapter", _CONFIG, [folder / _WEIGHTS])
+
+
+def check_model(folder: Path) -> None:
+    """Read all weights of a model.
+
+    Raises:
+        CheckpointError: a file of it is missing, cut off or not of its kind, or weights are not finite.
+    """
+    _check(folder, "model", _MODEL_CONFIG, sorted(folder.glob(_MODEL_WEIGHTS)) or [folder / "model.safetensors"])
+
+
+def _check(folder: Path, kind: str, config: str, files: Sequence[Path]) -> None:
     from safetensors import SafetensorError, safe_open
 
     torch = import_module("torch")
+    broken: list[str] = []
     try:
-        json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-        with safe_open(folder / _WEIGHTS, framework="pt") as weights:
-            broken = [name for name in weights.keys() if not torch.isfinite(weights.get_tensor(name)).all()]  # noqa: SIM118 - no mapping
+        json.loads((folder / config).read_text(encoding="utf-8"))
+        for path in files:
+            with safe_open(path, framework="pt") as weights:
+                names = list(weights.keys())
+                broken += [name for name in names if not torch.isfinite(weights.get_tensor(name)).all()]
     except (OSError, ValueError, SafetensorError) as error:
         raise CheckpointError(
-            f"{folder} does not hold a complete adapter: remove it, then train or resume again."
+            f"{folder} does not hold a complete {kind}: remove it, then train or resume again."
         ) from error
     if broken:
         raise CheckpointError(f"{folder}: {broken[0]} holds numbers that are not finite: lower the learning rate.")
 
 
-def last_checkpoint(output: Path, *, resume: bool) -> Path | None:
+def last_checkpoint(output: Path, *, resume: bool, whole: bool = False) -> Path | None:
     """The newest checkpoint to resume from. None: training starts.
+
+    Args:
+        output: folder of the training.
+        resume: continue from its last checkpoint.
+        whole: checkpoints hold a model, not an adapter.
 
     Raises:
         CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
@@ -47,10 +69,10 @@ def last_checkpoint(output: Path, *, resume: bool) -> Path | None:
     if resume and not found:
         raise CheckpointError(f"There is no checkpoint in {output / CHECKPOINTS} to resume from.")
     if not resume:
-        if found or (output / ADAPTER).exists():
+        if found or (output / ADAPTER).exists() or (output / MODEL).exists():
             raise CheckpointError(f"{output} holds another training: resume it, or name another folder.")
         return None
-    check_adapter(found[-1])
+    (check_model if whole else check_adapter)(found[-1])
     return found[-1]
 
 
@@ -61,11 +83,24 @@ def updates_of(checkpoint: Path | None) -> int:
 
 def save_adapter(model: Any, output: Path) -> Path:
     """Write the adapter to a temporary place, read it back, and then move it to its place."""
-    folder = output / ADAPTER
+    return _save(output / ADAPTER, model.save_pretrained, check_adapter)
+
+
+def save_model(trainer: Any, output: Path) -> Path:
+    """Write the model of a trainer, with its tokenizer, as `save_adapter` writes an adapter."""
+
+    def write(folder: Path) -> None:
+        trainer.model.save_pretrained(folder)
+        trainer.processing_class.save_pretrained(folder)
+
+    return _save(output / MODEL, write, check_model)
+
+
+def _save(folder: Path, write: Callable[[Path], object], check: Callable[[Path], None]) -> Path:
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    model.save_pretrained(partial)
-    check_adapter(partial)
+    write(partial)
+    check(partial)
     shutil.rmtree(folder, ignore_errors=True)
     partial.replace(folder)
     return folder

@@ -12,7 +12,8 @@ from evolve.errors import RewardError
 from service.cli.main import main
 from tests.own_task import write_letters
 from tests.training.spelling_model import make_spelling_model
-from training.errors import TrainingError
+from training.adapter_files import check_model
+from training.errors import CheckpointError, TrainingError
 from training.task import TaskSettings
 from training.task_data import DataSettings, questions_of, row_judge, rows_of
 
@@ -73,28 +74,24 @@ def test_a_model_is_trained_on_the_task_and_tested_while_it_trains(tmp_path: Pat
 
     domain = open_domain(NAME)
     model = make_spelling_model(tmp_path / "model", 2, steps=30, prompt=domain.prompt({"letter": "a"}, 2))
-    words = [
-        "--method",
-        "vpo_marginal",
-        "--answers",
-        "2",
-        "--rank",
-        "0",
-        "--rate",
-        "1e-3",
-        "--steps",
-        "2",
-        "--prompts",
-        "2",
-    ]
-    sizes = ["--group", "4", "--max-tokens", "24", "--test-every", "2", "-o", "trained"]
-    assert run("train", "task", NAME, "--model", str(model), *words, *sizes) == 0
+    words = f"train task {NAME} --model {model} --method vpo_marginal --answers 2 --rank 0 --rate 1e-3 --prompts 2"
+    sizes = "--group 4 --max-tokens 24 --test-every 2 -o trained"
+    assert run(*words.split(), *sizes.split(), "--steps", "2") == 0
     lines = [json.loads(line) for line in (tmp_path / "trained" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "set_reward" in line] == [1, 2]
     assert [line["step"] for line in lines if "test_set_reward" in line] == [2]
     before, after = (AutoModelForCausalLM.from_pretrained(folder) for folder in (model, tmp_path / "trained" / "model"))
     assert (before.lm_head.weight != after.lm_head.weight).any()
     assert json.loads((tmp_path / "trained" / "training.json").read_text())["prompts"] == {"train": 8, "test": 4}
+    assert run(*words.split(), *sizes.split(), "--steps", "3") == 1  # the folder holds a training
+    assert run(*words.split(), *sizes.split(), "--steps", "3", "--resume") == 0
+    lines = [json.loads(line) for line in (tmp_path / "trained" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "set_reward" in line] == [1, 2, 3]
+    checkpoint = max((tmp_path / "trained" / "checkpoints").glob("checkpoint-*"))
+    (checkpoint / "model.safetensors").write_bytes(b"cut off")
+    assert run(*words.split(), *sizes.split(), "--steps", "4", "--resume") == 1
+    with pytest.raises(CheckpointError, match="does not hold a complete model"):
+        check_model(checkpoint)
 
 
 def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
@@ -104,10 +101,12 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     assert settings().answers == 3
     assert settings(method="vector_max_at_k", k=4).answers == 1
     assert settings(method="goal_conditioned").data.weights
-    with pytest.raises(RewardError, match="'grpo' takes the best of no subsets"):
+    with pytest.raises(TrainingError, match="'grpo' takes the best of no subsets"):
         settings(method="grpo", k=2)
     with pytest.raises(TrainingError, match="several answers: ask for m of at least 2"):
         settings(m=1)
+    with pytest.raises(TrainingError, match="rank at least 0"):
+        settings(rank=-1)
     with pytest.raises(RewardError, match="No training method is called 'ppo'"):
         settings(method="ppo")
     with pytest.raises(TrainingError, match="The domain musique brings no questions: name the file"):
