@@ -60,7 +60,7 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A completion, whether it ran out of tokens, and what it cost."""
+    """A completion, whether it ran out of tokens, and the tokens of its request, if it is the first of that."""
 
     text: str
     cut: bool
@@ -72,10 +72,13 @@ Ask = Callable[[str, int, int], Sequence[Reply]]  # (prompt, number of completio
 
 
 def server(url: str, settings: EvaluationSettings, key: str = "", timeout_seconds: float = 600.0) -> Ask:
-    """Asks a server that speaks OpenAI's chat completions, such as vLLM."""
+    """Asks a server that speaks OpenAI's chat completions, such as vLLM.
+
+    A server that writes fewer completions than it is asked for, as some that ignore `n` do, is asked for the rest.
+    """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
 
-    def ask(prompt: str, count: int, seed: int) -> list[Reply]:
+    def request(prompt: str, count: int, seed: int) -> list[Reply]:
         body = {
             "model": settings.model, "messages": [{"role": "user", "content": prompt}], "n": count, "seed": seed,
             "temperature": settings.temperature, "top_p": settings.top_p, "max_tokens": settings.max_tokens,
@@ -86,23 +89,28 @@ def server(url: str, settings: EvaluationSettings, key: str = "", timeout_second
             )
             answer.raise_for_status()
             found = answer.json()
-            usage = found.get("usage") or {}
-            share = len(found["choices"])
-            return [
-                Reply(
-                    text=choice["message"]["content"] or "",
-                    cut=choice.get("finish_reason") == "length",
-                    prompt_tokens=int(usage.get("prompt_tokens", 0)) // share,
-                    completion_tokens=int(usage.get("completion_tokens", 0)) // share,
-                )
-                for choice in found["choices"]
-            ]
+            usage = [int((found.get("usage") or {}).get(name, 0)) for name in ("prompt_tokens", "completion_tokens")]
+            replies = []
+            for choice in found["choices"]:
+                text, cut = choice["message"]["content"] or "", choice.get("finish_reason") == "length"
+                replies.append(Reply(text=text, cut=cut, prompt_tokens=usage[0], completion_tokens=usage[1]))
+                usage = [0, 0]  # the first bears what the request used
         except httpx.HTTPStatusError as error:
             raise TrainingError(f"{url} refused the request: {error.response.text[:200]}") from error
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise TrainingError(
                 f"{url} gave no completions ({error}): start the server, then run this again."
             ) from error
+        if not replies:
+            raise TrainingError(f"{url} gave no completions: ask it for another model.")
+        return replies
+
+    def ask(prompt: str, count: int, seed: int) -> list[Reply]:
+        replies: list[Reply] = []
+        while len(replies) < count:
+            # The seeds of no two requests are equal: with the same one, a server writes the same again.
+            replies += request(prompt, count - len(replies), seed * count + len(replies))
+        return replies[:count]
 
     return ask
 

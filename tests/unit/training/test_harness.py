@@ -108,13 +108,15 @@ def url() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            count = {"m": asked["n"], "one": 1}.get(asked["model"], 0)
             found = {
                 "choices": [
-                    {"message": {"content": text_of(number)}, "finish_reason": "stop"} for number in range(asked["n"])
+                    {"message": {"content": text_of(asked["seed"] + number)}, "finish_reason": "stop"}
+                    for number in range(count)
                 ],
-                "usage": {"prompt_tokens": 30, "completion_tokens": 60},
+                "usage": {"prompt_tokens": 30, "completion_tokens": 20 * count},
             }
-            known = asked["model"] == "m"
+            known = asked["model"] != "other"
             body = json.dumps(found if known else {"error": "no such model"}).encode()
             self.send_response(200 if known else 404)
             self.send_header("Content-Length", str(len(body)))
@@ -138,6 +140,11 @@ def test_a_server_of_chat_completions_is_measured(url: str, tmp_path: Path) -> N
     assert main([*words, "--model", "m", "--json"]) == 0
     lines = (tmp_path / "out" / "answers.jsonl").read_text().splitlines()
     assert [json.loads(line)["completion_tokens"] for line in lines] == [60] * 4
+    one = server(url, EvaluationSettings(domain=NAME, model="one"))("p", 3, 5)  # it ignores n
+    assert [reply.text for reply in one] == [text_of(15), text_of(16), text_of(17)]
+    assert sum(reply.prompt_tokens for reply in one) == 90
+    with pytest.raises(TrainingError, match="gave no completions: ask it for another"):
+        server(url, EvaluationSettings(domain=NAME, model="none"))("p", 3, 0)
     with pytest.raises(TrainingError, match="refused the request"):
         server(url, EvaluationSettings(domain=NAME, model="other"))("p", 1, 0)
     with pytest.raises(TrainingError, match="gave no completions"):
