@@ -242,7 +242,7 @@ def direct_metrics(
     """What the project's own evaluator says of its first program; empty with the reason."""
     with tempfile.TemporaryDirectory() as place:
         copy = copied(folder, checkout, Path(place, "checkout"))
-        paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM)]
+        paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM), str(checkout)]
         environment = {**os.environ, "PYTHONPATH": ":".join(paths), "CHECKOUT": str(checkout), "FOLDER": str(folder)}
         environment |= {"TMPDIR": place, "HOME": place}
         code, out, err = call([python, "-c", _LOADS + DIRECT[form]], seconds, copy, environment)

@@ -127,6 +127,15 @@ def test_a_file_outside_of_the_folder_is_named(tmp_path: Path) -> None:
         bridged(loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task}), tmp_path)
 
 
+def test_a_module_of_llm4ad_from_above_the_folder_comes_along(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace("from llm4ad.base", "from llm4ad.task.shared import FACTOR\nfrom llm4ad.base")
+    task = task.replace("-abs(", "-FACTOR * abs(")
+    write(tmp_path, {"pyproject.toml": "", "llm4ad/task/shared.py": "FACTOR = 2\n"})
+    write(tmp_path / "llm4ad" / "task" / "walk", {**LLM4AD, "evaluation.py": task})
+    loaded = load_problem(tmp_path / "llm4ad" / "task" / "walk")
+    assert bridged(loaded, tmp_path) == {"score": -14.0}
+
+
 def test_only_the_marked_function_of_funsearch_is_the_program(tmp_path: Path) -> None:
     loaded = loaded_from(tmp_path, {"specification.txt": FUNSEARCH})
     program = loaded.problem.seeds[0].files[0][1]
