@@ -252,6 +252,16 @@ class RunnerSettings(BaseModel):
     runs: int = Field(default=16, ge=1, le=256, description="Runs that one runner drives at once")
 
 
+class TrackingSettings(BaseModel):
+    """Where the runs of this installation are followed beside it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    trackers: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Trackers that every run driven here is sent to, each NAME:TARGET as --track takes it"
+    )
+
+
 class ServerSettings(BaseModel):
     """The service that commands speak to."""
 
@@ -273,6 +283,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "webhooks": WebhooksSettings,
     "retention": RetentionSettings,
     "runner": RunnerSettings,
+    "tracking": TrackingSettings,
     "server": ServerSettings,
 }
 
@@ -293,6 +304,7 @@ class Settings(BaseSettings):
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     runner: RunnerSettings = Field(default_factory=RunnerSettings)
+    tracking: TrackingSettings = Field(default_factory=TrackingSettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
 
     @classmethod

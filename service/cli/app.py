@@ -116,6 +116,15 @@ Samples = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Chains per proposal.", show_default="the problem's, else the policy's"),
 ]
+Trackers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track",
+        metavar="TRACKER",
+        help="Send the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
+        show_default="tracking.trackers",
+    ),
+]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: print the run's id and return at once.")]
 
 
@@ -180,7 +189,7 @@ def run(
     queue: Queue = None,
     server: Server = None,
     api_key_file: KeyFile = None,
-    detach: Detach = False,
+    track: Trackers = None, detach: Detach = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Search for better programs until the budget ends."""
@@ -201,7 +210,7 @@ def run(
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
         labels=run_options.run_labels(name, label),
-        queue=queue, detach=detach, yes=yes,
+        queue=queue, detach=detach, yes=yes, track=tuple(track or ()),
     )  # fmt: skip
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}

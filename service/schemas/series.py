@@ -17,6 +17,9 @@ class SeriesPoint(Reply):
     evaluations: Count = Field(description="Number of evaluations so far")
     at: Moment = Field(description="When the last of these evaluations was stored")
     best_fitness: float | None = Field(description="Null: nothing was valid yet")
+    best_scores: dict[str, float] = Field(
+        default={}, description="Best score of each objective so far, in its own unit. Empty: no objectives"
+    )
     valid_share: float = Field(description="Share of valid candidates of the evaluations so far")
     duplicate_share: float = Field(description="Share of duplicates of all candidates so far")
     rejected_share: float = Field(description="Share of rejected answers of all candidates so far")
