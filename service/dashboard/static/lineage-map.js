@@ -1,6 +1,7 @@
 // <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
-import { nameOf } from "./candidate-name.js";
+import { Drag, Tip } from "./canvas-chart.js";
+import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { asScore } from "./score.js";
 import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
@@ -16,12 +17,12 @@ import {
   paintMarks,
 } from "./lineage-paint.js";
 import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeMap } from "./lineage-parts.js";
+import { inspect, inspected } from "./inspect.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
 
 const STEP = 0.2;
 const ZOOM = 1.5;
-const CLICK = 4;
 const NARROWEST = 4;
 const AXES = { proposal: "Proposals", evaluation: "Evaluations" };
 
@@ -57,9 +58,8 @@ class LineageMap extends HTMLElement {
     const map = makeMap();
     this.map = map;
     this.pens = makeLayers(map);
-    this.tip = made("div", "tip");
-    this.tip.hidden = true;
-    map.append(this.tip);
+    this.tip = new Tip();
+    map.append(this.tip.element);
     this.side = made("p", "chosen note");
     this.legend = made("ul", "legend");
     const buttons = makeButtons((key) => this.press(key));
@@ -68,16 +68,20 @@ class LineageMap extends HTMLElement {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
     });
     map.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    map.addEventListener("pointerdown", (event) => this.grab(event));
-    map.addEventListener("pointermove", (event) => this.move(event));
-    map.addEventListener("pointerup", (event) => this.drop(event));
-    map.addEventListener("pointercancel", () => {
-      this.held = undefined;
-      map.classList.remove("dragging");
-    });
-    map.addEventListener("pointerleave", () => {
-      this.pointed = -1;
-      this.later();
+    this.drag = new Drag(map, {
+      press: () => {
+        this.grabbed = this.view;
+        return true;
+      },
+      drag: (event, from) => this.pan(event, from),
+      drop: () => map.classList.remove("dragging"),
+      click: (event) => {
+        const at = this.nearest(event);
+        if (at >= 0 || this.chosen >= 0) this.choose(at);
+        if (at >= 0) this.inspect(at, false);
+      },
+      hover: (event) => this.point(this.nearest(event)),
+      leave: () => this.point(-1),
     });
   }
 
@@ -111,11 +115,16 @@ class LineageMap extends HTMLElement {
   /** @param {string} at as in the address */
   placeOf(at) {
     const columns = this.store?.columns;
-    const [number, position] = at.split(".").map(Number);
-    if (!columns || !at) return -1;
-    return columns.proposal_number.findIndex(
-      (value, place) => value === number && columns.position[place] === position,
-    );
+    return columns ? placeOf(columns, at) : -1;
+  }
+
+  /** @param {number} at @param {boolean} keyboard */
+  inspect(at, keyboard) {
+    const { layout, model, map } = this;
+    const columns = this.store?.columns;
+    if (!layout || !model || !map || !columns) return;
+    const x = map.getBoundingClientRect().left + across(layout, model.xs[at]);
+    inspect(this, nameOf(columns, at), { origin: map, keyboard, x });
   }
 
   arrange() {
@@ -168,17 +177,13 @@ class LineageMap extends HTMLElement {
     const { model, layout, tip, pointed } = this;
     const columns = this.store?.columns;
     if (!tip || !model || !layout || !columns) return;
-    tip.hidden = pointed < 0 || Boolean(this.held);
-    if (tip.hidden) return;
-    const x = across(layout, model.xs[pointed]);
-    const near = x > layout.width / 2;
+    tip.hide();
+    if (pointed < 0 || this.drag?.held) return;
     const place = nameOf(columns, pointed);
     const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
     const depth = `${model.depth[pointed]} steps from its seed`;
-    tip.textContent = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
-    tip.style.left = near ? "auto" : `${x + 14}px`;
-    tip.style.right = near ? `${layout.width - x + 14}px` : "auto";
-    tip.style.top = `${Math.max(0, layout.ys[pointed] - 16)}px`;
+    const words = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
+    tip.show(words, across(layout, model.xs[pointed]), layout.ys[pointed], layout.width);
   }
 
   /** @param {number} at */
@@ -206,10 +211,18 @@ class LineageMap extends HTMLElement {
       this.dataset.at = at < 0 ? "" : nameOf(columns, at);
       this.tell();
       window.clearTimeout(this.wait);
-      this.wait = window.setTimeout(() => fetchLine(this.dataset.run, this.dataset.at), 150);
+      this.wait = window.setTimeout(() => this.accompany(at), 150);
     }
     this.say(shown);
     this.later();
+  }
+
+  /** Has the table and an open inspector show what was chosen. @param {number} at */
+  accompany(at) {
+    const columns = this.store?.columns;
+    fetchLine(this.dataset.run, this.dataset.at);
+    const shown = inspected();
+    if (at >= 0 && columns && shown && shown !== nameOf(columns, at)) this.inspect(at, false);
   }
 
   /** @param {number} at */
@@ -305,7 +318,7 @@ class LineageMap extends HTMLElement {
         break;
       }
       case "Enter":
-        if (at >= 0) location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, at)}`);
+        if (at >= 0) this.inspect(at, true);
         break;
       case "Escape":
         this.choose(-1);
@@ -351,40 +364,20 @@ class LineageMap extends HTMLElement {
     else this.zoom(1.002 ** -event.deltaY, this.view.from + wide * Math.max(0, Math.min(1, share)));
   }
 
-  /** @param {PointerEvent} event */
-  grab(event) {
-    if (event.button) return;
-    this.held = { x: event.clientX, y: event.clientY, view: this.view, moved: false };
-    this.map?.setPointerCapture(event.pointerId);
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const { held, layout, map } = this;
-    if (!layout || !map) return;
-    if (!held) {
-      const at = this.nearest(event);
-      if (at !== this.pointed) {
-        this.pointed = at;
-        this.later();
-      }
-      return;
-    }
-    held.moved ||= Math.hypot(event.clientX - held.x, event.clientY - held.y) > CLICK;
-    if (!held.moved) return;
+  /** @param {PointerEvent} event @param {PointerEvent} from */
+  pan(event, from) {
+    const { layout, map, grabbed } = this;
+    if (!layout || !map || !grabbed) return;
     map.classList.add("dragging");
-    const by = ((held.x - event.clientX) / (layout.width - LEFT - RIGHT)) * (held.view.to - held.view.from);
-    this.look(held.view.from + by, held.view.to + by);
+    const by = ((from.clientX - event.clientX) / (layout.width - LEFT - RIGHT)) * (grabbed.to - grabbed.from);
+    this.look(grabbed.from + by, grabbed.to + by);
   }
 
-  /** @param {PointerEvent} event */
-  drop(event) {
-    const held = this.held;
-    this.held = undefined;
-    this.map?.classList.remove("dragging");
-    if (!held || held.moved) return;
-    const at = this.nearest(event);
-    if (at >= 0 || this.chosen >= 0) this.choose(at);
+  /** @param {number} at */
+  point(at) {
+    if (at === this.pointed) return;
+    this.pointed = at;
+    this.later();
   }
 
   /** The candidate at the pointer. @param {PointerEvent} event */

@@ -15,7 +15,7 @@ const BUTTONS = /** @type {const} */ ([
 ]);
 const KEYS = [
   "Map of all candidates. Arrow keys left and right move, plus and minus zoom, 0 shows all, up chooses the parent,",
-  "down the best child, Enter opens the chosen candidate, Escape chooses none. The table below shows the lineage of",
+  "down the best child, Enter inspects the chosen candidate, Escape chooses none. The table below shows the lineage of",
   "the chosen candidate.",
 ];
 

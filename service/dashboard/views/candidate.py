@@ -17,7 +17,7 @@ from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
-from service.schemas.candidates import Candidate, Source
+from service.schemas.candidates import Candidate, ProposalDetail, Source
 from service.schemas.runs import Run
 
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
@@ -104,12 +104,12 @@ async def render_candidate(
     run, source, parent, page, attempts, pins, notes, proposal, (before, after) = await asyncio.gather(
         api.send(calls.get_run(candidate.run_id)),
         if_any(api, calls.get_candidate_source(candidate.id)),
-        _first_parent(api, candidate),
+        first_parent(api, candidate),
         api.send(family.at(children) if children else family),
         api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
         if_any(api, calls.list_pins(candidate.run_id)),
         _notes(api, candidate),
-        _proposal(api, candidate),
+        proposal_of(api, candidate),
         neighbours(api, candidate),
     )
     pinned = pins.items if pins else []
@@ -216,14 +216,16 @@ async def _of(api: AsyncClient, run_id: str, number: int) -> list[Candidate]:
     return (await api.send(calls.list_candidates(run_id, proposal_number=number, limit=ANSWERS))).items
 
 
-async def _first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:
+async def first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:
+    """What a candidate was made from first; None: it is a seed, or the visitor may not see it."""
     first = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
     if first is None:
         return None
     return await if_any(api, calls.get_candidate(first))
 
 
-async def _proposal(api: AsyncClient, candidate: Candidate) -> Any:
+async def proposal_of(api: AsyncClient, candidate: Candidate) -> ProposalDetail | None:
+    """The proposal that a candidate answers; None: it is a seed, or the visitor may not see it."""
     if not candidate.proposal_number:
         return None
     return await if_any(api, calls.get_proposal(candidate.run_id, candidate.proposal_number))
