@@ -32,6 +32,7 @@ from service.dashboard.views import (
     share,
     shared,
     submit,
+    time_use,
     workers,
 )
 
@@ -44,6 +45,7 @@ ROUTERS = (
     fork.router,
     run.router,
     hints.router,
+    time_use.router,
     diversity.router,
     metrics.router,
     islands.router,
