@@ -43,6 +43,7 @@ def group_failures(run_id: str, counts: Sequence[OutcomeCount]) -> RunFailures:
         count=sum(one.times for one in failed),
         seconds=sum(one.seconds for one in failed),
         seconds_share=sum(one.seconds for one in failed) / seconds if seconds > 0 else None,
+        evaluation_seconds=seconds,
         items=[_shown(group, seconds) for group in ranked[:MAX_GROUPS]],
         omitted=max(0, len(ranked) - MAX_GROUPS),
     )

@@ -55,13 +55,14 @@ class SeriesSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """How a kind of candidates did: how many of them were valid, and became the best of the run."""
+    """How a kind of candidates did: how many of them were valid, became the best of the run, and by how much."""
 
     name: str
     evaluations: int
     valid: int
     improvements: int
     mean_fitness: float | None
+    gain: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ def successes(columns: Columns, kind: int) -> list[Success]:
         total.valid += tally.valid
         total.improvements += tally.improvements
         total.fitness += tally.fitness
+        total.gain += tally.gain
     return [_success(str(name), found[name]) for name in sorted(found)]
 
 
@@ -111,6 +113,7 @@ def _success(name: str, tally: OutcomeTally) -> Success:
         valid=tally.valid,
         improvements=tally.improvements,
         mean_fitness=tally.fitness / tally.valid if tally.valid else None,
+        gain=tally.gain,
     )
 
 

@@ -63,6 +63,7 @@ class Success(Foreign):
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
     improvements: Count = Field(description="Number that became the best of the run")
     mean_fitness: float | None = Field(description="Mean fitness of valid candidates. Null: none")
+    gain: Number = Field(default=0.0, description="Fitness by which they raised the best of the run")
 
 
 class Cost(Foreign):
@@ -80,6 +81,7 @@ class Cost(Foreign):
     tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: partly unknown")
+    seconds: float = Field(default=0.0, description="Total time of the answered proposals, which may overlap")
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
     finish_reasons: dict[str, Count] = Field(

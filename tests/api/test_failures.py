@@ -46,6 +46,7 @@ async def test_failures_are_grouped_by_what_their_reasons_share(client: httpx.As
     assert HOSTILE in {group["reason"] for group in found["items"]}
     assert found["count"] == sum(group["count"] for group in found["items"])
     assert found["omitted"] == 0
+    assert found["evaluation_seconds"] == pytest.approx(found["seconds"] / found["seconds_share"])
 
 
 async def test_failures_that_were_seen_are_not_grouped_again(client: httpx.AsyncClient, story: Story) -> None:

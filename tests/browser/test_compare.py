@@ -40,6 +40,16 @@ def test_runs_are_chosen_from_a_form(page: Page, seeded: list[str]) -> None:
     expect(page.locator("compare-curve")).to_have_attribute("data-shown", "5")  # two runs, a mean and its range
 
 
+def test_two_clicks_lead_from_a_run_to_what_another_differs_in(page: Page, seeded: list[str]) -> None:
+    page.goto(f"/runs/{seeded[0]}")
+    page.get_by_role("link", name="Compare", exact=True).last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("with another run")
+    expect(page.locator(f"input[value='{seeded[0]}']")).to_be_checked()
+    assert_accessible(page)
+    page.locator(f"main a[href*='{seeded[1]}']").click()
+    expect(page.get_by_role("heading", name="Compare 2 runs")).to_be_visible()
+
+
 def test_outcomes_and_groups_are_what_the_api_says(page: Page, service: Service, seeded: list[str]) -> None:
     told = service.get(f"/v1/compare?runs={','.join(seeded)}")
     page.goto(address(seeded))
@@ -94,7 +104,7 @@ def test_hostile_names_are_shown_as_text(page: Page, seeded: list[str]) -> None:
     ("wanted", "status", "complaint"),
     [
         ([f"run_0190aaaa0000000000000000000000{place:02}" for place in range(41)], 422, "choose 2 to 40"),
-        (["run_0190aaaa000000000000000000000001"], 422, "1 run chosen"),
+        (["run_0190aaaa000000000000000000000001"], 404, "choose others"),
         (["run_0190aaaa000000000000000000000001", "run_0190aaaa000000000000000000000002"], 404, "choose others"),
     ],
 )

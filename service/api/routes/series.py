@@ -180,6 +180,7 @@ def _costs(found: Mapping[str, costs.Cost]) -> list[Cost]:
             name=name,
             **{counted: getattr(cost, counted) for counted in costs.COUNTED},
             cost=cost.money,
+            seconds=cost.total_seconds,
             seconds_p50=cost.quantile(0.5),
             seconds_p95=cost.quantile(0.95),
             finish_reasons=dict(cost.finish_reasons),
@@ -195,4 +196,5 @@ def _success(success: series.Success) -> Success:
         valid=success.valid,
         improvements=success.improvements,
         mean_fitness=success.mean_fitness,
+        gain=success.gain,
     )

@@ -33,6 +33,7 @@ from service.dashboard.views import (
     share,
     shared,
     submit,
+    time_use,
     workers,
 )
 
@@ -45,6 +46,7 @@ ROUTERS = (
     fork.router,
     run.router,
     hints.router,
+    time_use.router,
     diversity.router,
     metrics.router,
     islands.router,

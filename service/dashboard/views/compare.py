@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -130,10 +130,10 @@ async def compare(
     """Set runs side by side, or offer a choice of them."""
     wanted = list(dict.fromkeys(one.strip() for one in run if one.strip()))
     chosen = ComparisonQuery(runs=wanted, axis=axis, by=by.strip())
-    if not wanted:
-        return await _choose(request, api, chosen)
+    if len(wanted) < MIN_RUNS:
+        return await _choose_for(request, api, chosen)
     if not MIN_RUNS <= len(wanted) <= MAX_RUNS:
-        complaint = f"{len(wanted)} run{'' if len(wanted) == 1 else 's'} chosen: choose {MIN_RUNS} to {MAX_RUNS}."
+        complaint = f"{len(wanted)} runs chosen: choose {MIN_RUNS} to {MAX_RUNS}."
         return await _choose(request, api, chosen, complaint, 422)
     try:
         found = [await api.send(calls.get_run(one)) for one in wanted]
@@ -147,11 +147,35 @@ async def compare(
     return await _show(request, api, found, comparison, chosen)
 
 
+async def _choose_for(request: Request, api: AsyncClient, chosen: ComparisonQuery) -> Response:
+    """Offer a choice to whoever named one run, or none."""
+    if not chosen.runs:
+        return await _choose(request, api, chosen)
+    try:
+        run = await api.send(calls.get_run(chosen.runs[0]))
+    except (NotFoundError, AmbiguousIdError) as error:
+        return await _choose(request, api, chosen, f"{error}: choose others.", 404)
+    return await _choose(request, api, replace(chosen, runs=[run.id]), first=run)
+
+
 async def _choose(
-    request: Request, api: AsyncClient, chosen: ComparisonQuery, complaint: str = "", status: int = 200
+    request: Request,
+    api: AsyncClient,
+    chosen: ComparisonQuery,
+    complaint: str = "",
+    status: int = 200,
+    *,
+    first: Run | None = None,
 ) -> Response:
-    page = await api.send(calls.list_runs(limit=OFFERED))
-    values: dict[str, Any] = {"offered": page.items, "titles": titles_of(page.items), "wanted": chosen.runs}
+    """Offer runs, newest first; beside a first one those of its problem come before the others."""
+    offered = list((await api.send(calls.list_runs(limit=OFFERED))).items)
+    if first is not None:
+        alike = (await api.send(calls.list_runs(problem=first.problem, limit=OFFERED))).items
+        offered = list({run.id: run for run in (first, *alike, *offered)}.values())[:OFFERED]
+    titles = dict(zip((run.id for run in offered), titles_of(offered), strict=True))
+    pairs = {run.id: replace(chosen, runs=[first.id, run.id]).address() for run in offered if first and run != first}
+    values: dict[str, Any] = {"offered": offered, "titles": titles, "wanted": chosen.runs}
+    values |= {"first": first, "pairs": pairs}
     about = {"axis": chosen.axis, "by": chosen.by, "keys": KEYS, "most": MAX_RUNS, "complaint": complaint}
     return render(request, "compare_choose.html", status, **values, **about)
 

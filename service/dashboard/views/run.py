@@ -14,12 +14,14 @@ from service.dashboard.difference import pairs
 from service.dashboard.loading import RunPageRoute
 from service.dashboard.pages import came_from, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
+from service.dashboard.scores import as_score, sign_of
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
 from service.dashboard.views.hints import hints_of
-from service.dashboard.views.runs_filter import read_labels
+from service.dashboard.views.runs_filter import gap_closed, read_labels
 from service.dashboard.views.story import story_of
+from service.dashboard.views.time_use import time_use
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
@@ -41,10 +43,11 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    standing, failures, story, hints = await asyncio.gather(
-        _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run)
+    parts = await asyncio.gather(
+        _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run), time_use(api, run)
     )
-    return await render_run(request, api, run, "run.html", "overview", **standing, **failures, **story, **hints)
+    values = {name: value for part in parts for name, value in part.items()}
+    return await render_run(request, api, run, "run.html", "overview", **values)
 
 
 @router.get("/standing")
@@ -166,6 +169,8 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
+        "closed": gap_closed(run),
+        "missing": missing_to_known(run),
     }
 
 
@@ -219,6 +224,14 @@ def money_used(run: Run) -> float | None:
     if limit is None or run.usage.cost is None:
         return None
     return float(Money.read(run.usage.cost).amount / Money.read(limit).amount)
+
+
+def missing_to_known(run: Run) -> float | None:
+    """How much the best of a run is worse than the best known score, below 0 where it is better; None: not known."""
+    best = as_score(run.best_fitness, run)
+    if best is None or run.known_best is None:
+        return None
+    return (run.known_best - best) * sign_of(run) + 0.0
 
 
 def left_seconds(run: Run) -> float | None:
