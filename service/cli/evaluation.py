@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evolve.proposal import CompletedReply
     from service.policy.completion_client import CompletionClient
     from service.policy_settings.settings import PolicySettings
-    from training.harness import CompletionSource, EvaluationSettings, EvaluationProgress, SampledCompletions
+    from training.harness import CompletionSource, EvaluationProgress, EvaluationSettings, SampledCompletions
 
 STEP = 10  # questions between two lines of progress
 CONCURRENCY = 8  # requests at once, unless said otherwise

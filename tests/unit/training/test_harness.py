@@ -18,7 +18,7 @@ from tests.fakes.openai_server import OpenAIServer, openai_server
 from tests.fakes.openai_server import Reply as FakeReply
 from tests.own_task import write_letters
 from training.errors import TrainingError
-from training.harness import EvaluationSettings, EvaluationProgress, SampledCompletions, evaluate_model, figures_of
+from training.harness import EvaluationProgress, EvaluationSettings, SampledCompletions, evaluate_model, figures_of
 from training.task_data import questions_of
 
 NAME = "letters:Letters"
