@@ -31,20 +31,6 @@ class TaskOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateOptions:
-    """The words of `evolve train evaluate`; `numbers` are settings of `training.harness.EvaluationSettings`."""
-
-    domain: str
-    server: str
-    model: str
-    output: Path
-    seeds: int
-    limit: int | None
-    concurrency: int
-    numbers: Mapping[str, float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
     """The words of `evolve train data`; `data` are the files of a published data set by split."""
 
@@ -95,37 +81,6 @@ def train_on_task(terminal: Terminal, options: TaskOptions) -> None:
         print(as_line({"schema": 1, "kind": "training.summary", "model": str(folder)}))
         return
     terminal.show(f"The {'adapter' if settings.rank else 'model'} is in {folder}.")
-
-
-def evaluate(terminal: Terminal, options: EvaluateOptions) -> None:
-    """Measure a model on the test questions of a domain.
-
-    Raises:
-        TrainingError: the server gives no completions, or the folder holds another evaluation.
-        ExtensionError: the domain cannot be loaded.
-    """
-    import os
-
-    from training.harness import REPORT, EvaluationSettings, evaluate_model, server
-    from training.task_data import questions_of
-
-    look_here()
-    numbers: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
-    settings = EvaluationSettings(
-        domain=options.domain, model=options.model, seeds=tuple(range(options.seeds)), **numbers
-    )
-    questions = questions_of(options.domain, "test", options.limit)
-    ask = server(options.server, settings, os.environ.get("OPENAI_API_KEY", ""))
-
-    def report(done: int, every: int) -> None:
-        if not terminal.as_json and (done % 10 == 0 or done == every):
-            terminal.note(f"{done}/{every} questions answered")
-
-    figures = evaluate_model(settings, questions, ask, options.output, concurrency=options.concurrency, report=report)
-    if terminal.as_json:
-        print(as_line({"schema": 1, "kind": "training.evaluation", "figures": figures}))
-        return
-    terminal.show((options.output / REPORT).read_text(encoding="utf-8"))
 
 
 def write_data(terminal: Terminal, options: DataOptions) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Db, Json, named_folder, terminal_of
+from service.cli.options import HELP, Db, Json, Params, named_folder, terminal_of
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -291,15 +291,13 @@ def data(
 
 
 @train_app.command(
-    epilog="Example: evolve train evaluate letters:Letters --server http://localhost:8000/v1 --model first -o results",
+    epilog="Example: evolve train evaluate letters:Letters --adapter trained/letters/adapter -o results",
     rich_help_panel="Training",
 )
 def evaluate(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
     *,
-    server: Annotated[str, typer.Option(metavar="URL", help="Server of chat completions, such as vLLM's.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="Name of the model or adapter on the server.")],
     output: Annotated[
         Path,
         typer.Option(
@@ -310,6 +308,18 @@ def evaluate(
             help="Folder for answers and report. It continues there.",
         ),
     ],
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Policy to measure: a server URL, a policy file or bundled:MODEL."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="M", help="Model to ask the policy for. Without a policy: folder of a model to run here."),
+    ] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", readable=False, help="Adapter to run here, on its model.")
+    ] = None,
+    param: Params = None,
     m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
     chains: Annotated[int | None, typer.Option(min=1, metavar="N", help="Completions per question.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, metavar="X", help="Sampling temperature.")] = None,
@@ -317,17 +327,22 @@ def evaluate(
     max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of sampling seeds.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of concurrent requests.")] = 8,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Questions at once.", show_default="8 of a policy, 1 in this process"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a model on the test questions of a domain: best@k, pass@k, E_w@k, hypervolume and diversity."""
-    from service.cli.task import EvaluateOptions
-    from service.cli.task import evaluate as measure
+    from service.cli.evaluation import EvaluateOptions
+    from service.cli.evaluation import evaluate as measure
 
     options = EvaluateOptions(
         domain=domain,
-        server=server,
+        policy=policy,
         model=model,
+        adapter=adapter,
+        params=tuple(param or ()),
         output=output,
         seeds=seeds,
         limit=limit,

@@ -94,6 +94,34 @@ def test_a_model_is_trained_on_the_task_and_tested_while_it_trains(tmp_path: Pat
         check_model(checkpoint)
 
 
+def test_a_model_and_its_adapter_are_measured_in_this_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = make_spelling_model(tmp_path / "model", 2, steps=60, prompt=open_domain(NAME).prompt({"letter": "a"}, 2))
+    words = (
+        f"train task {NAME} --model {model} --answers 2 --rate 1e-3 --prompts 2 --group 4 --max-tokens 24 -o trained"
+    )
+    assert run(*words.split(), "--steps", "1") == 0
+    measure = f"train evaluate {NAME} --answers 2 --chains 4 --max-tokens 24 --json -o"
+    capsys.readouterr()
+    assert run(*measure.split(), "before", "--model", str(model)) == 0
+    before = json.loads(capsys.readouterr().out)["figures"]
+    assert run(*measure.split(), "again", "--model", str(model)) == 0
+    assert json.loads(capsys.readouterr().out)["figures"] == before  # the draws are seeded
+    assert before["unread"] < 16
+    assert 0 < before["completion_tokens"] <= 16 * 24
+    assert (
+        run(*measure.split(), "after", "--adapter", "trained/adapter", "--concurrency", "4") == 0
+    )  # it names its model
+    lines = [json.loads(line) for line in (tmp_path / "after" / "answers.jsonl").read_text().splitlines()]
+    assert [len(line["completions"]) for line in lines] == [4] * 4
+    for line in lines:
+        assert line["completion_tokens"] <= 4 * 24
+        assert not any("<eos>" in text or "<pad>" in text for text in line["completions"])
+    assert run(*measure.split(), "lost", "--adapter", "before") == 1
+    assert "before holds no adapter" in capsys.readouterr().err
+
+
 def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     def settings(**more: object) -> TaskSettings:
         return TaskSettings(domain=NAME, model="m", output=tmp_path, **more)  # type: ignore[arg-type]  # on purpose
