@@ -117,7 +117,7 @@ class SessionSandbox:
 
     def __init__(self, limits: SessionLimits, slots: int, require: IsolationLevel | None) -> None:
         self._limits, self._require = limits, require
-        self._free = list(range(slots))
+        self._slots, self._free, self._opening = slots, list(range(slots)), asyncio.Lock()
         self._places: SandboxFolders | None = None
         self._pool: _SessionPool | None = None
         self._sockets: Scratch | None = None
@@ -188,13 +188,18 @@ class SessionSandbox:
         self._pool = self._places = self._sockets = None
 
     async def _opened(self) -> "_SessionPool":
-        if self._pool is None:
-            with scratch.folder("agent") as empty:
-                places = await asyncio.to_thread(prepare, empty, len(self._free) + 1)
-            self._places, self._sockets = places, scratch.make("net", _MAX_SOCKET_PATH)
-            self._pool = _SessionPool(_problem(self._limits), places, IsolationLevel.STRONG)
-            self._pool.sockets = self._sockets.path if self._limits.egress else None
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await self._started()
         return self._pool
+
+    async def _started(self) -> "_SessionPool":
+        with scratch.folder("agent") as empty:
+            places = await asyncio.to_thread(prepare, empty, self._slots)
+        self._places, self._sockets = places, scratch.make("net", _MAX_SOCKET_PATH)
+        pool = _SessionPool(_problem(self._limits), places, IsolationLevel.STRONG)
+        pool.sockets = self._sockets.path if self._limits.egress else None
+        return pool
 
     @contextlib.contextmanager
     def _server(self, number: int) -> Iterator[socket.socket | None]:

@@ -201,6 +201,8 @@ class _Leftovers:
                         return
                     with contextlib.suppress(OSError):
                         yield entry.name, entry.stat(follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            return  # it was removed, and its files are told as such
         except OSError as error:
             self._refuse(os.path.basename(folder), f"cannot be read: {error.strerror}")
 
