@@ -104,6 +104,7 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "litellm": "service.policy.kinds:LITELLM",
         "syntax": "service.policy.kinds:SYNTAX",
         "bundled": "service.policy.kinds:BUNDLED",
+        "agent": "service.agents.kind:AGENT",
     },
     ExtensionKind.RUNTIME: {
         "bash": "evolve.runtimes:run_bash",

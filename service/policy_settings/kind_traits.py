@@ -21,6 +21,7 @@ class KindTraits:
         free: whether it costs nothing.
         reads_reviews: whether it reads what a critic wrote.
         reached: whether it may be reached over the network, with a key.
+        edits_files: whether it edits the files of a program in a folder, and writes no answers.
     """
 
     spoken: str
@@ -30,6 +31,7 @@ class KindTraits:
     free: bool = False
     reads_reviews: bool = True
     reached: bool = True
+    edits_files: bool = False
 
 
 # One that a user brings.
