@@ -26,7 +26,7 @@ PACKAGES = {
     "openevolve": (".",),
 }
 _LOADS = """
-import glob, importlib.util, json, os, runpy, sys
+import glob, importlib.util, json, math, os, runpy, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.getcwd())
 def load(path, name, beside=True):
@@ -47,6 +47,8 @@ def tell(found):
             found.update(found.pop(key))
     plain = {key: float(value) for key, value in found.items() if isinstance(value, (int, float)) and value is not True
              and value is not False or type(value).__module__ == "numpy"}
+    if not any(map(math.isfinite, plain.values())):
+        raise SystemExit(f"no metric is a finite number: {plain}")
     sys.__stdout__.write("\\nMETRICS " + json.dumps(plain) + "\\n")
     sys.__stdout__.flush()
     os._exit(0)
@@ -66,6 +68,9 @@ tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
 scorers = [name for name in ("evaluator/evaluator.py", "evaluator.py") if os.path.exists(name)]
 scorer = next(name for name in scorers if "def evaluate(" in open(name).read())
+if os.path.exists("evaluator/Dockerfile"):
+    text = open(scorer).read().replace('"/benchmark', f'"{os.path.abspath("evaluator")}')
+    open(scorer, "w").write(text)
 tell(load(scorer, "evaluator").evaluate(os.path.abspath(seed)))
 """,
     "shinka": """
@@ -244,7 +249,8 @@ def direct_metrics(
         copy = copied(folder, checkout, Path(place, "checkout"))
         paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM), str(checkout)]
         environment = {**os.environ, "PYTHONPATH": ":".join(paths), "CHECKOUT": str(checkout), "FOLDER": str(folder)}
-        environment |= {"TMPDIR": place, "HOME": place}
+        beside = os.pathsep.join([os.path.dirname(os.path.abspath(python)), os.environ.get("PATH", os.defpath)])
+        environment |= {"TMPDIR": place, "HOME": place, "PATH": beside}
         code, out, err = call([python, "-c", _LOADS + DIRECT[form]], seconds, copy, environment)
     lines = [line for line in out.splitlines() if line.startswith("METRICS ")]
     if code or not lines:

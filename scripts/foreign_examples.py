@@ -8,9 +8,9 @@ the examples.
 
 The table is Markdown: a line for each project and format, then a line for each folder that does not load or differs.
 `missing` is the reason where the project's own evaluator gives nothing either: a tool, data or a key. `too slow` is
-the reason where a command takes longer than `--seconds`, and `our reading` where it gives metrics and we do not. With
-`--json FILE` a second call tries the rest alone, and with `--retry` also those that did not load, were not compared, or
-ran out of time.
+the reason where a command takes longer than `--seconds`, or an evaluation than the folder allows. `our reading` is the
+reason where it gives metrics and we do not. With `--json FILE` a second call tries the rest alone, and with `--retry`
+also those that did not load, were not compared, or ran out of time.
 """
 
 import argparse
@@ -38,6 +38,7 @@ TIMED = {"algotune": ("speedup", 0.7, 1.43)}
 _SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)")
 MISSING = "missing"
 TOO_SLOW = "too slow"
+_TIMEOUT = " fails (timeout): "  # the limit that the folder itself names
 OUR_READING = "our reading"
 # Of a project itself, beside its examples, and what it writes.
 SKIPPED = {
@@ -84,7 +85,7 @@ class TriedFolder:
         """Why it does not load: time is short, its own evaluator gives nothing either, or it does and we fail."""
         if self.ready and not self.differing:
             return ""
-        if self.reason.startswith(TOO_LONG):
+        if self.reason.startswith(TOO_LONG) or _TIMEOUT in self.reason:
             return TOO_SLOW
         return MISSING if self.direct else OUR_READING
 

@@ -39,6 +39,7 @@ def test_a_folder_that_fails_is_our_reading_only_where_its_own_evaluator_does_no
     lacking = tried(direct="ModuleNotFoundError: No module named 'jax'", reason="the seed fails")
     misread = tried(direct="", reason="the seed fails")
     assert tried(direct="", reason="it took longer than 60 s").blame == TOO_SLOW
+    assert tried(reason="the seed a.py fails (timeout): the evaluation ran longer than 60 s").blame == TOO_SLOW
     assert (lacking.blame, misread.blame, tried(ready=True).blame) == (MISSING, OUR_READING, "")
     shown = table([lacking, misread, tried(ready=True, compared=2, improved=True, evaluated=20)])
     assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 of 1 | 1 | 0 | 1 |" in shown
