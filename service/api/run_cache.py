@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 from fastapi import Depends, Request
 
+from evolve.change_events import RequestedChange
 from evolve.version import __version__
 from service.errors import ServiceError
 from service.ports import ColumnStore, RunReader, RunRecord
@@ -111,9 +112,9 @@ class RunCache:
         """A run in columns as it is now, from one evaluation on, or in so many points; with its front over time."""
         return self._fold(reader, run, None, lambda columns: draw(columns, after, points, front=front))
 
-    def hints(self, reader: RunReader, run: RunRecord) -> list[HintYield]:
-        """The hints of a run as it is now, with what they brought."""
-        return self._fold(reader, run, None, lambda columns: hint_yields(reader, run, columns))
+    def hints(self, reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> list[HintYield]:
+        """The hints of a run as it is now, those that wait for its search among them, with what they brought."""
+        return self._fold(reader, run, None, lambda columns: hint_yields(reader, run, columns, waiting))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

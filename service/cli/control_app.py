@@ -198,6 +198,36 @@ def hint(
         hint(terminal_of(ctx, json, db, where), controller, run_id, text, proposals)
 
 
+@control_app.command(epilog="Example: evolve insert last solution.py --parent 28.0", rich_help_panel=PANEL)
+def insert(
+    ctx: typer.Context,
+    run_id: Named,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent.")
+    ],
+    *,
+    parent: Annotated[
+        str,
+        typer.Option(
+            metavar="CANDIDATE", help="Candidate that the program descends from.", show_default="the first seed"
+        ),
+    ] = "",
+    island: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Island of the program.", show_default="the parent's")
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Insert a program that you wrote into an active run."""
+    from service.cli.insert import insert
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with _helm_of(where) as controller:
+        insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
+
+
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
 def fork(
     ctx: typer.Context,

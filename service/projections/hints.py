@@ -1,11 +1,13 @@
 """Hints of a run, and what the proposals brought whose prompts held them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from evolve.event_types import EventKind, HintGiven, ProposalCreated
+from evolve.change_events import HintGiven, RequestedChange
+from evolve.event_types import EventKind, ProposalCreated
 from service.ports import LoggedEvent, RunReader, RunRecord
 from service.projections.columns import Columns
 from service.projections.progress_curve import best_so_far
@@ -26,13 +28,16 @@ class HintYield:
     best_fitness: float | None = None
 
 
-def hint_yields(reader: RunReader, run: RunRecord, columns: Columns) -> list[HintYield]:
-    """The newest hints of a run, the newest first, the one that waits for its runner before all."""
+def hint_yields(
+    reader: RunReader, run: RunRecord, columns: Columns, waiting: Sequence[RequestedChange]
+) -> list[HintYield]:
+    """The newest hints of a run, the newest first, those that wait for its runner before all."""
     given = list(reader.events(run.id, kinds=(str(EventKind.HINT_GIVEN),)))[-MAX_HINTS:]
     found = [_yield(reader, run, columns, logged) for logged in reversed(given)]
-    wanted = [HintYield(hint=HintGiven(**run.desired_hint), at=None)] if run.desired_hint else []
-    known = {one.hint.hint_id for one in found}  # its event may be newer than the row that was read
-    return [*(one for one in wanted if one.hint.hint_id not in known), *found][:MAX_HINTS]
+    hints = [change.data for change in reversed(waiting) if isinstance(change.data, HintGiven)]
+    wanted = [HintYield(hint=hint, at=None) for hint in hints]
+    known = {one.hint.change_id for one in found}  # its event may be newer than the changes that were read
+    return [*(one for one in wanted if one.hint.change_id not in known), *found][:MAX_HINTS]
 
 
 def _yield(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEvent) -> HintYield:
@@ -44,7 +49,7 @@ def _yield(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEv
     for entry in following if hint.text else ():
         created = entry.event.data
         assert isinstance(created, ProposalCreated), "the class of this kind"
-        if created.hint != hint.hint_id:
+        if created.hint != hint.change_id:
             break
         numbers.append(created.proposal_number)
     places = np.flatnonzero(np.isin(np.array(columns.numbers, dtype=np.int64), numbers))

@@ -5,15 +5,16 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from evolve.change_events import HintGiven
 from evolve.event_codec import encode
-from evolve.event_types import HintGiven, ProposalCreated
+from evolve.event_types import ProposalCreated
 from evolve.events import Event, EventKind
 from service.ports import LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
 from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/hints"
-HINT = HintGiven(hint_id="hnt_1", text="try rings", proposals=2, by="ada")
+HINT = HintGiven(change_id="hnt_1", text="try rings", proposals=2, by="ada")
 
 
 def tell_hinted(told: Told, story: Story, number: int, hint: str, fitness: float) -> None:
@@ -35,7 +36,7 @@ async def test_a_hint_waits_for_its_runner_and_then_tells_what_it_brought(told: 
     [waiting] = (await owner.get(PATH)).json()["items"]
     assert (waiting["text"], waiting["proposals"], waiting["at"], waiting["used"]) == ("try rings", 2, None, 0)
     assert waiting["by"]
-    told.append([story.tell(EventKind.HINT_GIVEN, **encode(replace(HINT, hint_id=waiting["id"])))])
+    told.append([story.tell(EventKind.HINT_GIVEN, **encode(replace(HINT, change_id=waiting["id"])))])
     tell_hinted(told, story, 4, waiting["id"], 9.0)
     tell_hinted(told, story, 5, waiting["id"], 1.0)
     tell_hinted(told, story, 6, "", 20.0)

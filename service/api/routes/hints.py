@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
-from evolve.event_types import HintGiven
+from evolve.change_events import HintGiven, RequestedChange
 from evolve.search.hints import check_hint
 from service.api.auth import PartsDep, requires
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, RunId, Steering, located, reader_of
 from service.api.run_cache import FoldsDep
-from service.identifiers import new_id
+from service.identifiers import CHANGE, new_id
 from service.ports import Caller, Scope
 from service.projections.hints import HintYield
 from service.schemas.hints import Hint, HintCreate, HintList
@@ -36,12 +36,12 @@ def create_hint(run_id: RunId, body: HintCreate, caller: Steering, parts: PartsD
 
     def give() -> Response:
         hint = HintGiven(
-            hint_id=new_id("hnt", datetime.now(UTC)),
+            change_id=new_id(CHANGE, datetime.now(UTC)),
             text=body.text.strip(),
             proposals=body.proposals,
             by=caller.actor,
         )
-        return located(parts.intents(caller.tenant).hint(run.id, hint), 202, caller)
+        return located(parts.intents(caller.tenant).change(run.id, RequestedChange(data=hint)), 202, caller)
 
     return once(give)
 
@@ -51,12 +51,15 @@ def list_hints(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: Folds
     """List the hints of a run, each with the results of the proposals that it was shown to."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    return HintList(run_id=run.id, items=[_hint(one) for one in run_cache.hints(reader, run)])
+    return HintList(
+        run_id=run.id,
+        items=[_hint(one) for one in run_cache.hints(reader, run, parts.intents(caller.tenant).changes(run.id))],
+    )
 
 
 def _hint(one: HintYield) -> Hint:
     return Hint(
-        id=one.hint.hint_id,
+        id=one.hint.change_id,
         text=one.hint.text,
         proposals=one.hint.proposals,
         by=one.hint.by,

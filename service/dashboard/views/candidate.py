@@ -101,16 +101,20 @@ async def render_candidate(
 ) -> HTMLResponse:
     """The page of a candidate."""
     family = calls.list_children(candidate.id, limit=CHILDREN)
-    run, source, parent, page, attempts, pins, notes, proposal, (before, after) = await asyncio.gather(
-        api.send(calls.get_run(candidate.run_id)),
-        if_any(api, calls.get_candidate_source(candidate.id)),
-        first_parent(api, candidate),
-        api.send(family.at(children) if children else family),
-        api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
-        if_any(api, calls.list_pins(candidate.run_id)),
-        _notes(api, candidate),
-        proposal_of(api, candidate),
-        neighbours(api, candidate),
+    (run, source, attempts, pins, notes), (parent, page, proposal, (before, after)) = await asyncio.gather(
+        asyncio.gather(
+            api.send(calls.get_run(candidate.run_id)),
+            if_any(api, calls.get_candidate_source(candidate.id)),
+            api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
+            if_any(api, calls.list_pins(candidate.run_id)),
+            _notes(api, candidate),
+        ),
+        asyncio.gather(
+            first_parent(api, candidate),
+            api.send(family.at(children) if children else family),
+            proposal_of(api, candidate),
+            neighbours(api, candidate),
+        ),
     )
     pinned = pins.items if pins else []
     texts = [(file.path, file.text) for file in source.files] if source else []

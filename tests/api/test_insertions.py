@@ -1,0 +1,92 @@
+"""Programs inserted over the API: who may, what is checked, and what waits for the search."""
+
+import httpx
+import pytest
+
+from evolve.change_events import ProgramInserted
+from evolve.events import EventKind
+from service.ports import Scope
+from tests.api.told import Told, bearer, small_run
+from tests.contract.story import RUN
+
+PATH = f"/v1/runs/{RUN}/candidates"
+FILES = {"program.py": "x = 7\ny = 8\n"}
+
+
+async def test_a_program_waits_for_the_search_with_its_author(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    answer = await owner.post(PATH, json={"files": FILES, "parent": "1.0", "island": 0})
+    assert (answer.status_code, answer.json()["id"]) == (202, RUN)
+    [waiting] = told.parts.intents("default").changes(RUN)
+    assert isinstance(waiting.data, ProgramInserted)
+    assert waiting.program is not None
+    assert dict(waiting.program.files) == FILES
+    assert (waiting.data.parent, waiting.data.program_id) == (story.id(1), waiting.program.id)
+    assert waiting.data.by
+
+
+async def test_without_a_parent_it_descends_from_the_seed(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    assert (await owner.post(PATH, json={"files": {"any.py": "x = 9\n"}})).status_code == 202
+    [waiting] = told.parts.intents("default").changes(RUN)
+    assert isinstance(waiting.data, ProgramInserted)
+    assert (waiting.data.parent, waiting.data.island) == (story.id(0), 0)
+    assert waiting.program is not None
+    assert waiting.program.files == (("program.py", "x = 9\n"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({}, 422, "required"),
+        ({"files": {}}, 422, "at least 1 item"),
+        ({"files": FILES, "n": 1}, 422, "not permitted"),
+        ({"files": {"program.py": "x" * 1_000_001}}, 422, "at most 1000000 characters"),
+        ({"files": {"program.py": "x = (\n"}}, 422, "not valid Python"),
+        ({"files": {"program.py": "x = 0\ny = 0\n"}}, 422, "equals its parent"),
+        ({"files": {"program.py": "a\x00"}}, 422, "NUL"),
+        ({"files": {"../a.py": "x = 1\n", "program.py": "x = 1\n"}}, 422, "not a plain relative path"),
+        ({"files": FILES, "island": 9}, 422, "has no island 9"),
+        ({"files": FILES, "island": -1}, 422, "greater than or equal to 0"),
+        ({"files": FILES, "parent": "77.0"}, 404, "no candidate"),
+        ({"files": FILES, "parent": "cnd_ffffffff"}, 404, "no candidate"),
+        ({"files": FILES, "parent": "a b"}, 422, "match pattern"),
+    ],
+)
+async def test_what_cannot_be_evaluated_is_refused(
+    told: Told, owner: httpx.AsyncClient, body: dict[str, object], status: int, words: str
+) -> None:
+    small_run(told)
+    answer = await owner.post(PATH, json=body)
+    assert answer.status_code == status, answer.text
+    told_words = answer.json()["detail"] + " ".join(fault["detail"] for fault in answer.json().get("errors", ()))
+    assert words in told_words
+    assert told.parts.intents("default").changes(RUN) == []
+
+
+async def test_ten_megabytes_are_refused(told: Told, owner: httpx.AsyncClient) -> None:
+    small_run(told)
+    answer = await owner.post(PATH, json={"files": {"program.py": "x" * 10_000_000}})
+    assert answer.status_code in {413, 422}
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_an_ended_run_takes_no_program(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    told.append([story.tell(EventKind.RUN_CANCELLED, by="ada")])
+    answer = await owner.post(PATH, json={"files": FILES})
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+async def test_a_run_of_another_tenant_is_not_there(told: Told, owner: httpx.AsyncClient) -> None:
+    del owner
+    small_run(told)
+    headers = dict(bearer(told.key(tenant="stranger")))
+    async with told.client() as client:
+        assert (await client.post(PATH, json={"files": FILES}, headers=headers)).status_code == 404
+
+
+async def test_it_needs_the_right_to_steer(told: Told, owner: httpx.AsyncClient) -> None:
+    small_run(told)
+    headers = dict(bearer(told.key(Scope.RUNS_READ, Scope.RUNS_WRITE, Scope.PROGRAMS_READ)))
+    assert (await owner.post(PATH, json={"files": FILES}, headers=headers)).status_code == 403
