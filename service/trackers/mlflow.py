@@ -1,5 +1,6 @@
 """MLflow: a run in the experiment of the problem, with its parameters, metrics and the best program as artifacts."""
 
+import logging
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ class MlflowTracker:
     def __init__(self, target: str) -> None:
         self._entities = load_library("mlflow", "mlflow.entities")
         self._client = load_library("mlflow", "mlflow").MlflowClient(tracking_uri=target or None)
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of each table that it makes
         self._run_id, self._reached = "", 0
 
     def start(self, run: TrackedRun) -> int:

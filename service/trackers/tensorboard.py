@@ -1,9 +1,11 @@
 """TensorBoard: an event file for each run, in a folder that `tensorboard --logdir` shows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from evolve.trackers import Parameter, TrackedPoint, TrackedResult, TrackedRun
 from evolve.views.candidate_view import PNG, CandidateView
@@ -11,6 +13,7 @@ from service.trackers.library import load_library
 
 FOLDER = "runs"  # the default of PyTorch's writer too
 EVALUATIONS = "evaluations"
+MAX_SCALAR = float(np.finfo(np.float32).max)  # TensorBoard's numbers have 32 bits
 _PNG_SIZE = slice(16, 24)  # width and height of the IHDR chunk, four bytes each (PNG, 11.2.1)
 
 
@@ -54,7 +57,8 @@ class TensorBoardTracker:
         for point in points:
             self._reached = point.evaluations
             for name, value in {EVALUATIONS: float(point.evaluations), **point.metrics}.items():
-                self._add(self._scalar(name, value), point.evaluations, point.at.timestamp())
+                if abs(value) <= MAX_SCALAR:
+                    self._add(self._scalar(name, value), point.evaluations, point.at.timestamp())
         self._writer.flush()
 
     def finish(self, result: TrackedResult) -> None:
@@ -98,7 +102,7 @@ def _has_points(found: Any) -> bool:
     return EVALUATIONS in found.Tags()["tensors"]
 
 
-def _table(values: "dict[str, Parameter] | Any") -> str:
+def _table(values: Mapping[str, Parameter]) -> str:
     """A table in Markdown, which TensorBoard draws."""
     rows = [f"| {_cell(name)} | {_cell(value)} |" for name, value in values.items()]
     return "\n".join(["| name | value |", "|---|---|", *rows])

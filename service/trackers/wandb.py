@@ -31,7 +31,7 @@ class WandbTracker:
         self._entity, self._project = entity or None, project
         self._wandb = load_library("wandb", "wandb")
         self._run: Any = None
-        self._name, self._reached = "", 0
+        self._name, self._reached, self._at = "", 0, 0.0
         online = self._wandb.setup().settings.mode not in ("offline", "disabled", "dryrun")
         if online and not self._wandb.login(prompt=False):
             raise ConfigurationError(
@@ -62,8 +62,8 @@ class WandbTracker:
     def log(self, points: Sequence[TrackedPoint]) -> None:
         """Send the metrics of each point, with the time at which it was."""
         for point in points:
-            self._reached = point.evaluations
-            row = {EVALUATIONS: point.evaluations, **point.metrics, "_timestamp": point.at.timestamp()}
+            self._reached, self._at = point.evaluations, point.at.timestamp()
+            row = {EVALUATIONS: point.evaluations, **point.metrics, "_timestamp": self._at}
             self._run.log(row, step=point.evaluations)
 
     def finish(self, result: TrackedResult) -> None:
@@ -71,7 +71,10 @@ class WandbTracker:
         self._run.summary.update({"state": result.state, **{f"summary/{k}": v for k, v in result.summary.items()}})
         view = result.view if result.view and result.view.media_type else None
         if view is not None:
-            self._run.log({"best/view": self._wandb.Html(_page(view), inject=False)}, step=self._reached)
+            # A row that joins the last point's must keep its time.
+            at = self._at or result.ended_at.timestamp()
+            picture = self._wandb.Html(_page(view), inject=False)
+            self._run.log({"best/view": picture, "_timestamp": at}, step=self._reached)
         if result.files:
             artifact = self._wandb.Artifact(self._name[:MAX_NAME], type="program", metadata=dict(result.summary))
             for path, text in result.files.items():

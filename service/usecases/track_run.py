@@ -49,8 +49,15 @@ class SentRun:
     ended: bool = False
 
 
-def send_run(site: RunSite, run_id: str, tracker: GuardedTracker, leaving: Event) -> SentRun:
+def send_run(site: RunSite, run_id: str, tracker: GuardedTracker, leaving: Event, *, driven: bool = False) -> SentRun:
     """Send a run to a tracker until it ends, or until somebody leaves it; what is committed by then is sent.
+
+    Args:
+        site: where the run is.
+        run_id: the run.
+        tracker: for this run alone.
+        leaving: set when nothing more is to come.
+        driven: whether somebody drives the run and will leave it, so that one that has ended may be continued.
 
     Raises:
         ExtensionError: the tracker failed.
@@ -67,7 +74,7 @@ def send_run(site: RunSite, run_id: str, tracker: GuardedTracker, leaving: Event
                 if new := [tracked_point(point) for point in points(sent.reached)]:
                     tracker.log(new)
                     sent.reached, sent.points = new[-1].evaluations, sent.points + len(new)
-                if run.state in ENDED:
+                if run.state in ENDED and (last or not driven):
                     tracker.finish(tracked_result(run, site.reader))
                     sent.ended = True
                     return sent
@@ -119,7 +126,7 @@ class RunFollower:
         try:
             tracker = open_tracker(self._choice, Extensions())
             with self._open_site() as site:
-                send_run(site, self._run_id, tracker, self._leaving)
+                send_run(site, self._run_id, tracker, self._leaving, driven=True)
         except (EvolveError, ServiceError) as error:
             if not self._abandoned:
                 self._warn(self._sentence(str(error)))

@@ -192,6 +192,34 @@ def test_a_command_sends_a_run_while_it_is_driven_and_afterwards(tmp_path: Path)
     assert live.results == later.results
 
 
+def test_a_call_sends_its_run_and_what_continues_it(tmp_path: Path) -> None:
+    storage = tmp_path / "runs.db"
+    result = evolve.run(
+        "x = 7\n", evaluate=score, policy=double, evaluations=3, storage=storage, track=f"{KEEPING}:call"
+    )
+    kept = RUNS["call"][result.run_id]
+    assert [one.state for one in kept.results] == ["succeeded"]
+    again = evolve.open_run(result.run_id, storage=storage, evaluate=score, policy=double, track=[f"{KEEPING}:call"])
+    again.extend(evaluations=5)
+    assert kept.points[-1].evaluations > 3
+    assert len({point.evaluations for point in kept.points}) == len(kept.points)
+
+
+def test_a_call_without_storage_is_kept_where_commands_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOLVE_DATABASE__URL", f"sqlite:///{tmp_path / 'own.db'}")
+    result = evolve.run("x = 7\n", evaluate=score, policy=double, evaluations=2, track=f"{KEEPING}:kept")
+    assert evolve.open_run(result.run_id).fitness == result.fitness
+    assert list(RUNS["kept"]) == [result.run_id]
+
+
+def test_a_tracker_that_fails_warns_the_caller(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the server of the tracker is away"):
+        result = evolve.run(
+            "x = 7\n", evaluate=score, policy=double, evaluations=2, storage=tmp_path / "r.db", track=f"{FAILING}:x"
+        )
+    assert result.fitness is not None
+
+
 def test_a_tracker_that_is_missing_ends_a_command_before_the_run(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     ran = call_here(["run", "nowhere", "--track", "tensorbord:runs", "--db", str(tmp_path / "runs.db")], environment)
