@@ -93,9 +93,10 @@ class RunCache:
         """The Pareto front of a run as it is now, the fittest first, and what it is worth."""
         return self._fold(reader, run, "front", rank_front)
 
-    def grid(self, reader: RunReader, run: RunRecord, maximum: int) -> Grid:
-        """The grid of a run as it is now, with at most so many cells."""
-        return self._fold(reader, run, ("grid", maximum), lambda columns: fold_grid(columns, maximum))
+    def grid(self, reader: RunReader, run: RunRecord, maximum: int, until: int | None = None) -> Grid:
+        """The grid of a run as it is now, or of its first evaluations, with at most so many cells."""
+        name = ("grid", maximum) if until is None else None
+        return self._fold(reader, run, name, lambda columns: fold_grid(columns, maximum, until))
 
     def filled(
         self, reader: RunReader, run: RunRecord, groups: Sequence[Sequence[str]]

@@ -133,8 +133,9 @@ def test_on_a_phone_it_is_a_sheet_at_the_foot(open_page: OpenPage, finished_run:
 
 
 def test_a_failed_candidate_says_why(page: Page, service: Service, finished_run: str) -> None:
-    failed = service.get(f"/v1/runs/{finished_run}/candidates?outcome=failed&limit=1")["items"][0]
-    page.goto(f"/runs/{finished_run}/lineage?inspect={failed['name']}")
+    columns = service.get(f"/v1/runs/{finished_run}/columns")
+    failed = at(columns, columns["fitness"].index(None))
+    page.goto(f"/runs/{finished_run}/lineage?inspect={failed}")
     expect(panel_of(page)).to_contain_text("a value that cannot be scored")
 
 

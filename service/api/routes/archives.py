@@ -41,6 +41,7 @@ from service.schemas.assessment import Assessment
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
 
 MAX_CELLS = 10_000
+MAX_VIEWS = 200  # cells of which it is told whether the candidate has a picture
 IslandNumber = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of an island, from 0.")]
 Weights = Annotated[
     str,
@@ -160,7 +161,14 @@ def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: Part
 
 
 @router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")
-def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep) -> Response:
+def get_grid(
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    run_cache: FoldsDep,
+    until: Annotated[int | None, Query(ge=1, description="Only the first so many evaluations. Default: all")] = None,
+) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
     An axis without a declared range spans the values seen so far, as in the archives of the islands. A run without
@@ -168,9 +176,12 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    if seen(request, run_tag(run)):
-        return Response(status_code=304, headers={"ETag": run_tag(run)})
-    grid = run_cache.grid(reader, run, MAX_CELLS)
+    tag = run_tag(run) if until is None else f'{run_tag(run)[:-1]}-{until}"'
+    if seen(request, tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    grid = run_cache.grid(reader, run, MAX_CELLS, until)
+    holders = [cell.candidate_id for cell in grid.cells[:MAX_VIEWS]]
+    view_types = {one.id: one.view_type for one in reader.named(holders)}
     axes = [
         GridAxis(
             name=axis.name,
@@ -190,13 +201,20 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
             fitness=cell.fitness,
             candidates=cell.candidates,
             place=cell.place,
+            view_type=view_types.get(cell.candidate_id),
         )
         for cell in grid.cells
     ]
     told = Grid(
-        run_id=run.id, axes=axes, cells=cells, filled=grid.filled, size=grid.size, tessellation=grid.tessellation
+        run_id=run.id,
+        axes=axes,
+        cells=cells,
+        filled=grid.filled,
+        evaluations=grid.evaluations,
+        size=grid.size,
+        tessellation=grid.tessellation,
     )
-    return tagged(request, told, run_tag(run))
+    return tagged(request, told, tag)
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")

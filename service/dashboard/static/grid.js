@@ -8,12 +8,16 @@ import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
 import { colour, dark, onTheme } from "./palette.js";
+import { CandidatePictures } from "./candidate-pictures.js";
+import { Replay } from "./replay.js";
 import { asScore, scoreWord } from "./score.js";
 
 const PAD = { left: 70, right: 10, top: 8, bottom: 46 };
 const MAX_HEIGHT = 460;
 const MAX_SIDE = 64;
 const MIN_SIDE = 4;
+const MIN_PICTURE = 36; // side of a cell that has the room for one
+const PAPER_EDGE = 5;
 const WAIT_MILLISECONDS = 2000;
 // From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
 const LIGHT = [
@@ -34,6 +38,7 @@ const DARK = [
  * @property {number} fitness
  * @property {number} candidates
  * @property {number} place
+ * @property {string | null} view_type
  */
 /** @typedef {{x: number, y: number | null, fixed: Record<string, number>}} Slice */
 
@@ -74,6 +79,7 @@ function tint(share) {
 }
 
 class CellGrid extends HTMLElement {
+  pictures = new CandidatePictures(() => this.later());
   axes = /** @type {Axis[]} */ ([]);
 
   connectedCallback() {
@@ -88,9 +94,9 @@ class CellGrid extends HTMLElement {
     onTheme(() => this.later());
     onInspected(() => this.later());
     document.addEventListener("evolve:news", () => {
-      this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS);
+      this.asked ||= window.setTimeout(() => void this.read(true), WAIT_MILLISECONDS);
     });
-    void this.read();
+    void this.read(true);
   }
 
   disconnectedCallback() {
@@ -108,6 +114,12 @@ class CellGrid extends HTMLElement {
     this.scale.className = "scale";
     plot.append(this.canvas, this.tip.element);
     this.append(plot, this.scale);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => void this.read(),
+      best: () => this.best ?? "",
+      stops: () => [],
+    });
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
     this.canvas.addEventListener("mouseleave", () => {
       this.near = "";
@@ -123,14 +135,37 @@ class CellGrid extends HTMLElement {
     });
   }
 
-  async read() {
+  /**
+   * Reads the grid of the moment that the slider is at. A slider that moves meanwhile has it read once more.
+   * @param {boolean} [anew] whether the run may have more evaluations than the slider
+   */
+  async read(anew = false) {
     this.asked = 0;
-    const grid = await chartData(this, this.dataset.src ?? "", () => void this.read());
-    if (!grid) return;
+    this.again = Boolean(this.busy);
+    if (this.busy) return;
+    this.busy = true;
+    const { replay } = this;
+    const all = replay?.atEnd || (anew && !replay?.total);
+    const moment = all ? "" : `?until=${replay?.until}`;
+    const grid = await chartData(this, `${this.dataset.src}${moment}`, () => void this.read(anew));
+    this.busy = false;
+    if (grid) this.take(grid, moment === "");
+    if (this.again) await this.read();
+  }
+
+  /** @param {any} grid @param {boolean} whole */
+  take(grid, whole) {
+    const first = !this.replay?.total;
+    if (whole) this.replay?.take(grid.evaluations);
+    this.best = grid.cells.length ? nameOfId(grid.cells[0].candidate_id) : "";
+    this.replay?.tell(`After ${number(grid.evaluations)} evaluations: ${number(grid.filled)} cells are filled.`);
+    void this.replay?.depict();
+    // The address names an earlier moment.
+    if (first && this.replay && !this.replay.atEnd) void this.read();
     this.axes = /** @type {Axis[]} */ (grid.axes);
     this.cells = sliced(grid.cells, /** @type {Slice} */ (this.slice));
     const changed = document.querySelector("[data-changed]");
-    if (changed instanceof HTMLElement) changed.hidden = grid.filled === Number(changed.dataset.filled);
+    if (changed instanceof HTMLElement && whole) changed.hidden = grid.filled === Number(changed.dataset.filled);
     this.later();
   }
 
@@ -184,6 +219,7 @@ class CellGrid extends HTMLElement {
     const words = number(asScore(cell.fitness), 3);
     pen.fillStyle = tint(share);
     pen.fillRect(x, y, wide, tall);
+    if (Math.min(wide, tall) >= MIN_PICTURE && this.depict(pen, cell, x, y)) return;
     pen.fillStyle = share < 0.45 === dark() ? "#ffffff" : "#06130e";
     if (cell.place >= (this.since ?? Infinity)) {
       pen.beginPath();
@@ -193,6 +229,23 @@ class CellGrid extends HTMLElement {
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     if (tall >= 18 && pen.measureText(words).width < wide - 6) pen.fillText(words, x + wide / 2, y + tall / 2);
+  }
+
+  /**
+   * Draws the picture of a cell's candidate on paper of its own, once it has come. The tint stays around it.
+   * @param {CanvasRenderingContext2D} pen @param {Cell} cell @param {number} x @param {number} y
+   */
+  depict(pen, cell, x, y) {
+    const [wide, tall] = this.side ?? [1, 1];
+    const image = this.pictures.of(cell.candidate_id, cell.view_type);
+    if (!image) return false;
+    const [room, height] = [wide - 2 * PAPER_EDGE, tall - 2 * PAPER_EDGE];
+    const size = Math.min(room / image.naturalWidth, height / image.naturalHeight);
+    const [width, high] = [image.naturalWidth * size, image.naturalHeight * size];
+    pen.fillStyle = "#ffffff";
+    pen.fillRect(x + PAPER_EDGE, y + PAPER_EDGE, room, height);
+    pen.drawImage(image, x + (wide - width) / 2, y + (tall - high) / 2, width, high);
+    return true;
   }
 
   /** @param {CanvasRenderingContext2D} pen */

@@ -120,6 +120,19 @@ document.addEventListener("evolve:inspect", (event) => {
 
 const named = chosen("inspect");
 const page = document.querySelector("[data-run][data-sequence]");
+
+// Marks that are links, as in pictures of the service.
+document.addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a[data-inspect]") : null;
+  const other = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button;
+  if (!link || other || !(page instanceof HTMLElement)) return;
+  event.preventDefault();
+  const origin = document.querySelector("main") ?? document.body;
+  const run = page.dataset.run ?? "";
+  const name = link.getAttribute("data-inspect") ?? "";
+  panel().show({ run, name, origin, keyboard: false, share: event.clientX / window.innerWidth });
+});
+
 if (/^\d{1,15}\.\d{1,9}$/.test(named) && page instanceof HTMLElement) {
   const origin = document.querySelector("main") ?? document.body;
   panel().show({ run: page.dataset.run ?? "", name: named, origin, keyboard: false, share: null });

@@ -1,10 +1,11 @@
 // <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
 import { Drag, Tip } from "./canvas-chart.js";
+import { chosen, keep } from "./address.js";
 import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { asScore } from "./score.js";
-import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
+import { NARROWEST, bestChild, modelOf, relativesOf, viewAfter, zoomed } from "./lineage-model.js";
 import {
   LEFT,
   MAX_LANES,
@@ -16,14 +17,13 @@ import {
   paintLines,
   paintMarks,
 } from "./lineage-paint.js";
-import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeMap } from "./lineage-parts.js";
+import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeLink, makeMap, originOf } from "./lineage-parts.js";
 import { inspect, inspected } from "./inspect.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
+import { bestUntil, replayedRecords } from "./records.js";
+import { Replay } from "./replay.js";
 
-const STEP = 0.2;
-const ZOOM = 1.5;
-const NARROWEST = 4;
 const AXES = { proposal: "Proposals", evaluation: "Evaluations" };
 
 class LineageMap extends HTMLElement {
@@ -64,6 +64,11 @@ class LineageMap extends HTMLElement {
     this.legend = made("ul", "legend");
     const buttons = makeButtons((key) => this.press(key));
     this.append(map, this.legend, this.side, buttons);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => this.replayed(),
+      ...replayedRecords(() => this.store?.columns),
+    });
     map.addEventListener("keydown", (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
     });
@@ -92,6 +97,8 @@ class LineageMap extends HTMLElement {
     const first = !this.model;
     const axis = this.dataset.x ?? "proposal";
     this.model = modelOf(columns, axis);
+    this.replay?.take(columns.total);
+    this.rewind();
     if (first) this.open();
     if (this.whole) this.view = { from: this.start(), to: this.model.end };
     this.choose(this.placeOf(this.dataset.at ?? ""), false);
@@ -99,17 +106,37 @@ class LineageMap extends HTMLElement {
   }
 
   open() {
-    const asked = new URL(location.href).searchParams;
-    const from = Number(asked.get("from"));
-    const to = Number(asked.get("to"));
-    if (asked.has("from") && to - from >= NARROWEST) {
-      this.whole = false;
-      this.view = { from, to };
-    }
+    const [from, to] = [chosen("from"), chosen("to")].map(Number);
+    if (!chosen("from") || !(to - from >= NARROWEST)) return;
+    this.whole = false;
+    this.view = { from, to };
+  }
+
+  /** Shows the run as it was at the moment of the slider. */
+  replayed() {
+    this.rewind();
+    this.choose(this.chosen, false);
+  }
+
+  rewind() {
+    const { model, replay } = this;
+    const columns = this.store?.columns;
+    if (!model || !replay || !columns) return;
+    model.until = replay.atEnd ? model.count : replay.until;
+    model.best = bestUntil(columns, model.until);
+    replay.tell(
+      `After ${number(model.until)} evaluations: ${model.best < 0 ? "nothing valid" : this.worth(model.best)}.`,
+    );
   }
 
   start() {
     return this.dataset.x === "evaluation" ? 0 : -0.5;
+  }
+
+  /** The chosen candidate once it is there, else the best. */
+  shown() {
+    const { model } = this;
+    return !model || (this.chosen >= 0 && this.chosen < model.until) ? this.chosen : model.best;
   }
 
   /** @param {string} at as in the address */
@@ -160,14 +187,7 @@ class LineageMap extends HTMLElement {
     layout.view = this.view;
     paintGround(ground, model, layout, AXES[/** @type {keyof AXES} */ (this.dataset.x ?? "proposal")]);
     paintMarks(marks, image, taken, model, layout, this.chosen < 0 ? null : kin.flags, this.scale ?? 1);
-    paintLines(
-      lines,
-      model,
-      layout,
-      this.chosen < 0 ? null : kin.flags,
-      this.chosen < 0 ? model.best : this.chosen,
-      this.pointed,
-    );
+    paintLines(lines, model, layout, this.chosen < 0 ? null : kin.flags, this.shown(), this.pointed);
     this.took = performance.now() - begin;
     this.dataset.shown = String(model.count);
     this.hint();
@@ -179,10 +199,8 @@ class LineageMap extends HTMLElement {
     if (!tip || !model || !layout || !columns) return;
     tip.hide();
     if (pointed < 0 || this.drag?.held) return;
-    const place = nameOf(columns, pointed);
-    const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
     const depth = `${model.depth[pointed]} steps from its seed`;
-    const words = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
+    const words = `Candidate ${nameOf(columns, pointed)}: ${this.worth(pointed)}, ${originOf(columns, pointed)}, ${depth}.`;
     tip.show(words, across(layout, model.xs[pointed]), layout.ys[pointed], layout.width);
   }
 
@@ -205,7 +223,7 @@ class LineageMap extends HTMLElement {
     if (!model || !columns || !this.side) return;
     this.chosen = at;
     this.side.setAttribute("aria-live", told ? "polite" : "off"); // what a run at work adds is not read out
-    const shown = at < 0 ? model.best : at;
+    const shown = this.shown();
     this.kin = relativesOf(model, shown);
     if (told) {
       this.dataset.at = at < 0 ? "" : nameOf(columns, at);
@@ -234,24 +252,17 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const place = nameOf(columns, at);
-    const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
-    link.href = `/runs/${this.dataset.run}/candidates/${place}`;
-    const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
-    const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
-    const words = `: ${this.worth(at)}, ${origin}, ${family}.`;
-    side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
+    const family = `depth ${model.depth[at]}, ${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
+    const link = makeLink(this.dataset.run, nameOf(columns, at));
+    const words = `: ${this.worth(at)}, ${originOf(columns, at)}, ${family}.`;
+    side.replaceChildren(at === this.chosen ? "Chosen: " : "Best: ", link, words);
   }
 
   /** The address says what is seen. */
   tell() {
-    const here = new URL(location.href);
     const { x = "", lanes = "", at = "" } = this.dataset;
     const [from, to] = this.whole ? ["", ""] : [this.view.from.toFixed(2), this.view.to.toFixed(2)];
-    for (const [name, value] of Object.entries({ x, lanes, at, from, to }))
-      if (value) here.searchParams.set(name, value);
-      else here.searchParams.delete(name);
-    history.replaceState(history.state, "", here);
+    keep({ x, lanes, at, from, to });
   }
 
   /** Links of the page that choose a candidate or an axis do it here. @param {MouseEvent} event */
@@ -287,28 +298,14 @@ class LineageMap extends HTMLElement {
 
   /** @param {string} key @returns {boolean} whether it means something here */
   press(key) {
-    const { model, view } = this;
+    const { model } = this;
     const columns = this.store?.columns;
     if (!model || !columns) return false;
-    const wide = view.to - view.from;
-    const at = this.chosen < 0 ? model.best : this.chosen;
+    const at = this.shown();
+    const view = viewAfter(key, this.view);
+    if (view) this.look(...view);
+    if (view) return true;
     switch (key) {
-      case "ArrowLeft":
-        this.look(view.from - STEP * wide, view.to - STEP * wide);
-        break;
-      case "ArrowRight":
-        this.look(view.from + STEP * wide, view.to + STEP * wide);
-        break;
-      case "+":
-      case "=":
-        this.zoom(ZOOM, (view.from + view.to) / 2);
-        break;
-      case "-":
-        this.zoom(1 / ZOOM, (view.from + view.to) / 2);
-        break;
-      case "0":
-        this.look(-Infinity, Infinity);
-        break;
       case "ArrowUp":
         if (at >= 0 && model.parent[at] >= 0) this.choose(model.parent[at]);
         break;
@@ -327,13 +324,6 @@ class LineageMap extends HTMLElement {
         return false;
     }
     return true;
-  }
-
-  /** @param {number} factor @param {number} around */
-  zoom(factor, around) {
-    const { from, to } = this.view;
-    const half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
-    this.look(around - (around - from) * half, around + (to - around) * half);
   }
 
   /** Shows a part of the axis, inside of the run. @param {number} from @param {number} to */
@@ -361,7 +351,7 @@ class LineageMap extends HTMLElement {
     const share = (event.offsetX - LEFT) / (this.layout.width - LEFT - RIGHT);
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
       this.look(this.view.from + (wide * event.deltaX) / 1000, this.view.to + (wide * event.deltaX) / 1000);
-    else this.zoom(1.002 ** -event.deltaY, this.view.from + wide * Math.max(0, Math.min(1, share)));
+    else this.look(...zoomed(this.view, 1.002 ** -event.deltaY, Math.max(0, Math.min(1, share))));
   }
 
   /** @param {PointerEvent} event @param {PointerEvent} from */

@@ -119,6 +119,7 @@ function moves(pen, model, layout) {
   let last = -Infinity;
   for (const one of model.moves) {
     const x = across(layout, one.x);
+    if (one.place > model.until) continue;
     if (x < LEFT - 40 || x > layout.width + 40) continue;
     if (one.kind === "island.reset") {
       pen.fillText("↺", x, layout.lanes > 1 ? middle(one.to) : TOP + 10);
@@ -169,6 +170,7 @@ export function paintMarks(pen, image, taken, model, layout, flags, scale) {
     taken.fill(0);
     for (let place = lo; place < hi; place += 1) {
       const at = model.order[place];
+      if (at >= model.until) continue;
       if (flags && (flags[at] !== 0) !== (lit === 1)) continue;
       const x = (model.sorted[place] * factor + shift) | 0;
       const y = (ys[at] * scale) | 0;
@@ -274,7 +276,7 @@ export function paintLines(pen, model, layout, flags, top, pointed) {
  */
 function edges(model, view, flags, top) {
   const found = [];
-  for (let at = top + 1; at < model.count; at += 1) {
+  for (let at = top + 1; at < model.until; at += 1) {
     if (flags[at] !== DESCENDANT) continue;
     const x = model.xs[at];
     const origin = model.xs[model.parent[at]];
@@ -293,5 +295,6 @@ export function nearestTo(model, layout, x, y) {
   const middle = layout.view.from + (x - LEFT) * wide;
   const [low, high] = [-REACH, REACH].map((off) => firstAt(model.sorted, middle + off * wide));
   const place = (/** @type {number} */ at) => [across(layout, model.xs[at]), layout.ys[at]];
-  return nearestMark(model.order.subarray(low, high), place, x, y, REACH);
+  const seen = model.order.subarray(low, high).filter((at) => at < model.until);
+  return nearestMark(seen, place, x, y, REACH);
 }

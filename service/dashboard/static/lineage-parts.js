@@ -86,3 +86,16 @@ export function made(name, kind, words = "") {
   element.textContent = words;
   return element;
 }
+
+/** Where a candidate comes from. @param {import("./columns.js").Columns} columns @param {number} at */
+export function originOf(columns, at) {
+  return `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
+}
+
+/** @param {string | undefined} run @param {string} name of a candidate */
+export function makeLink(run, name) {
+  const link = document.createElement("a");
+  link.textContent = `candidate ${name}`;
+  link.href = `/runs/${run}/candidates/${name}`;
+  return link;
+}

@@ -2,7 +2,7 @@
 // @ts-check
 import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
-import { chosen, keep } from "./address.js";
+import { keep } from "./address.js";
 import { Tip, fitted, nearestMark } from "./canvas-chart.js";
 import { frontOf, frontSize, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
@@ -10,6 +10,8 @@ import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
 import { colour, entry, islandColour, islandShape, onTheme } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
+import { replayedRecords } from "./records.js";
+import { Replay } from "./replay.js";
 
 const NEAR = 14;
 const VOLUMES_MILLISECONDS = 2000;
@@ -44,8 +46,6 @@ class ParetoScatter extends HTMLElement {
 
   build() {
     const plot = document.createElement("div");
-    const until = document.createElement("div");
-    const label = document.createElement("label");
     plot.className = "plot";
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
@@ -64,20 +64,14 @@ class ParetoScatter extends HTMLElement {
       open: (at) => this.open(at, true),
       leave: () => this.tip?.hide(),
     });
-    until.className = "until";
-    this.slider = document.createElement("input");
-    this.slider.type = "range";
-    this.slider.id = label.htmlFor = "until";
-    this.slider.min = "1";
-    label.textContent = "Up to evaluation";
-    this.told = document.createElement("output");
-    this.told.htmlFor.add("until");
-    until.append(label, this.slider, this.told);
-    this.slider.addEventListener("input", () => this.later());
-    this.slider.addEventListener("change", () => keep({ until: this.atEnd() ? "" : String(this.slider?.value) }));
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
-    this.append(plot, this.legend, until);
+    this.append(plot, this.legend);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => this.later(),
+      ...replayedRecords(() => this.store?.columns),
+    });
   }
 
   selects() {
@@ -98,19 +92,12 @@ class ParetoScatter extends HTMLElement {
     this.later();
   }
 
-  atEnd() {
-    return this.slider?.value === this.slider?.max;
-  }
-
   take() {
     const columns = this.store?.columns;
-    const slider = this.slider;
-    if (!columns || !slider) return;
+    if (!columns) return;
     const first = !this.dataset.total;
-    const follow = first || this.atEnd();
     this.order = null;
-    slider.max = String(Math.max(1, columns.total));
-    if (follow) slider.value = (first && chosen("until")) || slider.max;
+    this.replay?.take(columns.total);
     this.dataset.total = String(columns.total);
     const changed = document.querySelector("[data-changed]");
     if (changed instanceof HTMLElement)
@@ -146,7 +133,7 @@ class ParetoScatter extends HTMLElement {
     const which = this.which;
     if (!columns || !this.canvas || !this.isConnected || !which || which.length < 2) return;
     const order = this.order ?? ordered(columns, which[0], which[1]);
-    const count = Number(this.slider?.value);
+    const count = this.replay?.until ?? columns.total;
     this.order = order;
     this.count = count;
     const front = new Set(frontOf(columns, count));
@@ -186,7 +173,7 @@ class ParetoScatter extends HTMLElement {
     const members = `${nearly ? "about " : ""}${number(size)} on the front`;
     const shown = `${members}, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;
-    if (this.told) this.told.textContent = words;
+    this.replay?.tell(words);
     const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));
     this.canvas?.setAttribute("aria-label", `${axes.join(" against ")}. ${words} The front is in the table below.`);
     this.dataset.front = String(size);

@@ -10,6 +10,7 @@ import { storeOf } from "./columns.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { distances } from "./known-best.js";
 import { MarkWalk } from "./mark-walk.js";
+import { recordsOf } from "./records.js";
 import { number } from "./numbers.js";
 import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme, ring } from "./palette.js";
 
@@ -319,15 +320,9 @@ class ScoreCurve extends HTMLElement {
     this.tip?.show(words, left, 28, chart.over.clientWidth);
   }
 
-  /** The candidates that were better than all before them. */
   records() {
-    let best = -Infinity;
-    const fitness = this.store?.columns?.fitness ?? [];
-    return fitness.flatMap((value, at) => {
-      if (value === null || value <= best) return [];
-      best = value;
-      return [at];
-    });
+    const columns = this.store?.columns;
+    return columns ? recordsOf(columns) : [];
   }
 
   /** Has the tip tell of a candidate. @param {number} at */
