@@ -32,6 +32,7 @@ from service.dashboard.views import (
     share,
     shared,
     submit,
+    sweep,
     time_use,
     workers,
 )
@@ -66,6 +67,7 @@ ROUTERS = (
     policy.router,
     events.router,
     compare.router,
+    sweep.router,  # before the pages of one batch
     batches.router,
     workers.router,
     reference.router,
