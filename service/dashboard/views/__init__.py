@@ -33,6 +33,7 @@ from service.dashboard.views import (
     share,
     shared,
     submit,
+    sweep,
     time_use,
     workers,
 )
@@ -68,6 +69,7 @@ ROUTERS = (
     policy.router,
     events.router,
     compare.router,
+    sweep.router,  # before the pages of one batch
     batches.router,
     workers.router,
     reference.router,

@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
@@ -25,13 +26,17 @@ from service.dashboard.views.time_use import time_use
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
+from service.schemas.failures import FailureGroup
 from service.schemas.requests import checked
 from service.schemas.runs import Budget, BudgetExtension, Run, RunPatch
 from service.schemas.series import Metrics
 
 BEST_SHOWN, FAILURES_SHOWN = 8, 8
 SEEDS_READ, SEEDS_SHOWN = 50, 3
-UNEVALUATED, WITHOUT_PROGRAM = ("rejected", "duplicate"), ("unreadable", "unanswered")
+DUPLICATE = "duplicate"
+UNEVALUATED = ("rejected", DUPLICATE)
+# What made no candidate stands in proposals of this state.
+PROPOSALS_OF = {"unreadable": "unreadable", "unanswered": "failed"}
 POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
@@ -192,12 +197,14 @@ async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
     }
 
 
-def failures_link(run_id: str, outcome: str) -> str:
-    """Where the candidates of an outcome are listed; empty: what failed made none."""
-    if outcome in WITHOUT_PROGRAM:
-        return ""
-    key = "status" if outcome in UNEVALUATED else "outcome"
-    return f"/runs/{run_id}/candidates?{key}={outcome}"
+def failures_link(run_id: str, group: FailureGroup) -> str:
+    """Where the candidates of a group of failures are listed, or its proposals; empty: neither are."""
+    if group.outcome in PROPOSALS_OF:
+        return f"/runs/{run_id}/proposals?{urlencode({'state': PROPOSALS_OF[group.outcome]})}"
+    key = "status" if group.outcome in UNEVALUATED else "outcome"
+    told = {} if group.outcome == DUPLICATE else {"reason": group.reason}
+    only = {key: group.outcome, **{name: text for name, text in told.items() if text}}
+    return f"/runs/{run_id}/candidates?{urlencode(only)}"
 
 
 async def _assessed(api: AsyncClient, run: Run) -> Assessment | None:
