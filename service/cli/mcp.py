@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from service.app import create_app
-from service.bootstrap.serving import open_all
+from service.bootstrap.serving import Service, open_all
 from service.cli.exit_codes import OK
 from service.cli.terminal import Terminal
-from service.client.local_service import find_local_service
+from service.client.local_service import LocalService, find_local_service
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service, server_of
 from service.config import Settings, database_url, load_settings
 from service.errors import UnreachableError, UsageError
@@ -19,7 +19,7 @@ from service.net.listening import Address, listening
 if TYPE_CHECKING:
     import uvicorn
 
-START_SECONDS = 120.0
+START_SECONDS, POLL_SECONDS = 120.0, 0.2
 MISSING = "evolve mcp needs the MCP SDK: pip install 'evolve-search[mcp]'"
 
 
@@ -87,15 +87,24 @@ async def _service(terminal: Terminal, settings: Settings, where: SourceOptions)
     async with open_all(settings, address, create_app, where.db, None) as opened:
         running = asyncio.create_task(opened.run())
         try:
-            async with asyncio.timeout(START_SECONDS):
-                while not opened.server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event
-                    await asyncio.sleep(0.05)
-            found = await asyncio.to_thread(find_local_service, database_url(settings, where.db))
-            if found is None or found.outage:
-                reason = found.outage if found else opened.commands
-                raise UnreachableError(f"the service of this command cannot be used: {reason}")
+            found = await _reached(database_url(settings, where.db), opened, running)
             terminal.note(f"serving at {found.url} while this command runs", style="dim")
             yield ServiceChoice(url=found.url, key=found.key, found=True)
         finally:
             opened.leave()
             await running
+
+
+async def _reached(database: str, opened: Service, running: "asyncio.Task[None]") -> LocalService:
+    """The service of this process, once it answers."""
+    reason = opened.commands or f"it does not answer within {START_SECONDS:g} seconds"
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START_SECONDS):
+            while not running.done():
+                found = await asyncio.to_thread(find_local_service, database)
+                if found is not None and not found.outage:
+                    return found
+                if opened.commands:
+                    break
+                await asyncio.sleep(POLL_SECONDS)
+    raise UnreachableError(f"the service of this command cannot be used: {reason}")

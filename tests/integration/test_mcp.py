@@ -42,7 +42,8 @@ def tools_url(service: Service) -> Iterator[str]:
     assert "tools for agents at " in line, line + process.communicate()[1]
     yield line.split("tools for agents at ")[1].split(",")[0]
     process.terminate()
-    assert process.wait(PATIENCE_SECONDS) == 0
+    process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
 
 
 @asynccontextmanager
@@ -183,5 +184,5 @@ def test_the_command_ends_when_its_agent_leaves(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [EVOLVE, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=evolve.environment
     )
-    out, _ = process.communicate(b"", timeout=PATIENCE_SECONDS)
-    assert (process.returncode, out) == (0, b"")
+    out, err = process.communicate(b"", timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (0, b""), err
