@@ -1,6 +1,7 @@
 """A run to take away: as JSON Lines, a table, its events, training records, or Parquet."""
 
 import csv
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,21 @@ def export_run(
         # A cell of a table may go over several lines.
         written = sum(1 for _ in csv.reader(copied)) - 1 if form == "csv" else sum(1 for _ in copied)
     _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
+
+
+def export_history(terminal: Terminal, site: RunSite, run_id: str, folder: Path) -> None:
+    """Write the lineage of a run as a git repository."""
+    from service.usecases.git_history import BRANCH, write_history
+
+    run = find_run(site.reader, run_id)
+    candidates = (json.loads(line) for line in site.export(run.id, "jsonl"))
+    written = write_history(folder, candidates, run.best_candidate_id)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "commits": written, "path": str(folder)})
+    else:
+        terminal.note(
+            f"{plural(written, 'commit')} of {run.id} written to {folder}: the branch {BRANCH} is its best candidate"
+        )
 
 
 def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path | None) -> None:

@@ -288,16 +288,27 @@ def export(
             " needs pyarrow.",
         ),
     ] = "jsonl",
+    git: Annotated[
+        Path | None,
+        typer.Option(
+            "--git", metavar="DIR", readable=False, help="Write the lineage as a new git repository in this folder."
+        ),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Export a run: its candidates with their files, its events, or its training records."""
-    from service.cli.export import export_run
+    """Export a run: its candidates with their files, its events, its training records, or a git history."""
+    from service.cli.export import export_history, export_run
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
+        if git is not None:
+            if output is not None or training or format_ != "jsonl":
+                raise UsageError("--git writes a repository: leave out -o, --format and --training")
+            export_history(terminal_of(ctx, json, db, where), site, run_id, git)
+            return
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
 
 

@@ -2,7 +2,9 @@
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from service.errors import ConflictError, UsageError
@@ -51,3 +53,24 @@ def git_top(folder: Path) -> Path | None:
         return Path(git(folder, ["rev-parse", "--show-toplevel"]).removesuffix("\n"))
     except (ConflictError, UsageError):
         return None
+
+
+def fast_import(folder: Path, stream: Iterable[bytes]) -> None:
+    """Write commits into a repository, as a stream of `git fast-import`.
+
+    Raises:
+        ConflictError: git refuses the stream.
+    """
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(
+            ["git", "fast-import", "--quiet", "--date-format=raw"], cwd=folder, stdin=subprocess.PIPE, stderr=said
+        ) as importing:
+            assert importing.stdin is not None
+            with suppress(BrokenPipeError):  # its reason is in the answer
+                for part in stream:
+                    importing.stdin.write(part)
+                importing.stdin.close()
+        if importing.returncode:
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip().splitlines()
+            raise ConflictError(f"git fast-import failed in {folder}: {words[0] if words else importing.returncode}")

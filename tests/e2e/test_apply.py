@@ -158,6 +158,14 @@ def test_a_gain_that_is_not_there_is_not_confirmed(home: Path) -> None:
     assert "The gain is not confirmed" in said.out
 
 
+def test_the_lineage_is_exported_as_a_repository(home: Path, tmp_path: Path) -> None:
+    said = evolve(home, "export", "last", "--git", str(tmp_path / "history"), "--json")
+    assert said.code == 0, said.err
+    valid_and_failed = evolve(home, "show", "last", "--json").lines[0]["counters"]["evaluations"]
+    assert said.lines[0]["commits"] == valid_and_failed
+    assert (tmp_path / "history" / "program.py").read_text() == evolve(home, "best", "-o", "-").out
+
+
 def test_sources_elsewhere_are_named(home: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(PROGRAM)
