@@ -75,6 +75,7 @@ WRITING: Mapping[str, tuple[str, Lines]] = {
     "params": ("{ top_k = 20 }", {}),
     "extra_body": ("{ user = 'somebody' }", {}),
 }
+SHARE: Mapping[str, tuple[str, Lines]] = {"weight": ("9.0", {}), "escalate_after": ("5", {})}
 SHAPED: Mapping[str, tuple[str, Lines]] = {"format": ('"fences"', {}), "answers": ("2", {}), "samples": ("1", {})}
 READ = '["FOLDER/agent"]'
 # Tells what it finds, asks its model twice, and edits.
@@ -84,7 +85,7 @@ import json, os, sys, urllib.error, urllib.request
 print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
 print(os.path.exists(os.path.join(os.path.dirname(__file__), "..", "key")))
 for _ in range(2):
-    body = {"model": sys.argv[1], "n": 1, "seed": 1, "messages": [{"role": "user", "content": "hello"}]}
+    body = {"model": sys.argv[1], "n": 1, "seed": 1, "messages": [{"role": "user", "content": "hello " * 50}]}
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     try:
         request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
@@ -98,7 +99,7 @@ for top, folders, names in os.walk("."):
 """
 # What each is without its keys, and of each key another value, and what else must be said for it to matter.
 KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
-    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "adapt": ("[]", {}), "weight": ("9.0", {})}),
+    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "adapt": ("[]", {}), **SHARE}),
     "critic": ({"role": '"critic"'}, WRITING),
     # It writes nothing, and servers tell of no cache: the other prices are of tokens that it has none of.
     "embedder": ({"role": '"embedder"'}, SERVER),
@@ -115,7 +116,7 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
             "extra_body": ("{ top_k = 20 }", {}),
             "edits": ('"diff"', {}),
             "adapt": ("[]", {}),
-            "weight": ("9.0", {}),
+            **SHARE,
         },
     ),
     "agent": (
@@ -125,6 +126,7 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
             **{key: case for key, case in SERVER.items() if key != "timeout_seconds"},
             "price.output": ('"3"', PRICED),
             "price.cached": ('"0.1"', PRICED),
+            **SHARE,
             "answers": ("2", {}),
             "samples": ("2", {}),
             "concurrency": ("2", {}),
