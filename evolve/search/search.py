@@ -132,7 +132,7 @@ class Search:
             busy: policies that have no room: where one of these is drawn, there is no proposal yet.
         """
         number = self.state.asked + 1
-        drawn = self._ensemble.draw(number, away)
+        drawn = self._ensemble.draw(number, away, self.state.account.since_best)
         if drawn is None or drawn.policy_request.policy in busy or self._seeding or self.state.latest is None:
             return SearchStep()
         limit = partial(self._limit, away)

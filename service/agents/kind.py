@@ -3,7 +3,7 @@
 from evolve.policies import PolicyContext
 from evolve.ports import Policy
 from service.policy.kinds import BuiltInKind, ServicePolicyContext
-from service.policy_settings.kind_traits import KindTraits
+from service.policy_settings.kind_traits import AGENT_KEYS, KindTraits
 
 
 def _open_agent(context: PolicyContext) -> Policy:
@@ -22,9 +22,9 @@ AGENT = BuiltInKind(
     traits=KindTraits(
         spoken="a coding agent",
         keys=(
-            "name", "kind", "role", "command", "environment", "read", "path", "provider", "base_url", "model",
+            *AGENT_KEYS, "name", "kind", "role", "provider", "base_url", "model",
             "api_key_env", "api_key_file", "price", "answers", "samples", "concurrency", "weight", "context_tokens",
-            "timeout_seconds", "max_session_tokens", "max_session_cost",
+            "timeout_seconds", "escalate_after",
         ),
         author_only=True,
         edits_files=True,

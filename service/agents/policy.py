@@ -53,7 +53,7 @@ class _Session:
 
 
 @dataclass(slots=True)
-class _Place:
+class _OpenCell:
     """A cell, with the proxy of its network."""
 
     cell: SessionCell
@@ -96,7 +96,7 @@ class AgentPolicy:
             path=settings.path,
         )
         self._sandbox = SessionSandbox(limits, self._slots, REQUIRED)
-        self._places: list[_Place] = []
+        self._cells: list[_OpenCell] = []
         self._room = asyncio.Semaphore(self._slots)
 
     async def check(self) -> None:
@@ -105,14 +105,14 @@ class AgentPolicy:
         Raises:
             PolicyUnavailable: it does not start here, or is too weak.
         """
-        async with self._place():
+        async with self._cell():
             pass
 
     async def close(self) -> None:
         """End every process and remove every file."""
-        for place in self._places:
-            if place.proxy is not None:
-                await place.proxy.close()
+        for open_cell in self._cells:
+            if open_cell.proxy is not None:
+                await open_cell.proxy.close()
         await self._sandbox.close()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
@@ -167,11 +167,11 @@ class AgentPolicy:
             max_cost=self._settings.max_session_cost,
             cost=self._settings.cost,
         )
-        async with self._place() as place:
+        async with self._cell() as open_cell:
             environment = {**_TERMINAL, **self._environment}
-            if place.proxy is not None:
-                place.proxy.meter = meter
-                environment |= place.proxy.environment
+            if open_cell.proxy is not None:
+                open_cell.proxy.meter = meter
+                environment |= open_cell.proxy.environment
             order = SessionOrder(
                 words=[word.replace("{model}", self._settings.model) for word in self._settings.command],
                 files=worktree_files(program, proposal.answers, text),
@@ -179,7 +179,7 @@ class AgentPolicy:
                 environment=environment,
             )
             try:
-                result = await self._sandbox.run(place.cell, order)
+                result = await self._sandbox.run(open_cell.cell, order)
             except SandboxError as error:
                 raise PolicyUnavailable(f"the sandbox of the agent {self.name} was lost: {error}") from error
             finally:
@@ -193,33 +193,33 @@ class AgentPolicy:
         session.found = read_answers(result, program, proposal.answers, self._settings.timeout_seconds)
 
     @asynccontextmanager
-    async def _place(self) -> AsyncIterator[_Place]:
-        """A place for one session; one whose sandbox was lost is given up."""
+    async def _cell(self) -> AsyncIterator[_OpenCell]:
+        """A cell for one session; one whose sandbox was lost is given up."""
         async with self._room:
-            place = self._places.pop() if self._places else await self._new_place()
+            open_cell = self._cells.pop() if self._cells else await self._new_cell()
             try:
-                yield place
+                yield open_cell
             finally:
-                if place.cell.keeper.gone:
-                    await self._give_up(place)
+                if open_cell.cell.keeper.gone:
+                    await self._give_up(open_cell)
                 else:
-                    self._places.append(place)
+                    self._cells.append(open_cell)
 
-    async def _new_place(self) -> _Place:
+    async def _new_cell(self) -> _OpenCell:
         try:
             cell = await self._sandbox.open_cell()
         except SessionError as error:
             raise PolicyUnavailable(f"{self.name}: {error}") from error
         if cell.listening is None or self._settings.base_url is None:
-            return _Place(cell, None)
+            return _OpenCell(cell, None)
         proxy = EgressProxy(self._settings.base_url, self._key, self._transport)
         await proxy.start(cell.listening)
-        return _Place(cell, proxy)
+        return _OpenCell(cell, proxy)
 
-    async def _give_up(self, place: _Place) -> None:
-        if place.proxy is not None:
-            await place.proxy.close()
-        await self._sandbox.close_cell(place.cell)
+    async def _give_up(self, open_cell: _OpenCell) -> None:
+        if open_cell.proxy is not None:
+            await open_cell.proxy.close()
+        await self._sandbox.close_cell(open_cell.cell)
 
 
 def _passed(settings: PolicySettings, environment: Mapping[str, str]) -> dict[str, str]:

@@ -95,7 +95,12 @@ async def open_policies(
         _refuse_unchangeable(order, authors)
         members = tuple(
             reviewed(
-                EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, roles.embedder)),
+                EnsembleMember(
+                    policy=policy,
+                    weight=settings.weight,
+                    currency=_currency(settings, roles.embedder),
+                    escalate_after=settings.escalate_after,
+                ),
                 critic if traits_of(settings.kind).reads_reviews else None,
             )
             for settings, policy in zip(roles.authors, authors, strict=True)

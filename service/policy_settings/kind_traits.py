@@ -8,6 +8,9 @@ from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_know
 SAMPLED = ("name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
             "concurrency", "weight")  # fmt: skip
 
+# What acts for a coding agent alone.
+AGENT_KEYS = ("command", "environment", "read", "path", "max_session_tokens", "max_session_cost")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindTraits:

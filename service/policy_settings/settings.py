@@ -45,6 +45,7 @@ _UNSAID = {
     "read": (),
     "path": (),
     "max_session_tokens": 0,
+    "escalate_after": 0,
     "max_session_cost": None,
 }
 AGENT = "agent"

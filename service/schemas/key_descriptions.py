@@ -226,6 +226,10 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
         " 1,000,000"
     ),
     "price": "cost of a million tokens",
+    "escalate_after": (
+        "evaluations without a better best of the run, after which the policy is asked beside the others, until there"
+        " is a better best. 0: it is always asked"
+    ),
     "command": (
         "words of the command that starts an agent. `{prompt}` stands for the path of the prompt, `{worktree}` for that"
         " of the folder, `{model}` for `model`. The prompt is its standard input too"

@@ -78,6 +78,7 @@ class PolicyDescription(BaseModel):
     timeout_seconds: float = Field(default=600.0, gt=0.0, le=86400.0, description=SAID["timeout_seconds"])
     weight: float = Field(default=1.0, gt=0.0, le=1_000_000.0, allow_inf_nan=False, description=SAID["weight"])
     price: PriceSettings | None = Field(default=None, description=SAID["price"])
+    escalate_after: int = Field(default=0, ge=0, le=1_000_000_000, description=SAID["escalate_after"])
     command: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["command"])
     environment: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["environment"])
     read: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["read"])

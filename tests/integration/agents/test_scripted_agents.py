@@ -13,6 +13,7 @@ from evolve.program import Program
 from evolve.proposal import CompletedReply
 from tests.integration.agents.conftest import SEVERAL, SINGLE, Make, asked, proposal
 from tests.integration.sandbox.bench import processes_naming
+from tests.patience import PATIENCE_SECONDS
 
 
 def child(files: Mapping[str, str], text: str) -> dict[str, str]:
@@ -163,14 +164,21 @@ async def test_no_process_is_left(make: Make) -> None:
     assert processes_naming(mark) == []
 
 
+async def until_running(mark: str) -> None:
+    """Until a process has the mark in its command."""
+    for _ in range(int(PATIENCE_SECONDS / 0.05)):
+        if processes_naming(mark):
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail("the agent did not start")
+
+
 async def test_a_cancelled_call_ends_the_agent_at_once(make: Make) -> None:
     mark = f"600.{uuid.uuid4().int % 10**9}"
     policy = make(f"import subprocess; subprocess.run(['sleep', '{mark}'])", timeout_seconds=600.0)
     replies = policy.propose(proposal(SINGLE))
     call = asyncio.ensure_future(anext(replies))
-    async with asyncio.timeout(60):
-        while not processes_naming(mark):
-            await asyncio.sleep(0.05)
+    await until_running(mark)
     began = time.monotonic()
     call.cancel()
     last = await call
