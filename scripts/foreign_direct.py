@@ -198,9 +198,10 @@ module = importlib.import_module(f"AlgoTuneTasks.{task}.{task}")
 from AlgoTuneTasks.base import Task
 made = next(one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Task) and one is not Task)
 reference = made()
-problem = reference.generate_problem(n=10, random_seed=1)
-if not reference.is_solution(problem, reference.solve(problem)):
-    raise SystemExit("is_solution refuses the reference")
+for seed in range(20):
+    problem = reference.generate_problem(n=5, random_seed=seed)
+    if not reference.is_solution(problem, reference.solve(problem)):
+        raise SystemExit(f"is_solution refuses the reference for random_seed={seed}")
 tell({"speedup": 1.0})
 """,
 }

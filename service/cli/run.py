@@ -56,7 +56,7 @@ def run_search(terminal: Terminal, options: RunOptions) -> int:
     with open_storage(settings, options.db) as storage:
         if options.resume is not None:
             run = find_run(storage.reader, options.resume)
-            require_own_problem(terminal, options, run)
+            require_own_problem(terminal, options, run, lambda: storage.log.bundle(run.id))
             order = RunOrder(
                 resume=run.id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )

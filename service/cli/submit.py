@@ -17,7 +17,7 @@ from service.client.run_site import remote_site
 from service.client.service_choice import ServiceChoice, advising_local
 from service.errors import UsageError
 from service.policy_settings.roles import read_policies
-from service.ports import ENDED, RunRecord
+from service.ports import ENDED, Bundle, RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
 from service.problems.upload_request import upload_of
 from service.projections.run_site import RunSite
@@ -84,12 +84,17 @@ def _refuse(options: RunOptions) -> None:
 def _resumed(terminal: Terminal, client: "Client", reader: Any, options: RunOptions) -> RunRecord:
     """A run that goes on, with what of its budget is changed; one that has ended is continued."""
     run = find_run(reader, options.resume or "")
-    require_own_problem(terminal, options, run)
+    require_own_problem(terminal, options, run, lambda: _stored(client, run))
     if budget := {key.removeprefix(BUDGET): value for key, value in options.given.items() if key.startswith(BUDGET)}:
         extended = run_record(client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=budget))))
         if run.state in ENDED:
             return extended
     return run_record(client.send(calls.resume_run(run.id)))
+
+
+def _stored(client: "Client", run: RunRecord) -> Bundle:
+    """The problem of a run."""
+    return Bundle(hash=run.bundle_hash, content=client.send(calls.download_problem(run.problem_id)))
 
 
 def _submitted(client: "Client", options: RunOptions) -> RunRecord:

@@ -211,6 +211,14 @@ def test_a_wrong_solution_has_the_tasks_own_reason(tmp_path: Path) -> None:
         ({"a.txt": FUNSEARCH, "b.txt": FUNSEARCH}, "one file with both marks, not a.txt, b.txt: name one of them"),
         ({"a.txt": FUNSEARCH.replace("@funsearch.evolve", "@funsearch.evolve\n\n")}, "put it directly above"),
         ({"a.txt": FUNSEARCH + FUNSEARCH}, "has @funsearch.run more than once: mark one function"),
+        (
+            {"a.txt": FUNSEARCH.replace("@funsearch.run", "")},
+            "a.txt has @funsearch.evolve and no @funsearch.run: mark the function that scores with it",
+        ),
+        (
+            {"a.py": FUNSEARCH.replace("@funsearch.evolve", "")},
+            "a.py has @funsearch.run and no @funsearch.evolve: mark the function that may change with it",
+        ),
         ({"a.py": ALGOTUNE.replace("def is_solution", "def judge")}, "the class Doubling lacks is_solution"),
     ],
 )
@@ -225,7 +233,6 @@ def test_half_a_problem_is_refused_with_the_cure(tmp_path: Path, files: dict[str
         {"prob.py": "class Walk(BaseProblem):\n    pass\n"},
         {"prob.py": "from eoh import ("},
         {"evaluation.py": LLM4AD_TASK.replace("llm4ad", "other")},
-        {"a.txt": FUNSEARCH.replace("@funsearch.run", "")},
         {"a.ipynb": "{"},
         {"a.py": ALGOTUNE.replace("AlgoTuneTasks", "other")},
     ],
