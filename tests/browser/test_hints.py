@@ -17,9 +17,9 @@ def test_a_hint_is_given_on_the_page_and_shown_with_what_it_brought(
     page.get_by_label("In the prompts of so many proposals").fill("3")
     assert_accessible(page, within="#hint-form")
     page.get_by_role("button", name="Give the hint").click()
-    row = page.get_by_role("region", name="Hints").locator("tbody tr")
-    expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
-    until(lambda: service.get(f"/v1/runs/{live_run}/hints")["items"][0]["used"] == 3)
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row.get_by_role("rowheader")).to_have_text(f"Hint: {HOSTILE}")
+    until(lambda: service.get(f"/v1/runs/{live_run}/changes")["items"][0]["proposals"] == 3)
     expect(row.get_by_role("cell", name="3 of 3")).to_be_visible()
     [given] = service.get(f"/v1/runs/{live_run}/events?kinds=hint.given&limit=1")["items"]
     assert (given["text"], given["proposals"]) == (HOSTILE, 3)

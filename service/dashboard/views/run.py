@@ -17,7 +17,7 @@ from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
-from service.dashboard.views.hints import hints_of
+from service.dashboard.views.changes import changes_of
 from service.dashboard.views.runs_filter import read_labels
 from service.dashboard.views.story import story_of
 from service.errors import UsageError
@@ -41,10 +41,10 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    standing, failures, story, hints = await asyncio.gather(
-        _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run)
+    standing, failures, story, changes = await asyncio.gather(
+        _standing(api, run), _failures(api, run), _story(api, run), changes_of(request, api, run)
     )
-    return await render_run(request, api, run, "run.html", "overview", **standing, **failures, **story, **hints)
+    return await render_run(request, api, run, "run.html", "overview", **standing, **failures, **story, **changes)
 
 
 @router.get("/standing")
