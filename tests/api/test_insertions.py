@@ -107,8 +107,10 @@ def tell_inserted(told: Told, story: Story, change: RequestedChange, number: int
     assert isinstance(data, ProposalCreated)
     proposal = created.event.subject
     assert isinstance(proposal, Proposal)
-    words = {"operator": "manual", "policy": ""}
-    manual = Event(replace(data, change=change.data.change_id, **words), replace(proposal, **words))
+    manual = Event(
+        replace(data, change=change.data.change_id, operator="manual", policy=""),
+        replace(proposal, operator="manual", policy=""),
+    )
     made = story.tell(EventKind.PROGRAM_INSERTED, **encode(change.data))
     told.append([replace(made, sequence=created.sequence)])
     told.append([replace(one, sequence=one.sequence + 1) for one in (replace(created, event=manual), *rest)])
