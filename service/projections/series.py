@@ -82,11 +82,14 @@ def fold_series(columns: Columns, points: int) -> Series:
     )
 
 
+_POLICY = 1
+
+
 def successes(columns: Columns, kind: int) -> list[Success]:
     """By a part of the tallies' keys, of which seeds have the first alone: operator, policy, position of the answer."""
     found: dict[Any, OutcomeTally] = {}
     for key, tally in columns.tallies.items():
-        if kind and key[2] < 0:
+        if (kind and key[2] < 0) or (kind == _POLICY and not key[_POLICY]):  # a person asked no policy
             continue
         total = found.setdefault(key[kind], OutcomeTally())
         total.evaluations += tally.evaluations

@@ -1,5 +1,6 @@
 """Programs inserted over the API: who may, what is checked, and what waits for the search."""
 
+import json
 from dataclasses import replace
 
 import httpx
@@ -167,3 +168,9 @@ async def test_a_page_edits_a_candidate_and_inserts_it(told: Told) -> None:
         assert "Edit as a new candidate" not in page
         assert (await client.post(place, data=csrf | {"text-0": "x = 7\n"})).status_code == 422
         assert (await client.get(f"/runs/{RUN}/changes")).status_code == 200
+        assert "A person inserted this program." in (await client.get(f"/runs/{RUN}/proposals/4")).text
+        statistics = (await client.get(f"/v1/runs/{RUN}/statistics")).json()
+        assert "manual" in {one["name"] for one in statistics["operators"]}
+        assert {one["name"] for one in statistics["policies"]} == {"syntax"}
+        lines = (await client.get(f"/v1/runs/{RUN}/export?format=training")).text.splitlines()
+        assert {json.loads(line)["number"] for line in lines} == {1, 2, 3}
