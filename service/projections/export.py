@@ -64,7 +64,7 @@ def event_lines(reader: RunReader, run_id: str) -> Iterator[str]:
 
 
 def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
-    """One JSON line per answered proposal of a policy: the prompt, the completions, and what each answer was worth as a vector.
+    """One JSON line per proposal that a policy answered: prompt, completions, what each answer was worth as a vector.
 
     The parent's files are there for those who train: new answers to the prompt are read as changes of them.
     """
