@@ -33,6 +33,9 @@ class ChangeEffect:
         valid: those of them with the outcome ok.
         improvements: those of them that became the best of the run.
         best_fitness: the highest of them; None: none is valid.
+        evaluations_before: of as many candidates right before the first of them, as far as the run had so many.
+        valid_before: those with the outcome ok.
+        improvements_before: those that became the best of the run.
     """
 
     change: ChangeData
@@ -43,6 +46,9 @@ class ChangeEffect:
     valid: int = 0
     improvements: int = 0
     best_fitness: float | None = None
+    evaluations_before: int = 0
+    valid_before: int = 0
+    improvements_before: int = 0
 
 
 def change_effects(
@@ -107,18 +113,23 @@ def _counted(
     candidate: CandidateRecord | None = None,
 ) -> ChangeEffect:
     fitness = columns.fitness
-    before = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
-    mine = fitness[places]
-    valid = mine[~np.isnan(mine)]
+    best = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
+    valid, improving = ~np.isnan(fitness), fitness > best
+    known = fitness[places][valid[places]]
+    first = int(places[0]) if len(places) else 0
+    earlier = slice(max(0, first - len(places)), first)
     return ChangeEffect(
         change=change,
         at=at,
         candidate=candidate,
         proposals=proposals,
         evaluations=len(places),
-        valid=len(valid),
-        improvements=int((mine > before[places]).sum()),
-        best_fitness=float(valid.max()) if len(valid) else None,
+        valid=len(known),
+        improvements=int(improving[places].sum()),
+        best_fitness=float(known.max()) if len(known) else None,
+        evaluations_before=earlier.stop - earlier.start,
+        valid_before=int(valid[earlier].sum()),
+        improvements_before=int(improving[earlier].sum()),
     )
 
 

@@ -27,6 +27,11 @@ class Change(Foreign):
     valid: Count = Field(description="Number of these with the outcome `ok`")
     improvements: Count = Field(description="Number of these that became the best of the run")
     best_fitness: float | None = Field(description="Highest fitness of these. Null: none is valid")
+    evaluations_before: Count = Field(
+        description="Evaluated candidates right before them: as many, or as many as the run had"
+    )
+    valid_before: Count = Field(description="Number of the candidates before with the outcome `ok`")
+    improvements_before: Count = Field(description="Number of the candidates before that became the best of the run")
 
 
 class ChangeList(Reply):

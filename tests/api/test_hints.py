@@ -15,6 +15,8 @@ from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/hints"
 CHANGES = f"/v1/runs/{RUN}/changes"
+FIGURES = ("proposals", "evaluations", "valid", "improvements", "best_fitness", "evaluations_before", "valid_before",
+           "improvements_before")  # fmt: skip
 HINT = HintGiven(change_id="hnt_1", text="try rings", proposals=2, by="ada")
 
 
@@ -43,12 +45,15 @@ async def test_a_hint_waits_for_its_runner_and_then_tells_what_it_brought(told: 
     tell_hinted(told, story, 6, "", 20.0)
     [given] = (await owner.get(CHANGES)).json()["items"]
     assert given["at"]
-    assert {key: given[key] for key in ("proposals", "evaluations", "valid", "improvements", "best_fitness")} == {
+    assert {key: given[key] for key in FIGURES} == {
         "proposals": 2,
         "evaluations": 2,
         "valid": 2,
         "improvements": 1,
         "best_fitness": 9.0,
+        "evaluations_before": 2,
+        "valid_before": 1,
+        "improvements_before": 1,
     }
 
 

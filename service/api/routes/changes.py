@@ -47,6 +47,9 @@ def _change(one: ChangeEffect) -> Change:
             "valid": one.valid,
             "improvements": one.improvements,
             "best_fitness": one.best_fitness,
+            "evaluations_before": one.evaluations_before,
+            "valid_before": one.valid_before,
+            "improvements_before": one.improvements_before,
         }
     )
 
