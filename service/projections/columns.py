@@ -35,6 +35,8 @@ MARKS = (
     str(EventKind.RUN_PAUSED),
     str(EventKind.RUN_RESUMED),
     str(EventKind.BUDGET_EXTENDED),
+    str(EventKind.HINT_GIVEN),
+    str(EventKind.PROGRAM_INSERTED),
 )
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included

@@ -162,8 +162,8 @@ class Costs:
         return self._merged(lambda key: key[0])
 
     def by_policy(self) -> Mapping[str, Cost]:
-        """The sum of each policy, by name."""
-        return self._merged(lambda key: key[1])
+        """The sum of each policy, by name; programs of people were asked of none."""
+        return {name: cost for name, cost in self._merged(lambda key: key[1]).items() if name}
 
     def _merged(self, name_of: Callable[[tuple[str, str]], str]) -> Mapping[str, Cost]:
         found: dict[str, Cost] = {}

@@ -24,6 +24,9 @@ BLOCK = 64
 SAMPLES_SEED = 0
 
 
+_POLICY = 1  # its place in the keys of tallies
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesSample:
     """A run after some evaluations.
@@ -95,7 +98,7 @@ def successes(columns: Columns, kind: int) -> list[Success]:
     """By a part of the tallies' keys, of which seeds have the first alone: operator, policy, position of the answer."""
     found: dict[Any, OutcomeTally] = {}
     for key, tally in columns.tallies.items():
-        if kind and key[2] < 0:
+        if (kind and key[2] < 0) or (kind == _POLICY and not key[_POLICY]):  # a person asked no policy
             continue
         total = found.setdefault(key[kind], OutcomeTally())
         total.evaluations += tally.evaluations

@@ -104,7 +104,15 @@ class Metrics(Reply):
 class RunMark(Reply):
     """Something that happened to a run between its evaluations."""
 
-    kind: Literal["island.migrated", "island.reset", "run.paused", "run.resumed", "budget.extended"] = Field(
+    kind: Literal[
+        "island.migrated",
+        "island.reset",
+        "run.paused",
+        "run.resumed",
+        "budget.extended",
+        "hint.given",
+        "program.inserted",
+    ] = Field(
         description="Kind of the event",
     )
     place: Count = Field(description="Evaluations so far")
