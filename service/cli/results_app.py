@@ -281,11 +281,11 @@ def export(
         bool, typer.Option("--training", help="Write the answered proposals: prompts, completions and reward vectors.")
     ] = False,
     format_: Annotated[
-        Literal["jsonl", "csv", "events", "parquet"],
+        Literal["jsonl", "csv", "events", "parquet", "datasets"],
         typer.Option(
             "--format",
             help="jsonl: candidates with files. csv: a table of candidates. events: the event log. parquet"
-            " needs pyarrow.",
+            " and datasets (a folder for Hugging Face) need pyarrow.",
         ),
     ] = "jsonl",
     git: Annotated[

@@ -87,7 +87,10 @@ def test_mlflow_has_the_run(targets: dict[str, str], tmp_path: Path) -> None:
 def test_wandb_has_the_run_offline(targets: dict[str, str], wandb_folder: Path) -> None:
     result, moments = sent(targets, "wandb")
     (file,) = wandb_folder.glob(f"wandb/offline-run-*{result.run_id}/*.wandb")
-    rows, config, artifacts, summary = [], {}, [], {}
+    rows: list[dict[str, str]] = []
+    artifacts: list[Any] = []
+    config: dict[str, str] = {}
+    summary: dict[str, str] = {}
     for record in records(file):
         match record.WhichOneof("record_type"):
             case "run":
