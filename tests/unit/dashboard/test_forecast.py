@@ -1,13 +1,16 @@
 """What a run will have used, by its pace of late."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from service.dashboard.forecast import cost_forecast, forecast
+from service.dashboard.pages import environment
+from service.dashboard.views.policy import totals
 from service.schemas.runs import Run
-from service.schemas.series import SeriesPoint
+from service.schemas.series import Metrics, SeriesPoint
 from tests.unit.dashboard.told_runs import AT, told_run
 
 
@@ -89,3 +92,21 @@ def test_a_budget_of_tokens_or_money_says_for_how_many_evaluations_it_lasts() ->
 def test_without_tokens_or_limits_there_is_nothing_to_forecast() -> None:
     assert cost_forecast(limited(), points(40, None)) is None
     assert cost_forecast(limited(100), []) is None
+
+
+def test_the_page_tells_it_with_its_interval() -> None:
+    run = limited(100, tokens=6000)
+    metrics = Metrics(run_id=run.id, points=points(40, "USD"), operators=[], policies=[], positions=[])
+    values = {"yields": [], "prices": [], "endings": [], "length_advice": None, "points": [], "drawn": '{"end": 100}'}
+    page = (
+        environment()
+        .get_template("policy_figures.html")
+        .render(run=run, totals=totals(metrics, None), forecast=cost_forecast(run, metrics.points), **values)
+    )
+    words = " ".join(re.sub("<[^>]+>", " ", page).split(" "))
+    words = re.sub("[ \n]+", " ", words)
+    assert "After all 100 evaluations of the budget, with an interval of 95 %." in words
+    assert "All tokens 4\u202f000 10\u202f000 (10\u202f000 to 10\u202f000)" in words
+    assert "Cost 0.4 USD 1 (1 to 1) USD" in words
+    assert "The budget of tokens lasts for 60 (60 to 60) evaluations." in words
+    assert 'data-forecast="{&#34;end&#34;: 100}"' in page
