@@ -244,10 +244,10 @@ def test_hostile_views_have_no_effect(
     page.goto(place)
     if where == "inspector":
         expect(page.locator("candidate-inspector .view").first).to_be_visible()
-        assert (
-            page.locator("candidate-inspector iframe").count()
-            == page.locator("candidate-inspector iframe[sandbox='']").count()
-        )
+        frames = page.locator("candidate-inspector iframe")
+        assert frames.count() == page.locator("candidate-inspector iframe[sandbox='']").count()
+        if frames.count():
+            expect(page.frame_locator("candidate-inspector iframe").locator("body")).to_be_attached()
     if where == "page":
         expect(page.locator("#candidate-view")).to_be_visible()
         page.locator("#candidate-view").scroll_into_view_if_needed()

@@ -13,7 +13,7 @@ export function nameOfId(id) {
   return found ? `${found[1]}.${found[2]}` : id.slice(0, 12);
 }
 
-/** The place of a candidate among the columns of a run; -1: it is not there. @param {Names} columns @param {string} name */
+/** Where a candidate is among the columns of a run; -1: nowhere. @param {Names} columns @param {string} name */
 export function placeOf(columns, name) {
   if (!name) return -1;
   const [number, position] = name.split(".").map(Number);

@@ -11,7 +11,7 @@ export class CandidatePictures {
     this.images = new Map();
   }
 
-  /** The picture of a candidate; null: it has none, or it is on its way. @param {string} id @param {string | null} type */
+  /** The picture of a candidate; null: there is none yet. @param {string} id @param {string | null} type */
   of(id, type) {
     if (!type || !IMAGES.has(type)) return null;
     const held = this.images.get(id);

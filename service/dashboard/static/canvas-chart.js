@@ -219,7 +219,7 @@ export function nearestMark(marks, place, x, y, reach) {
 
 /** Presses of a pointer on an element: drags and clicks. */
 export class Drag {
-  /** @param {HTMLElement} element @param {DragActions} actions @param {boolean} [upright] only moves up and down drag */
+  /** @param {HTMLElement} element @param {DragActions} actions @param {boolean} [upright] moves to the side do not */
   constructor(element, actions, upright = false) {
     this.element = element;
     this.actions = actions;

@@ -8,7 +8,10 @@ export const SERIES = /** @type {const} */ ([
   ["tokens_output", "written", [8, 4]],
 ]);
 
-/** @typedef {{end: number, tokens_input?: number[], tokens_output?: number[]}} Ahead low, middle and high of each line */
+/**
+ * Low, middle and high of each line.
+ * @typedef {{end: number, tokens_input?: number[], tokens_output?: number[]}} Ahead
+ */
 /** @typedef {{evaluations: number, tokens_input: number, tokens_cached: number, tokens_output: number}} Point */
 
 /** Lines that are forecast, with the place of their colour. */

@@ -200,7 +200,8 @@ class LineageMap extends HTMLElement {
     tip.hide();
     if (pointed < 0 || this.drag?.held) return;
     const depth = `${model.depth[pointed]} steps from its seed`;
-    const words = `Candidate ${nameOf(columns, pointed)}: ${this.worth(pointed)}, ${originOf(columns, pointed)}, ${depth}.`;
+    const about = `${this.worth(pointed)}, ${originOf(columns, pointed)}, ${depth}`;
+    const words = `Candidate ${nameOf(columns, pointed)}: ${about}.`;
     tip.show(words, across(layout, model.xs[pointed]), layout.ys[pointed], layout.width);
   }
 
@@ -252,9 +253,9 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const family = `depth ${model.depth[at]}, ${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
+    const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
     const link = makeLink(this.dataset.run, nameOf(columns, at));
-    const words = `: ${this.worth(at)}, ${originOf(columns, at)}, ${family}.`;
+    const words = `: ${this.worth(at)}, ${originOf(columns, at)}, depth ${model.depth[at]}, ${family}.`;
     side.replaceChildren(at === this.chosen ? "Chosen: " : "Best: ", link, words);
   }
 

@@ -13,7 +13,11 @@
 
 /** @template Mark */
 export class MarkWalk {
-  /** @param {HTMLElement} plot @param {string} words what the chart is, for those who hear it @param {WalkActions<Mark>} actions */
+  /**
+   * @param {HTMLElement} plot
+   * @param {string} words what the chart is, for those who hear it
+   * @param {WalkActions<Mark>} actions
+   */
   constructor(plot, words, actions) {
     this.actions = actions;
     /** @type {Mark | undefined} */

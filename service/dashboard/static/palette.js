@@ -84,7 +84,10 @@ export function mark(pen, shape, x, y, size) {
   }
 }
 
-/** The ring around what is inspected. @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} size */
+/**
+ * The ring around what is inspected.
+ * @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} size
+ */
 export function ring(pen, x, y, size) {
   pen.strokeStyle = colour("accent");
   pen.lineWidth = size / 3;

@@ -2,7 +2,8 @@
 // @ts-check
 import { nameOf } from "./candidate-name.js";
 
-/** @typedef {Pick<import("./columns.js").Columns, "place" | "fitness" | "proposal_number" | "position">} RecordColumns */
+/** @typedef {import("./candidate-name.js").Names} Names */
+/** @typedef {Names & Pick<import("./columns.js").Columns, "place" | "fitness">} RecordColumns */
 
 /** Where they stand among the columns, the first one first. @param {RecordColumns} columns @returns {number[]} */
 export function recordsOf(columns) {

@@ -41,6 +41,8 @@ export class Replay {
     const box = document.createElement("div");
     const label = document.createElement("label");
     box.className = "until";
+    box.hidden = true; // until the chart above it has its height
+    this.box = box;
     this.slider = document.createElement("input");
     this.slider.type = "range";
     this.slider.id = label.htmlFor = "until";
@@ -79,6 +81,7 @@ export class Replay {
     const first = !this.total;
     const follow = (first || this.atEnd) && !this.timer;
     this.total = total;
+    this.box.hidden = false;
     this.slider.max = String(Math.max(1, total));
     if (follow) this.slider.value = (first && chosen("until")) || this.slider.max;
     if (first && !this.atEnd) void this.depict();

@@ -17,7 +17,7 @@ from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
-from service.schemas.candidates import Candidate, ProposalDetail, Source
+from service.schemas.candidates import Candidate, Source
 from service.schemas.runs import Run
 
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
@@ -228,7 +228,7 @@ async def first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | No
     return await if_any(api, calls.get_candidate(first))
 
 
-async def proposal_of(api: AsyncClient, candidate: Candidate) -> ProposalDetail | None:
+async def proposal_of(api: AsyncClient, candidate: Candidate) -> Any:
     """The proposal that a candidate answers; None: it is a seed, or the visitor may not see it."""
     if not candidate.proposal_number:
         return None
