@@ -89,7 +89,7 @@ TAGS = {
     "runs": "Searches: submit, watch, steer.",
     "problems": "Inputs of searches: seeds, evaluator, objectives, limits.",
     "batches": "Many runs submitted together.",
-    "annotations": "Notes, pins, saved views and shares of runs.",
+    "annotations": "Notes, pins, saved filters and shares of runs.",
     "keys": "API keys and the audit log.",
     "accounts": "Usage and quotas of tenants.",
     "webhooks": "Addresses that get messages about runs.",

@@ -187,8 +187,8 @@ class PinRow(Base):
     created_at: Mapped[datetime]
 
 
-class ViewRow(Base):
-    """A saved view; `run_id` empty: of no run in particular."""
+class SavedFilterRow(Base):
+    """A saved filter; `run_id` empty: of no run in particular."""
 
     __tablename__ = "views"
     __table_args__ = (Index(None, "tenant", "run_id", "id"),)

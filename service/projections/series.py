@@ -22,8 +22,6 @@ EXACT_OBJECTIVES = 2
 SAMPLES = 4096
 BLOCK = 64
 SAMPLES_SEED = 0
-
-
 _POLICY = 1  # its place in the keys of tallies
 
 

@@ -11,7 +11,7 @@ from evolve.event_codec import encode
 from evolve.events import EventKind
 from evolve.program import Program
 from service.db import deletion
-from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
+from service.db.account_models import NoteRow, PinRow, SavedFilterRow, ShareRow
 from service.db.changes import MAX_WAITING
 from service.db.columns import Base
 from service.db.deletion import SqlDeletions
@@ -669,7 +669,7 @@ def put_beside(database: Database, run_id: str, candidate_id: str) -> None:
         note = {"candidate_id": candidate_id, "body": "look", "author": "ada", "updated_at": START}
         connection.execute(insert(NoteRow), [made | note | {"id": own["id"]}])
         connection.execute(insert(PinRow), [made | {"candidate_id": candidate_id, "author": "ada"}])
-        connection.execute(insert(ViewRow), [made | own | {"name": "mine", "settings": {}}])
+        connection.execute(insert(SavedFilterRow), [made | own | {"name": "mine", "settings": {}}])
         connection.execute(insert(ShareRow), [made | own | {"hash": run_id, "created_by": "ada"}])
 
 
