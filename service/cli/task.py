@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from service.cli.terminal import Terminal
+from service.cli.training_report import show_line, tracker_names
 from service.errors import UsageError
 from service.jsonlines import as_line
 
-_SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy", "test_set_reward", "test_unread")
 SPLITS = ("train", "test")
 
 
@@ -25,7 +25,8 @@ class TaskOptions:
     seed: int
     alpha: float
     resume: bool
-    vllm: bool
+    start: Path | None
+    vllm: str
     trackers: str
     numbers: Mapping[str, float | None]
 
@@ -65,18 +66,12 @@ def train_on_task(terminal: Terminal, options: TaskOptions) -> None:
         weighting=Weighting(seed=options.seed, alpha=options.alpha),
         resume=options.resume,
         vllm=options.vllm,
-        trackers=tuple(name.strip() for name in options.trackers.split(",") if name.strip()),
+        trackers=tracker_names(options.trackers),
+        start=options.start,
         **numbers,
     )
 
-    def report(line: Mapping[str, Any]) -> None:
-        if terminal.as_json:
-            print(as_line({"schema": 1, "kind": "training.step", "steps": settings.steps, **line}), flush=True)
-        else:
-            seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
-            terminal.note(f"{line['step']}/{settings.steps}  {seen}")
-
-    folder = train_task(settings, report)
+    folder = train_task(settings, lambda line: show_line(terminal, settings.steps, line))
     if terminal.as_json:
         print(as_line({"schema": 1, "kind": "training.summary", "model": str(folder)}))
         return
