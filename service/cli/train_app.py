@@ -353,6 +353,9 @@ def evaluate(
     top_p: Annotated[float | None, typer.Option(metavar="X", help="Share of the likeliest tokens to sample.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of sampling seeds.")] = 1,
+    data_file: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", readable=False, help="Published data set of the questions.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions.")] = None,
     concurrency: Annotated[
         int | None,
@@ -372,6 +375,7 @@ def evaluate(
         params=tuple(param or ()),
         output=output,
         seeds=seeds,
+        data=data_file,
         limit=limit,
         concurrency=concurrency,
         numbers={"m": m, "chains": chains, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},

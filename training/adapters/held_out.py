@@ -10,7 +10,7 @@ from evolve.vpo import draw_weights
 from evolve.vpo.group import Rollout
 
 KS = (1, 2, 4, 8, 16, 32, 64)
-DRAWS = 100
+DRAWS = 128  # weights of E_w, spread evenly, always the same
 NAMES = {f"{name}_at_{k}": f"{name}@{k}" for name in ("best", "ew") for k in KS}  # a tracker may refuse an @
 _SEED = 2605_22817
 
@@ -27,7 +27,7 @@ def pool_figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """
     pool = _pool(rollouts)
     scalars = pool.mean(axis=1)
-    weights = draw_weights(pool.shape[1], np.random.default_rng(_SEED), DRAWS)
+    weights = draw_weights(pool.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= len(pool)):
         found[f"best_at_{k}"] = float(best_at_k(scalars, k))
