@@ -24,7 +24,7 @@ from training.study import intervals
 from training.study.markdown import cell, table
 
 KS = (1, 2, 3, 5, 10, 15, 20, 30, 64)
-DRAWS = 100
+DRAWS = 128  # weights of E_w, spread evenly, always the same
 CURVES = ("best", "pass", "ew")
 ANSWERS, SETTINGS, FIGURES, REPORT = "answers.jsonl", "settings.json", "figures.json", "report.md"
 PICTURE = "curves.svg"
@@ -195,7 +195,7 @@ def figures_of(domain: Any, rewards: Floats, floors: Sequence[float]) -> dict[st
     `ew@k` E_w of the best of k. `volume` is the hypervolume above the floors, `diversity` the mean L1 distance.
     """
     scalars = np.array([domain.scalar(row) for row in rewards])
-    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS)
+    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
     n, passed = len(rewards), int((scalars >= _RIGHT).sum())
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= n):

@@ -1,17 +1,14 @@
 """Completions of a model in this process: a folder or a name on the hub, with or without a LoRA adapter."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from training.base_model import context_tokens, load_model, require_frameworks
+from training.base_model import adapter_model_of, context_tokens, load_model, require_frameworks, with_adapter
 from training.errors import ModelError, TrainingError
 from training.harness import EvaluationSettings, SampledCompletions
-
-_CONFIG = "adapter_config.json"
 
 
 class LocalModel:
@@ -38,11 +35,11 @@ class LocalModel:
         require_frameworks()
         self.batch = batch
         self._settings = settings
-        loaded, self._tokenizer = load_model(model or _base_of(adapter))
+        loaded, self._tokenizer = load_model(model or _model_of(adapter))
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
-        self._model = (loaded if adapter is None else _with_adapter(loaded, adapter)).eval()
+        self._model = (loaded if adapter is None else with_adapter(loaded, adapter)).eval()
         if import_module("torch").cuda.is_available():
             self._model = self._model.to("cuda")
 
@@ -109,20 +106,7 @@ class LocalModel:
         )
 
 
-def _base_of(adapter: Path | None) -> str:
+def _model_of(adapter: Path | None) -> str:
     if adapter is None:
         raise ModelError("Name a model, or an adapter.")
-    try:
-        return str(json.loads((adapter / _CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
-    except (OSError, ValueError, LookupError) as error:
-        raise ModelError(f"{adapter} holds no adapter: name the folder that has {_CONFIG}.") from error
-
-
-def _with_adapter(model: Any, adapter: Path) -> Any:
-    if not (adapter / _CONFIG).is_file():
-        raise ModelError(f"{adapter} holds no adapter: name the folder that has {_CONFIG}.")
-    try:
-        return import_module("peft").PeftModel.from_pretrained(model, str(adapter))
-    except Exception as error:  # a damaged or foreign folder fails in as many ways as there are readers
-        reason = str(error).strip().partition("\n")[0][:200]
-        raise ModelError(f"The adapter {adapter} does not fit the model: {reason}") from error
+    return adapter_model_of(adapter)

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from evolve.errors import PolicyError
-from service.cli.task import look_here
+from service.cli.task import look_here, published_questions
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.jsonlines import as_line
@@ -35,6 +35,7 @@ class EvaluateOptions:
         policy: a server, a policy file or a bundled policy. None: the model is run in this process.
         model: its name at the policy, or its folder.
         adapter: folder of an adapter for a model in this process.
+        data: file of a published data set. None: the domain brings its test questions.
         concurrency: questions at once. None: 8 of a policy, 1 in this process.
     """
 
@@ -45,6 +46,7 @@ class EvaluateOptions:
     params: tuple[str, ...]
     output: Path
     seeds: int
+    data: Path | None
     limit: int | None
     concurrency: int | None
     numbers: Mapping[str, float | None]
@@ -63,7 +65,10 @@ def evaluate(terminal: Terminal, options: EvaluateOptions) -> None:
     from training.task_data import questions_of
 
     look_here()
-    questions = questions_of(options.domain, "test", options.limit)
+    if options.data is None:
+        questions = questions_of(options.domain, "test", options.limit)
+    else:
+        questions = published_questions(options.domain, options.data, options.limit)
 
     shown = 0
 
@@ -155,6 +160,7 @@ class PolicySource:
     Args:
         client: of the policy, on the loop.
         loop: that runs in another thread.
+        data: file of a published data set. None: the domain brings its test questions.
         concurrency: questions at once.
     """
 

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from evolve.domains import open_domain
+from evolve.domains.musique import MusiqueQuestion
 from evolve.money import Money
 from evolve.statistics.answer_sets import best_at_k, mean_pairwise_l1
 from service.cli.main import main
@@ -19,7 +21,7 @@ from tests.fakes.openai_server import Reply as FakeReply
 from tests.own_task import write_letters
 from training.errors import TrainingError
 from training.harness import EvaluationProgress, EvaluationSettings, SampledCompletions, evaluate_model, figures_of
-from training.task_data import questions_of
+from training.task_data import limited, questions_of
 
 NAME = "letters:Letters"
 WORDS = ("ioia", "kite", "jaunt", "lamp", "ie")
@@ -120,6 +122,21 @@ def test_questions_are_asked_in_batches_of_one_seed_with_their_progress(tmp_path
     assert [seed for _, seed in model.asked] == [0] * 4 + [1] * 4
     assert [one.answered for one in seen] == [3, 4, 7, 8]
     assert seen[-1] == EvaluationProgress(answered=8, questions=8, tokens=200, cost=Money.read("0.08 USD"))
+
+
+def test_a_limited_sample_of_musique_holds_the_numbers_of_hops_in_proportion() -> None:
+    def question(hops: int, number: int) -> MusiqueQuestion:
+        return MusiqueQuestion(text=str(number), paragraphs=(("t", "p"),), support=(0,) * hops, answer="a")
+
+    questions = [question(hops, number) for number, hops in enumerate([2] * 60 + [3] * 30 + [4] * 10)]
+    for limit, wanted in ((10, {2: 6, 3: 3, 4: 1}), (50, {2: 30, 3: 15, 4: 5})):
+        drawn = limited("musique", questions, limit)
+        assert Counter(len(one.support) for one in drawn) == wanted
+        places = [int(one.text) for one in drawn]
+        assert places == sorted(places) != list(range(limit))
+        assert drawn == limited("musique", questions, limit)
+    assert limited("eureqa", questions, 3) == questions[:3]
+    assert limited("musique", questions, None) == questions
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
