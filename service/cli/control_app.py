@@ -235,6 +235,34 @@ def hint(
         hint(terminal_of(ctx, json, db, where), controller, run_id, text, proposals)
 
 
+@control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
+def insights(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    proposals: Annotated[
+        int | None,
+        typer.Option(
+            "--hint", min=1, max=10_000, metavar="N", help="Give the facts to the run as a hint for N proposals."
+        ),
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show facts of a run in a few lines: gains, failures by reason, approaches tried."""
+    from service.cli.insights import hint_insights, show_insights
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    if proposals is not None:
+        with _helm_of(where) as controller:
+            hint_insights(terminal, controller, run_id, proposals)
+        return
+    with site_of(where) as site:
+        show_insights(terminal, site, run_id)
+
+
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
 def fork(
     ctx: typer.Context,
