@@ -1,5 +1,6 @@
 """The commands that watch and steer runs, of a database or of a service."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -84,6 +85,42 @@ def watch(
 
         code = watch(terminal, site, run_id, after)
     raise typer.Exit(code)
+
+
+@control_app.command(
+    epilog="Example: evolve observe my_loop --metric loss --minimize, or: my_loop | evolve observe - --metric loss",
+    rich_help_panel=PANEL,
+)
+def observe(
+    ctx: typer.Context,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="Folder of versions, git repository, or - for JSON lines on standard input."
+        ),
+    ],
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Score that decides.")],
+    *,
+    minimize: Annotated[bool, typer.Option("--minimize/--maximize", help="Whether lower or higher is better.")] = False,
+    path: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="File or folder of the program in a git repository. May be repeated."),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="JSON file with the scores of each version by its name."),
+    ] = None,
+    name: RunName = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Record the loop of another program as a run with lineage. Nothing of it is run."""
+    from service.cli.observe import ObserveOptions, observe_loop
+
+    options = ObserveOptions(
+        source=source, metric=metric, minimize=minimize, name=name or "", paths=tuple(path or ()), scores=scores
+    )
+    observe_loop(terminal_of(ctx, json, db), options, db)
 
 
 @control_app.command(epilog="Example: evolve pause last", rich_help_panel=PANEL)
@@ -226,6 +263,34 @@ def insert(
     where = place_of(ctx, json, db, server, api_key_file)
     with _helm_of(where) as controller:
         insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
+
+
+@control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
+def insights(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    proposals: Annotated[
+        int | None,
+        typer.Option(
+            "--hint", min=1, max=10_000, metavar="N", help="Give the facts to the run as a hint for N proposals."
+        ),
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show facts of a run in a few lines: gains, failures by reason, approaches tried."""
+    from service.cli.insights import hint_insights, show_insights
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    if proposals is not None:
+        with _helm_of(where) as controller:
+            hint_insights(terminal, controller, run_id, proposals)
+        return
+    with site_of(where) as site:
+        show_insights(terminal, site, run_id)
 
 
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
