@@ -53,7 +53,8 @@ def prompt_builder(
     """
 
     def build(proposal: Proposal, *, count: Callable[[str], int] = estimate_tokens, context_tokens: int) -> Prompt:
-        asked = proposal.form or form
+        # Files have no other form.
+        asked = form if form.edits == WORKTREE else proposal.form or form
         request = PromptRequest(
             problem=problem,
             proposal=proposal,
