@@ -7,6 +7,7 @@ import typer
 
 from evolve.version import __version__
 from service.cli import command_options
+from service.cli.batch_app import batch_app
 from service.cli.completion_app import completion_app
 from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
@@ -62,6 +63,7 @@ app = typer.Typer(
 problem_app = typer.Typer(help="Check, set up, import or make a problem.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(results_app)
 app.add_typer(control_app)
+app.add_typer(batch_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(policy_app, name="policy", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
