@@ -11,7 +11,7 @@ from service.cli.terminal import Terminal
 from service.errors import NotFoundError, UsageError
 from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ResultReader, RunRecord
-from service.projections.insertion import Insertion
+from service.projections.insertion import InsertedProgram
 from service.usecases.control_runs import RunController
 
 _BYTES_OF_A_CHARACTER = 4
@@ -35,7 +35,7 @@ def insert(
     if len(files) < len(texts):
         raise UsageError("two files have the same name in the program: give each once")
     named = origin.id if origin and parent else ""
-    run = controller.control.insert(run, Insertion(files=files, parent=named, island=island))
+    run = controller.control.insert(run, InsertedProgram(files=files, parent=named, island=island))
     if terminal.as_json:
         terminal.emit(run_json(run))
         return

@@ -7,7 +7,7 @@ from service.client import calls
 from service.client.client import Client
 from service.client.reader import run_record
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
-from service.projections.insertion import Insertion
+from service.projections.insertion import InsertedProgram
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.requests import checked
@@ -35,7 +35,7 @@ class RemoteControl:
         hint = checked(HintCreate, text=text, proposals=proposals)
         return run_record(self._client.send(calls.create_hint(run.id, hint)))
 
-    def insert(self, run: RunRecord, insertion: Insertion) -> RunRecord:
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
         wanted = checked(CandidateInsert, files=dict(insertion.files), parent=insertion.parent, island=insertion.island)
         return run_record(self._client.send(calls.insert_candidate(run.id, wanted)))

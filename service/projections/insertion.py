@@ -16,7 +16,7 @@ MAX_FILES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Insertion:
+class InsertedProgram:
     """What a person brings.
 
     Attributes:
@@ -32,7 +32,7 @@ class Insertion:
 
 
 def insertion_change(
-    reader: ResultReader, run: RunRecord, language: str, insertion: Insertion, change_id: str, by: str
+    reader: ResultReader, run: RunRecord, language: str, insertion: InsertedProgram, change_id: str, by: str
 ) -> RequestedChange:
     """The change by which a person's program becomes a candidate, all of it checked.
 

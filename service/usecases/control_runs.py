@@ -11,7 +11,7 @@ from service.errors import ConflictError
 from service.identifiers import CHANGE, new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
 from service.process.identity import this_process
-from service.projections.insertion import Insertion, insertion_change
+from service.projections.insertion import InsertedProgram, insertion_change
 from service.projections.run_site import RunSite
 from service.runner.undriven_runs import settle
 
@@ -33,7 +33,7 @@ class RunControl(Protocol):
     def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
         """Want a text in the prompts of the next proposals, in place of any other."""
 
-    def insert(self, run: RunRecord, insertion: Insertion) -> RunRecord:
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
 
     def fork(
@@ -89,7 +89,7 @@ class StoredControl:
         hint = HintGiven(change_id=change_id, text=text, proposals=proposals, by=COMMAND_LINE)
         return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=hint))
 
-    def insert(self, run: RunRecord, insertion: Insertion) -> RunRecord:
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
         language = self._storage.problems.get(run.tenant, run.problem_id).document.get("language", "")
         change_id = new_id(CHANGE, self._storage.clock.now())

@@ -10,7 +10,7 @@ from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import STEERED, RunId, Steering, located, reader_of
 from service.errors import NotFoundError, UsageError
 from service.identifiers import CHANGE, new_id
-from service.projections.insertion import Insertion, insertion_change
+from service.projections.insertion import InsertedProgram, insertion_change
 from service.schemas.insertions import CandidateInsert
 from service.schemas.runs import Run
 
@@ -32,7 +32,7 @@ def insert_candidate(
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     language = parts.problems.get(caller.tenant, run.problem_id).document.get("language", "")
-    insertion = Insertion(files=body.files, parent=body.parent, island=body.island)
+    insertion = InsertedProgram(files=body.files, parent=body.parent, island=body.island)
     change_id = new_id(CHANGE, parts.clock.now())
     change = insertion_change(reader, run, language, insertion, change_id, caller.actor)
     return once(lambda: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))
