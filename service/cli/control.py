@@ -5,9 +5,11 @@ from typing import Any
 
 from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
-from service.cli.terminal import Terminal
+from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
+from service.projections.insights import facts_of
+from service.projections.run_site import RunSite
 from service.usecases.control_runs import RunController
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
@@ -58,6 +60,24 @@ def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, 
     count = "the next proposal" if proposals == 1 else f"the next {proposals} proposals"
     terminal.show(f"{run.id} gets the hint in {count}" if text.strip() else f"{run.id} gets no hint any more")
     _say_who_drives(terminal, controller, run)
+
+
+def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
+    """Print the facts of a run."""
+    run = find_run(site.reader, run_id)
+    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "text": text})
+    else:
+        terminal.show(plain(text))
+
+
+def hint_insights(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
+    """Give an active run its own facts as a hint."""
+    site = controller.site
+    run = find_run(site.reader, run_id)
+    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    hint(terminal, controller, run.id, text, proposals)
 
 
 def fork(

@@ -251,7 +251,7 @@ def insights(
     json: Json = False,
 ) -> None:
     """Show facts of a run in a few lines: gains, failures by reason, approaches tried."""
-    from service.cli.insights import hint_insights, show_insights
+    from service.cli.control import hint_insights, show_insights
 
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
