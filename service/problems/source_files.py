@@ -67,12 +67,13 @@ def source_files(problem: Folder, seed: Program, source: str, into: Path | None)
         into: the file or the folder that somebody names instead; None: nobody does.
 
     Raises:
-        UsageError: they are not known, or are not there.
+        UsageError: they are not known, are not there, or somebody else may have chosen them.
+        ProgramError: a path leaves its folder.
     """
     if into is not None:
         return _beside(into.expanduser().resolve(), seed)
     if (settings := problem.files.get(SETTINGS)) is not None:
-        return _of_command(json.loads(settings), seed)
+        return _of_command(json.loads(settings), seed, elsewhere=not Path(source).is_absolute())
     lay = Path(source)
     if not lay.is_absolute() or not lay.exists():
         raise UsageError(f"the sources of this run are not known here ({source}): {_NAME_IT}")
@@ -95,11 +96,14 @@ def _beside(place: Path, seed: Program) -> SourceFiles:
     return SourceFiles(folder=place.parent, paths={seed.files[0][0]: place.name})
 
 
-def _of_command(settings: Mapping[str, object], seed: Program) -> SourceFiles:
+def _of_command(settings: Mapping[str, object], seed: Program, *, elsewhere: bool) -> SourceFiles:
     named, folder = settings.get("sources"), Path(str(settings.get("folder", "")))
     sources = [str(path) for path in named] if isinstance(named, list) else []
     if not folder.is_absolute() or not folder.is_dir():
         raise UsageError(f"the folder of the command is not here ({folder}): {_NAME_IT}")
+    if elsewhere and folder.resolve() != Path.cwd().resolve():  # others may have written where they like
+        raise UsageError(f"the run came from a service: call evolve apply in {folder}, or {_NAME_IT}")
+    Program.of(dict.fromkeys(sources, ""))  # plain relative paths, or an error
     if seed.single and len(sources) == 1:
         return SourceFiles(folder=folder, paths={seed.files[0][0]: sources[0]})
     return SourceFiles(folder=folder, paths={path: path for path in sources})

@@ -84,13 +84,23 @@ def _into(seed: str | None, wanted: str | None, changed: str | None, path: str, 
     """A winner's regions in its seed, or in a file that has changed since; all of it where the seed has no region."""
     if seed is None or wanted is None or not guarded(Program.of({path: seed})):
         return wanted
-    frame = seed if changed is None else changed
-    if changed is not None and hidden and (found := find_mutable_part(changed)):
-        frame = found.text
+    frame = seed if changed is None else _marked_again(seed, changed, path) if hidden else changed
     try:
         return enforce(Program.of({path: frame}), Program.of({path: wanted})).program.text
     except AnswerError as error:
         raise ConflictError(f"the mutable regions of {path} are others than those of the run: {error}") from error
+
+
+def _marked_again(seed: str, text: str, path: str) -> str:
+    """A changed script with the markers that its seed has, around the same functions.
+
+    Raises:
+        ConflictError: other functions may change now.
+    """
+    before, now = (find_mutable_part(one) for one in (_without_markers(seed), text))
+    if before is None or now is None or before.functions != now.functions:
+        raise ConflictError(f"the functions of {path} that may change are others than those of the run: use --patch")
+    return now.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from evolve.errors import ProgramError
+from evolve.program import Program
+from service.errors import ConflictError, UsageError
+from service.problems.command.mutable_part import find_mutable_part
+from service.problems.folder import Folder
+from service.problems.source_files import SourceFiles, source_files
+from service.usecases.apply_winner import plan_change
 from tests.command_line import Said, call_here
 
 PROGRAM = """\
@@ -189,3 +196,61 @@ def test_the_file_of_a_problem_folder_is_found(home: Path, monkeypatch: pytest.M
         assert Path(changed).read_text() == evolve(home, "best", run_id, "-o", "-").out != seed
     finally:
         evolve(home, "delete", run_id)
+
+
+SCRIPT = """\
+import time
+
+
+def total(limit):
+    number = 1.5
+    return [number * other for other in range(limit)]
+
+
+def main():
+    start = time.perf_counter()
+    found = total(50)
+    print(f"seconds: {time.perf_counter() - start}")
+    print(len(found))
+
+
+main()
+"""
+
+
+def test_a_script_whose_markers_evolve_had_put_keeps_its_text_around_its_functions(tmp_path: Path) -> None:
+    marked = find_mutable_part(SCRIPT)
+    assert marked is not None
+    winner = Program.of({"bench.py": marked.text.replace("number = 1.5", "number = 2.5")})
+    (tmp_path / "bench.py").write_text(SCRIPT)
+    files = SourceFiles(folder=tmp_path, paths={"bench.py": "bench.py"})
+    seed = Program.of({"bench.py": marked.text})
+    assert plan_change(seed, winner, files).after == {"bench.py": SCRIPT.replace("1.5", "2.5")}
+
+    changed = SCRIPT.replace("total(50)", "total(60)")
+    (tmp_path / "bench.py").write_text(changed)
+    with pytest.raises(ConflictError, match="changed since the run began"):
+        plan_change(seed, winner, files)
+    assert plan_change(seed, winner, files, force=True).after == {"bench.py": changed.replace("1.5", "2.5")}
+
+    helper = changed.replace("def total", "def twice(x):\n    return 2 * x\n\n\ndef total").replace(
+        "number * o", "twice(o"
+    )
+    (tmp_path / "bench.py").write_text(helper.replace("twice(other ", "twice(other) "))
+    with pytest.raises(ConflictError, match="are others than those of the run"):
+        plan_change(seed, winner, files, force=True)
+
+
+def test_a_run_of_a_service_does_not_choose_where_it_is_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = Program.of({"program.py": "x = 1\n"})
+    settings = {"sources": ["program.py"], "folder": str(tmp_path)}
+    problem = Folder(files={"command.json": json.dumps(settings).encode()})
+    with pytest.raises(UsageError, match="the run came from a service"):
+        source_files(problem, seed, "submitted over the API", None)
+    monkeypatch.chdir(tmp_path)
+    assert source_files(problem, seed, "submitted over the API", None).folder == tmp_path
+    outside = Folder(files={"command.json": json.dumps(settings | {"sources": ["../program.py"]}).encode()})
+    with pytest.raises(ProgramError):
+        source_files(outside, seed, "submitted over the API", None)
