@@ -105,24 +105,6 @@ def fork(
     say_who_drives(terminal, controller, run)
 
 
-def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
-    """Print the facts of a run."""
-    run = find_run(site.reader, run_id)
-    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
-    if terminal.as_json:
-        terminal.emit({"run_id": run.id, "text": text})
-    else:
-        terminal.show(plain(text))
-
-
-def hint_insights(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
-    """Give an active run its own facts as a hint."""
-    site = controller.site
-    run = find_run(site.reader, run_id)
-    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
-    hint(terminal, controller, run.id, text, proposals)
-
-
 def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
     """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
     run = find_run(controller.site.reader, run_id)
