@@ -49,6 +49,8 @@ def tell(found):
              and value is not False or type(value).__module__ == "numpy"}
     if not any(map(math.isfinite, plain.values())):
         raise SystemExit(f"no metric is a finite number: {plain}")
+    if found.get("error") and not all(map(math.isfinite, plain.values())):
+        raise SystemExit(str(found["error"]))
     sys.__stdout__.write("\\nMETRICS " + json.dumps(plain) + "\\n")
     sys.__stdout__.flush()
     os._exit(0)
