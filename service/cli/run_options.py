@@ -38,6 +38,7 @@ class RunOptions:
         detach: whether not to follow a run of a service.
         labels: of a new run; its name is one of them.
         yes: whether to install what the problem asks for without a question.
+        track: trackers that the run is sent to, as words.
     """
 
     problem: Project | None
@@ -54,6 +55,7 @@ class RunOptions:
     detach: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     yes: bool = False
+    track: tuple[str, ...] = ()
 
     @property
     def given(self) -> dict[str, Any]:

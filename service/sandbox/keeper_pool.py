@@ -107,6 +107,7 @@ class KeeperPool:
         return self._users[number]
 
     def _cell(self, number: int) -> SandboxSpec:
+        """The standing orders of a keeper."""
         limits, force = self._problem.limits, self.force
         return SandboxSpec(
             folder=str(self._places.cell(number)),
@@ -130,6 +131,8 @@ class KeeperPool:
             landlock=force.reaches(IsolationLevel.MEDIUM),
             seccomp=force.reaches(IsolationLevel.MEDIUM),
             tree=force.reaches(IsolationLevel.WEAK),
+            addresses=True,
+            egress="",
         )
 
 
