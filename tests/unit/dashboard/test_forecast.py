@@ -97,7 +97,14 @@ def test_without_tokens_or_limits_there_is_nothing_to_forecast() -> None:
 def test_the_page_tells_it_with_its_interval() -> None:
     run = limited(100, tokens=6000)
     metrics = Metrics(run_id=run.id, points=points(40, "USD"), operators=[], policies=[], positions=[])
-    values = {"yields": [], "prices": [], "endings": [], "length_advice": None, "points": [], "drawn": '{"end": 100}'}
+    values: dict[str, Any] = {
+        "yields": [],
+        "prices": [],
+        "endings": [],
+        "length_advice": None,
+        "points": [],
+        "drawn": '{"end": 100}',
+    }
     page = (
         environment()
         .get_template("policy_figures.html")
