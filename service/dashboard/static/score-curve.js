@@ -24,6 +24,8 @@ const MARKS = {
   "run.paused": "‖",
   "run.resumed": "▸",
   "budget.extended": "+",
+  "hint.given": "!",
+  "program.inserted": "✎",
 };
 
 /** @typedef {"linear" | "log" | "gap"} Scale */
