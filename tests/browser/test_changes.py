@@ -3,6 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import assert_accessible
+from tests.browser.complaints import Complaints
 from tests.browser.installation import PROGRAM, Service, until
 
 HOSTILE = "<script>throw new Error('a hint was run')</script>try rings"
@@ -31,8 +32,9 @@ def test_an_ended_run_offers_no_hint(page: Page, finished_run: str) -> None:
 
 
 def test_a_candidate_is_edited_on_its_page_and_listed_with_what_came_of_it(
-    page: Page, service: Service, live_run: str
+    page: Page, service: Service, live_run: str, complaints: Complaints
 ) -> None:
+    complaints.expect("422")  # the program that is refused
     [seed] = service.get(f"/v1/runs/{live_run}/candidates?proposal_number=0")["items"]
     page.goto(f"/candidates/{seed['id']}")
     page.get_by_role("link", name="Edit as a new candidate").click()
