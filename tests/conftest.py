@@ -17,8 +17,10 @@ from tests.browser.chromium import REMEDY, find_chromium
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
 CLIENTS_PYTHON = "EVOLVE_TEST_CLIENTS_PYTHON"
+AGENTS_FOLDER = "EVOLVE_TEST_AGENTS"
 RIBS = importlib.util.find_spec("ribs") is not None
 TORCH = importlib.util.find_spec("torch") is not None
+TRACKERS = importlib.util.find_spec("tensorboard") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
 # every process that a test starts would inherit.
@@ -50,10 +52,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs a vLLM of its own: make test-vllm"))
         if item.get_closest_marker("clients") and CLIENTS_PYTHON not in os.environ:
             item.add_marker(pytest.mark.skip(reason="needs generators of clients: make test-clients"))
+        if item.get_closest_marker("agents") and AGENTS_FOLDER not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="needs a real coding agent: make test-agents"))
         if item.get_closest_marker("browser") and not find_chromium():
             item.add_marker(pytest.mark.skip(reason=REMEDY))
         if item.get_closest_marker("differential") and not RIBS:
             item.add_marker(pytest.mark.skip(reason="needs libraries of the field: make test-differential"))
+        if item.get_closest_marker("trackers") and not TRACKERS:
+            item.add_marker(pytest.mark.skip(reason="needs libraries of trackers: make test-trackers"))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 

@@ -15,6 +15,7 @@ from evolve.program import Program
 from evolve.prompt.scores import objectives_text, scores_text, weights_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
+from evolve.prompt.worktree import LIES_THERE, WORKTREE, worktree_text
 from evolve.proposal import Individual, Message, Prompt, Proposal
 
 Count = Callable[[str], int]
@@ -62,7 +63,8 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """
     system = request.config.system or fill(request.templates, "system")
     shared = _task(request) + _reply(request)
-    parent = _parent(request, _shown(request, request.proposal.parent.program))
+    there = request.edits == WORKTREE
+    parent = _parent(request, LIES_THERE if there else _shown(request, request.proposal.parent.program))
     space = _space(request, count)
     beginning = _beginning(request)
     for text in (system, shared, parent, beginning):
@@ -159,7 +161,7 @@ class _Space:
 
 
 def _answers(request: PromptRequest) -> int:
-    return 1 if request.format == "single" else max(1, request.proposal.answers)
+    return 1 if request.format == "single" and request.edits != WORKTREE else max(1, request.proposal.answers)
 
 
 def _task(request: PromptRequest) -> str:
@@ -178,6 +180,8 @@ def _task(request: PromptRequest) -> str:
 def _reply(request: PromptRequest) -> str:
     templates, m = request.templates, _answers(request)
     bounded = any(guarded(seed) for seed in request.problem.seeds)
+    if request.edits == WORKTREE:
+        return worktree_text(request.proposal.parent.program, m, bounded=bounded, templates=templates)
     return fill(
         templates,
         "reply",
@@ -224,7 +228,7 @@ def _region_names(request: PromptRequest) -> str:
 
 def _region_alone(request: PromptRequest) -> bool:
     """Whether only regions are shown and requested. This is constant, because all programs share the frame."""
-    if request.edits == "diff" or not all(asks_region(seed) for seed in request.problem.seeds):
+    if request.edits in {"diff", WORKTREE} or not all(asks_region(seed) for seed in request.problem.seeds):
         return False
     parts = [framed(seed) for seed in request.problem.seeds]
     return len({(part.head, part.tail) for part in parts if part}) == 1

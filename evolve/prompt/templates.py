@@ -93,6 +93,21 @@ Only what stands between the lines marked EVOLVE-BLOCK-START and EVOLVE-BLOCK-EN
 Changes outside of them are undone.
 """
 
+_WORKTREE = """\
+# Form of the answer
+
+$place Edit the files in place. Whatever they hold when you end is your answer, and nothing that you print counts. The \
+files of the program: $files. $added Files are not removed. Nobody answers questions, and the evaluator is out of reach.
+$regions
+"""
+
+_WORKTREE_ONE = "The current folder holds the parent program."
+
+_WORKTREE_COPIES = """\
+The current folder holds $count folders, `answer_1` to `answer_$count`, each with a copy of the parent program. Leave \
+another program in each, and begin with `answer_1`.\
+"""
+
 _INSPIRATIONS = "# Other programs of this search, to learn from\n\n"
 
 _INSPIRATION = """\
@@ -225,6 +240,9 @@ TEMPLATES: Mapping[str, Template] = {
     "diff": Template(text=_DIFF),
     "diff_files": Template(text=_DIFF_FILES),
     "regions": Template(text=_REGIONS),
+    "worktree": Template(text=_WORKTREE, required=("place", "files", "regions"), optional=("added",)),
+    "worktree_one": Template(text=_WORKTREE_ONE),
+    "worktree_copies": Template(text=_WORKTREE_COPIES, required=("count",)),
     "inspirations": Template(text=_INSPIRATIONS),
     "inspiration": Template(text=_INSPIRATION, required=("program",), optional=("number", "scores")),
     "failures": Template(text=_FAILURES, required=("failures",)),

@@ -25,6 +25,7 @@ class PolicyRequest:
         weight: how often it is asked, in proportion to those of the other policies of the run.
         currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
         forms: that it may be asked in; empty: it has a way of its own, with these m and n.
+        escalate_after: evaluations without a better best after which it is drawn; 0: it always is.
     """
 
     policy: str
@@ -33,15 +34,17 @@ class PolicyRequest:
     weight: float = 1.0
     currency: str | None = None
     forms: tuple[ReplyForm, ...] = ()
+    escalate_after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleMember:
-    """One of the policies of a run; `weight` and `currency` are as in `PolicyRequest`."""
+    """One of the policies of a run; `weight`, `currency` and `escalate_after` are as in `PolicyRequest`."""
 
     policy: Policy
     weight: float = 1.0
     currency: str | None = None
+    escalate_after: int = 0
 
     @property
     def policy_request(self) -> PolicyRequest:
@@ -54,6 +57,7 @@ class EnsembleMember:
             weight=self.weight,
             currency=self.currency,
             forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
+            escalate_after=self.escalate_after,
         )
 
 
@@ -103,16 +107,19 @@ class Ensemble:
         self._seed = config.seed
         self._policy_credit = policy_credit if config.policy_choice == "adaptive" else None
 
-    def draw(self, number: int, away: Collection[str] = ()) -> DrawnPolicy | None:
-        """The policy of the proposal `number`; the same for the same number and the same that are away.
+    def draw(self, number: int, away: Collection[str] = (), since_best: int = 0) -> DrawnPolicy | None:
+        """The policy of the proposal `number`; the same for the same number, state and policies that are away.
 
         By weight it is drawn; an adaptive choice draws nothing, and follows from what was told.
 
         Args:
             number: of the proposal.
             away: names of those that are not to be drawn; None is drawn where these are all.
+            since_best: evaluations since the best of the run was found. One that is to be drawn only after more of
+                them is left out, unless nobody else is present.
         """
-        present = [policy_request for policy_request in self._askings if policy_request.policy not in away]
+        there = [policy_request for policy_request in self._askings if policy_request.policy not in away]
+        present = [policy_request for policy_request in there if since_best >= policy_request.escalate_after] or there
         if len(present) < 2:
             return DrawnPolicy(policy_request=present[0]) if present else None
         weights = [policy_request.weight for policy_request in present]

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -13,10 +14,12 @@ from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.projections.run_site import RunSite
+from service.schemas.artifacts import ExportForm
 
 STDOUT = Path("-")
-Form = Literal["jsonl", "csv", "events", "parquet"]
+Form = Literal["jsonl", "csv", "events", "parquet", "datasets"]
 NOUNS = {"events": "event"}
+_PARTS: tuple[ExportForm, ExportForm] = ("jsonl", "training")
 
 
 def export_run(
@@ -31,6 +34,9 @@ def export_run(
         raise UsageError("--training has its own format: leave out --format")
     if form == "parquet":
         _export_parquet(terminal, site, run_id, output)
+        return
+    if form == "datasets":
+        _export_dataset(terminal, site, run_id, output)
         return
     run = find_run(site.reader, run_id)
     lines = site.export(run.id, "training" if training else form)
@@ -70,6 +76,21 @@ def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path
     with appearing(output) as partial:
         written = write_parquet(site.export(run.id, "jsonl"), partial)
     _told(terminal, run.id, output, written, "candidate")
+
+
+def _export_dataset(terminal: Terminal, site: RunSite, run_id: str, output: Path | None) -> None:
+    from service.cli.dataset import write_dataset
+
+    if output is None or output == STDOUT:
+        raise UsageError("a data set is a folder: name an empty or new folder with -o")
+    run = find_run(site.reader, run_id)
+    candidates, proposals = (partial(site.export, run.id, form) for form in _PARTS)
+    written, asked = write_dataset(output, run, candidates, proposals)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "candidates": written, "proposals": asked, "path": str(output)})
+    else:
+        parts = f"{plural(written, 'candidate')} and {plural(asked, 'proposal')}"
+        terminal.note(f"{parts} of {run.id} written to {output}")
 
 
 def _told(terminal: Terminal, run_id: str, output: Path, written: int, noun: str) -> None:

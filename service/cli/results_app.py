@@ -281,11 +281,11 @@ def export(
         bool, typer.Option("--training", help="Write the answered proposals: prompts, completions and reward vectors.")
     ] = False,
     format_: Annotated[
-        Literal["jsonl", "csv", "events", "parquet"],
+        Literal["jsonl", "csv", "events", "parquet", "datasets"],
         typer.Option(
             "--format",
             help="jsonl: candidates with files. csv: a table of candidates. events: the event log. parquet"
-            " needs pyarrow.",
+            " and datasets (a folder for Hugging Face) need pyarrow.",
         ),
     ] = "jsonl",
     git: Annotated[
@@ -310,6 +310,26 @@ def export(
             export_history(terminal_of(ctx, json, db, where), site, run_id, git)
             return
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
+
+
+@results_app.command(epilog="Example: evolve track last tensorboard:runs", rich_help_panel="Results")
+def track(
+    ctx: typer.Context,
+    run_id: RunId,
+    trackers: Annotated[
+        list[str], typer.Argument(metavar="TRACKER...", help="tensorboard:DIR, mlflow:URI or wandb:PROJECT.")
+    ],
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Send a run to trackers with its own times, and follow it until it ends."""
+    from service.cli.track import track_run
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with site_of(where) as site:
+        raise typer.Exit(track_run(terminal_of(ctx, json, db, where), site, run_id, trackers))
 
 
 @results_app.command(epilog="Example: evolve report last -o report.html", rich_help_panel="Results")

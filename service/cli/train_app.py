@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Db, Json, named_folder, terminal_of
+from service.cli.options import HELP, Db, Json, Params, named_folder, terminal_of
+
+Start = Annotated[
+    Path | None, typer.Option("--start", metavar="FOLDER", readable=False, help="Adapter of the model to train on.")
+]
+Trackers = Annotated[str, typer.Option("--trackers", metavar="LIST", help="Trackers: tensorboard, mlflow, wandb, ...")]
+Vllm = Annotated[
+    str, typer.Option("--vllm", metavar="PLACE", help="vLLM that writes completions: colocate, or a server of TRL's.")
+]
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -90,12 +98,21 @@ def lora(
     prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
     group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
     rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
-    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Rank of the adapter (0: train all weights).")
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
     temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
     divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
+    test_every: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Updates between tests on held-out prompts (0: none).")
+    ] = None,
+    held_out: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts to test on.")] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    start: Start = None,
+    trackers: Trackers = "",
+    vllm: Vllm = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Continue even if all answers get equal rewards.")
@@ -123,9 +140,13 @@ def lora(
         keep_going=keep_going,
         slots=slots,
         require_isolation=require_isolation,
+        start=start,
+        vllm=vllm,
+        trackers=trackers,
         numbers={
             "k": k, "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank,
-            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence,
+            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence, "test_every": test_every,
+            "held_out": held_out,
         },
     )  # fmt: skip
     train_on_records(terminal_of(ctx, json), options)
@@ -135,13 +156,16 @@ def lora(
 def sft(
     ctx: typer.Context,
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
-    ],
+        list[str] | None, typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
+    ] = None,
     *,
     model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
+    domain: Annotated[
+        str | None, typer.Option(metavar="DOMAIN", help="Domain with examples, in place of runs: module:Class.")
+    ] = None,
     problem: Annotated[
         Path | None, typer.Option(metavar="FOLDER", parser=named_folder, help="Folder of the exports' problem.")
     ] = None,
@@ -171,11 +195,12 @@ def sft(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Teach your model the reply format of a run, with programs that runs accepted."""
-    from service.cli.sft import SftOptions, train_on_runs
+    """Teach your model the form of its answers, with programs that runs accepted, or with examples of a domain."""
+    from service.cli.sft import SftOptions, teach_form
 
     options = SftOptions(
-        runs=tuple(runs),
+        runs=tuple(runs or ()),
+        domain=domain,
         problem=problem,
         model=model,
         output=output,
@@ -189,7 +214,7 @@ def sft(
         db=db,
         numbers={"updates": updates, "batch": batch, "rate": rate, "rank": rank, "max_seconds": max_seconds},
     )
-    train_on_runs(terminal_of(ctx, json, db), options)
+    teach_form(terminal_of(ctx, json, db), options)
 
 
 @train_app.command(
@@ -224,8 +249,9 @@ def task(
     ] = None,
     alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
-    trackers: Annotated[str, typer.Option(metavar="LIST", help="Trackers, such as tensorboard,mlflow,wandb.")] = "",
-    vllm: Annotated[bool, typer.Option("--vllm", help="Let vLLM write the completions.")] = False,
+    start: Start = None,
+    trackers: Trackers = "",
+    vllm: Vllm = "",
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
     json: Json = False,
 ) -> None:
@@ -240,6 +266,7 @@ def task(
         seed=seed,
         alpha=alpha,
         resume=resume,
+        start=start,
         vllm=vllm,
         trackers=trackers,
         numbers={
@@ -291,15 +318,13 @@ def data(
 
 
 @train_app.command(
-    epilog="Example: evolve train evaluate letters:Letters --server http://localhost:8000/v1 --model first -o results",
+    epilog="Example: evolve train evaluate letters:Letters --adapter trained/letters/adapter -o results",
     rich_help_panel="Training",
 )
 def evaluate(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
     *,
-    server: Annotated[str, typer.Option(metavar="URL", help="Server of chat completions, such as vLLM's.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="Name of the model or adapter on the server.")],
     output: Annotated[
         Path,
         typer.Option(
@@ -310,26 +335,47 @@ def evaluate(
             help="Folder for answers and report. It continues there.",
         ),
     ],
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Policy to measure: a server URL, a policy file or bundled:MODEL."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="M", help="Model to ask the policy for. Without a policy: folder of a model to run here."),
+    ] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", readable=False, help="Adapter to run here, on its model.")
+    ] = None,
+    param: Params = None,
     m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
     chains: Annotated[int | None, typer.Option(min=1, metavar="N", help="Completions per question.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, metavar="X", help="Sampling temperature.")] = None,
     top_p: Annotated[float | None, typer.Option(metavar="X", help="Share of the likeliest tokens to sample.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of sampling seeds.")] = 1,
+    data_file: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", readable=False, help="Published data set of the questions.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of concurrent requests.")] = 8,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Questions at once.", show_default="8 of a policy, 1 in this process"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a model on the test questions of a domain: best@k, pass@k, E_w@k, hypervolume and diversity."""
-    from service.cli.task import EvaluateOptions
-    from service.cli.task import evaluate as measure
+    from service.cli.evaluation import EvaluateOptions
+    from service.cli.evaluation import evaluate as measure
 
     options = EvaluateOptions(
         domain=domain,
-        server=server,
+        policy=policy,
         model=model,
+        adapter=adapter,
+        params=tuple(param or ()),
         output=output,
         seeds=seeds,
+        data=data_file,
         limit=limit,
         concurrency=concurrency,
         numbers={"m": m, "chains": chains, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 from service.config import PoliciesSettings
 from service.errors import RefusedError
 from service.net import check_address
-from service.policy_settings.choice import KEY_PLACES, LIBRARY_REFUSED, operator_policies, same_place, submitted
+from service.policy_settings.choice import (
+    KEY_PLACES,
+    OPERATORS_ALONE,
+    OWN_AGENT_KEYS,
+    operator_policies,
+    same_place,
+    submitted,
+)
 from service.policy_settings.settings import PolicySettings
 
 if TYPE_CHECKING:
@@ -39,10 +46,10 @@ def way_to(policy: PolicySettings, source: str, settings: PoliciesSettings) -> P
         return PolicyAccess(policy=policy, key=policy.read_key())
     own = operator_policies(settings).get(policy.name)
     if own is not None and same_place(own, policy) and (policy.kind != "litellm" or own.model == policy.model):
-        mine = policy.model_copy(update={key: getattr(own, key) for key in KEY_PLACES})
+        mine = policy.model_copy(update={key: getattr(own, key) for key in (*KEY_PLACES, *OWN_AGENT_KEYS)})
         return PolicyAccess(policy=mine, key=mine.read_key())
-    if policy.kind == "litellm":
-        raise RefusedError(LIBRARY_REFUSED)
+    if refused := OPERATORS_ALONE.get(policy.kind):
+        raise RefusedError(refused)
     from service.net.transport import PinnedTransport
 
     if policy.base_url is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.policies import PolicyContext
 from evolve.ports import Policy
-from service.policy_settings.kind_traits import SAMPLED, KindTraits
+from service.policy_settings.kind_traits import AGENT_KEYS, SAMPLED, KindTraits
 
 if TYPE_CHECKING:  # commands that open no policy ask what a kind costs, and must start fast
     from service.policy.connection import ServerConnection
@@ -74,9 +74,10 @@ def _open_bundled(context: PolicyContext) -> Policy:
     return BundledPolicy(_settings(context), build_prompt=context.build_prompt)
 
 
-OPENAI = BuiltInKind(traits=KindTraits(spoken="a policy"), opens=_open_server)
+OPENAI = BuiltInKind(traits=KindTraits(spoken="a policy", without=frozenset(AGENT_KEYS)), opens=_open_server)
 LITELLM = BuiltInKind(
-    traits=KindTraits(spoken="a policy behind LiteLLM", without=frozenset({"provider"})), opens=_open_server
+    traits=KindTraits(spoken="a policy behind LiteLLM", without=frozenset({"provider", *AGENT_KEYS})),
+    opens=_open_server,
 )
 SYNTAX = BuiltInKind(
     traits=KindTraits(

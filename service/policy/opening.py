@@ -23,7 +23,7 @@ from service.policy.access import PolicyAccess, way_to
 from service.policy.activity import total
 from service.policy.critic import Critic, named, reviewed
 from service.policy.kinds import ServicePolicyContext, connect
-from service.policy.prompt_builder import BuildFor, prompt_builder
+from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
 from service.policy_settings.kind_traits import traits_of
 from service.policy_settings.roles import PolicyRoles
 from service.ports import Activity, Health, ModelDescription, RunPolicies, unknown_health
@@ -95,7 +95,12 @@ async def open_policies(
         _refuse_unchangeable(order, authors)
         members = tuple(
             reviewed(
-                EnsembleMember(policy=policy, weight=settings.weight, currency=_currency(settings, roles.embedder)),
+                EnsembleMember(
+                    policy=policy,
+                    weight=settings.weight,
+                    currency=_currency(settings, roles.embedder),
+                    escalate_after=settings.escalate_after,
+                ),
                 critic if traits_of(settings.kind).reads_reviews else None,
             )
             for settings, policy in zip(roles.authors, authors, strict=True)
@@ -177,7 +182,8 @@ class _Opening:
     async def author(self, settings: "PolicySettings") -> "Policy":
         asked = self._limited(settings)
         way = await self._way(asked) if traits_of(asked.kind).reached else PolicyAccess(policy=asked, key=None)
-        build = prompt_builder(way.policy, self.order.problem, self.order.config, self.order.templates)
+        form = FilesForm() if traits_of(asked.kind).edits_files else way.policy
+        build = prompt_builder(form, self.order.problem, self.order.config, self.order.templates)
         context = ServicePolicyContext(
             name=asked.name,
             problem=self.order.problem,

@@ -1,11 +1,13 @@
 """Builds the prompts of a problem for a policy."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from evolve.prompt import PromptRequest, build_prompt
+from evolve.prompt.worktree import WORKTREE
 from evolve.proposal import Prompt, Proposal
 from service.policy.tokens import estimate_tokens
 
@@ -13,6 +15,14 @@ if TYPE_CHECKING:
     from service.policy.request_options import PromptBuilder
 
 BuildFor = Callable[[PromptRequest, Callable[[str], int]], Prompt]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesForm:
+    """The form of the answers of a policy that edits files."""
+
+    format: str = "single"
+    edits: str = WORKTREE
 
 
 class ReplySettings(Protocol):
@@ -43,7 +53,8 @@ def prompt_builder(
     """
 
     def build(proposal: Proposal, *, count: Callable[[str], int] = estimate_tokens, context_tokens: int) -> Prompt:
-        asked = proposal.form or form
+        # Files have no other form.
+        asked = form if form.edits == WORKTREE else proposal.form or form
         request = PromptRequest(
             problem=problem,
             proposal=proposal,

@@ -13,7 +13,7 @@ from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
 from service.policy_settings.kind_traits import traits_of
 from service.policy_settings.roles import PolicyRoles, together
-from service.policy_settings.settings import PolicySettings
+from service.policy_settings.settings import AGENT, PolicySettings
 from service.policy_settings.shipped import PREFIX, complete, is_path, shipped_names
 from service.policy_settings.sources import load_policies, read_policy
 from service.ports import PolicyWords
@@ -21,8 +21,15 @@ from service.ports import PolicyWords
 SYNTAX = "syntax"
 SOURCE = "api:"
 KEY_PLACES = ("api_key_env", "api_key_file")
+# What an agent sees of this machine.
+OWN_AGENT_KEYS = ("environment", "read", "path")
 # It reads keys and files of this machine, and its addresses are not checked.
 LIBRARY_REFUSED = "only the operator's policies are asked through LiteLLM: name one of them"
+# It is a command on this machine.
+OPERATORS_ALONE = {
+    "litellm": LIBRARY_REFUSED,
+    AGENT: "only the operator's agents are started: name one of them",
+}
 
 Operators = Mapping[str, PolicySettings]
 
@@ -154,8 +161,8 @@ class PolicyChoice:
     def _described(self, words: Mapping[str, Any], place: str) -> PolicySettings:
         policy = read_policy(complete(words, paths=False), place)
         own = self._operators.get(policy.name)
-        if policy.kind == "litellm":
-            raise RefusedError(LIBRARY_REFUSED)
+        if refused := OPERATORS_ALONE.get(policy.kind):
+            raise RefusedError(refused)
         if policy.base_url is None:
             return policy
         if own is not None and own.base_url == policy.base_url:
@@ -169,7 +176,8 @@ class PolicyChoice:
 
 def same_place(own: PolicySettings, policy: PolicySettings) -> bool:
     """Whether two policies are reached at the same place."""
-    return (own.kind, own.base_url, own.provider) == (policy.kind, policy.base_url, policy.provider)
+    mine, theirs = ((one.kind, one.base_url, one.provider, one.command) for one in (own, policy))
+    return mine == theirs
 
 
 def _distinct(policies: Sequence[PolicySettings]) -> list[PolicySettings]:

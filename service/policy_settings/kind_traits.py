@@ -8,6 +8,9 @@ from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_know
 SAMPLED = ("name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
             "concurrency", "weight")  # fmt: skip
 
+# What acts for a coding agent alone.
+AGENT_KEYS = ("command", "environment", "read", "path", "max_session_tokens", "max_session_cost")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindTraits:
@@ -21,6 +24,7 @@ class KindTraits:
         free: whether it costs nothing.
         reads_reviews: whether it reads what a critic wrote.
         reached: whether it may be reached over the network, with a key.
+        edits_files: whether it edits the files of a program in a folder, and writes no answers.
     """
 
     spoken: str
@@ -30,6 +34,7 @@ class KindTraits:
     free: bool = False
     reads_reviews: bool = True
     reached: bool = True
+    edits_files: bool = False
 
 
 # One that a user brings.

@@ -41,7 +41,14 @@ _UNSAID = {
     "reasoning_effort": "",
     "params": {},
     "extra_body": {},
+    "environment": (),
+    "read": (),
+    "path": (),
+    "max_session_tokens": 0,
+    "escalate_after": 0,
+    "max_session_cost": None,
 }
+AGENT = "agent"
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 
@@ -135,6 +142,14 @@ class PolicySettings(PolicyDescription):
             return {"concurrency": 1, **values}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_session_of_an_agent(cls, values: object) -> object:
+        # A session takes minutes and money: several are for those who ask for them.
+        if isinstance(values, dict) and values.get("kind") == AGENT:
+            return {"answers": 1, "samples": 1, "concurrency": 1, **values}
+        return values
+
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
         if self.kind == "openai" and self.base_url is None:
@@ -148,6 +163,8 @@ class PolicySettings(PolicyDescription):
             raise ValueError("model is missing: the provider and its model, such as anthropic/claude-sonnet-4-5")
         for key in sorted(self.model_fields_set - self.acting):
             raise ValueError(f"{key} has no meaning for {self._spoken}: leave it out")
+        if self.kind == AGENT:
+            self._check_agent()
         if self.kind == "bundled" and not self.model:
             raise ValueError("model is missing: the name of a bundled model, or the path of a model folder")
         if self.api_key_env and self.api_key_file:
@@ -159,6 +176,19 @@ class PolicySettings(PolicyDescription):
         if self.edits == CONTINUE and (self.format != "single" or self.kind != "openai"):
             raise ValueError("edits continue needs format single and kind openai: leave them out")
         return self
+
+    def _check_agent(self) -> None:
+        if not self.command or not self.command[0]:
+            raise ValueError('command is missing: the words that start the agent, such as ["codex", "exec", "-"]')
+        for name in self.environment:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise ValueError(f"environment: {name[:40]!r} is not the name of a variable: leave its value out")
+        if self.base_url is None and (self.max_session_tokens or self.max_session_cost is not None):
+            raise ValueError(
+                "max_session_tokens and max_session_cost need base_url: tokens are counted on the way there"
+            )
+        if self.max_session_cost is not None and self.price is None:
+            raise ValueError("max_session_cost needs price: without it, what tokens cost is not known")
 
     def describe(self) -> dict[str, Any]:
         """The policy as it is stored with a run: enough to build it again, without a key."""

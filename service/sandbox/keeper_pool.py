@@ -107,6 +107,7 @@ class KeeperPool:
         return self._users[number]
 
     def _cell(self, number: int) -> SandboxSpec:
+        """The standing orders of a keeper."""
         limits, force = self._problem.limits, self.force
         return SandboxSpec(
             folder=str(self._places.cell(number)),
@@ -130,13 +131,19 @@ class KeeperPool:
             landlock=force.reaches(IsolationLevel.MEDIUM),
             seccomp=force.reaches(IsolationLevel.MEDIUM),
             tree=force.reaches(IsolationLevel.WEAK),
+            addresses=True,
+            egress="",
         )
 
 
 def _environment(evaluator: EvaluatorSpec) -> dict[str, str]:
-    """What programs and evaluator find in their environment: PATH, and the paths that they may read."""
+    """What programs and evaluator find in their environment: PATH, and the paths that they may read.
+
+    An interpreter that the problem names brings the programs beside it, as an activated environment does.
+    """
+    beside = [os.path.dirname(evaluator.python)] if os.path.isabs(evaluator.python) else []
     found = {READ_VARIABLE: os.pathsep.join(evaluator.read)} if evaluator.read else {}
-    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, ENVIRONMENT["PATH"]])}
+    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, *beside, ENVIRONMENT["PATH"]])}
 
 
 def _wants_library(evaluator: EvaluatorSpec) -> bool:

@@ -171,7 +171,8 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "kind": (
         "`openai`: an OpenAI-compatible server. `litellm`: a provider with its own protocol, through LiteLLM. Then"
         " `model` names both, such as `anthropic/claude-sonnet-4-5`, and `base_url` is not needed. `syntax`: the"
-        " built-in mutator. `bundled`: a model in this process. Any other name: a kind of your own"
+        " built-in mutator. `bundled`: a model in this process. `agent`: a coding agent on this machine, which"
+        " `command` starts. Any other name: a kind of your own"
     ),
     "role": (
         "`author`: writes programs. `critic`: writes reviews of parents for the authors. `embedder`: makes embeddings"
@@ -218,11 +219,27 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     ),
     "timeout_seconds": (
         "longest pause before the next byte of a reply. A reply that keeps coming has two more seconds for each of"
-        " its tokens"
+        " its tokens. For `agent`: the longest session"
     ),
     "weight": (
         "how often the policy is asked, in proportion to the weights of the run's other policies. Above 0, up to"
         " 1,000,000"
     ),
     "price": "cost of a million tokens",
+    "escalate_after": (
+        "evaluations without a better best of the run, after which the policy is asked beside the others, until there"
+        " is a better best. 0: it is always asked"
+    ),
+    "command": (
+        "words of the command that starts an agent. `{prompt}` stands for the path of the prompt, `{worktree}` for that"
+        " of the folder, `{model}` for `model`. The prompt is its standard input too"
+    ),
+    "environment": "variables of this process that an agent finds in its environment",
+    "read": "files and folders of this machine that an agent may read, beside those of the system",
+    "path": "folders of programs, which stand first on the `PATH` of an agent. It may read them",
+    "max_session_tokens": (
+        "tokens of a session, as the replies of the server at `base_url` tell. Further requests are refused. 0: no"
+        " limit"
+    ),
+    "max_session_cost": "cost of a session by `price`, in its currency. Further requests are refused",
 }

@@ -12,7 +12,7 @@ from evolve.search.format_yield import FormatYield, measure_format_yield
 from service.errors import UsageError
 from service.policy_settings.forms import open_forms
 from service.policy_settings.recommendation import best_yield, next_form, sized
-from service.policy_settings.settings import PolicySettings
+from service.policy_settings.settings import AGENT, PolicySettings
 from service.ports import EvaluatorFactory, EvaluatorRequest, ModelDescription
 from service.problems.init import init_problem
 from service.timestamps import SystemClock
@@ -103,7 +103,7 @@ async def _check_author(
     trying: Callable[[PolicySettings, str], None],
 ) -> PolicyReport:
     report = await _check(policies, plan, author, evaluator, trying)
-    if report.usable or "temperature" in author.model_fields_set or author.kind == "bundled":
+    if report.usable or "temperature" in author.model_fields_set or author.kind in {"bundled", AGENT}:
         return report
     cooler = author.model_copy(update={"temperature": LOW_TEMPERATURE})
     again = await _check(policies, plan, cooler, evaluator, trying)

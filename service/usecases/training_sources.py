@@ -7,7 +7,7 @@ from pathlib import Path
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from service.errors import NotFoundError, UsageError
-from service.policy_settings.settings import PolicySettings
+from service.policy_settings.settings import AGENT, PolicySettings
 from service.ports import RunRecord, Storage
 from service.problems.load import load_problem
 from service.projections.export import export_lines
@@ -57,7 +57,7 @@ def stored_source(record: RunRecord, storage: Storage) -> RunSource:
 
 
 def _source(plan: RunPlan, name: str, lines: Iterator[str]) -> RunSource:
-    readers = (policy for policy in plan.policies if policy.kind != "syntax" and policy.role == "author")
+    readers = (policy for policy in plan.policies if policy.kind not in {"syntax", AGENT} and policy.role == "author")
     return RunSource(
         name=name,
         problem=plan.problem,

@@ -48,7 +48,7 @@ class Reply:
     Attributes:
         status, headers, body: other than 200: an error with this body, a dict or text.
         raw: bytes sent as the event stream instead of a completion.
-        plain: the completion comes as one JSON object, although a stream was asked for.
+        plain: the completion comes as one JSON object, although a stream was asked for; without that, it always does.
         cut_after: events after which the connection is dropped.
         error_after: events after which the stream reports an error.
         hold_after: events after which the stream waits for `release`.
@@ -249,7 +249,7 @@ class OpenAIServer:
         if (unknown := self._unknown_model(body)) is not None:
             return unknown
         texts = list(self.respond(body))
-        if reply.plain:
+        if reply.plain or not body.get("stream"):
             return JSONResponse(self._whole(texts, body, reply))
         return StreamingResponse(self._events(texts, body, reply), media_type="text/event-stream")
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import attacks, canary, candidate, scoring
+from . import attacks, canary, candidate, scoring, session
 from .channel import STARTED, Channel
 from .confinement import Confinement
 from .sandbox_spec import ChildSpec
@@ -96,6 +96,7 @@ _WORK: Mapping[str, tuple[Prepare, Work]] = {
     "score": (scoring.read_only, scoring.score),
     "evaluate": (scoring.prepare, scoring.evaluate),
     "inputs": (scoring.read_only, scoring.inputs),
+    "session": (session.prepare, session.run),
     "attack": (_prepare_nothing, attacks.attempt),
     "crowd": (_prepare_nothing, attacks.crowd),
     "canary": (canary.prepare, canary.score),

@@ -243,7 +243,12 @@ class Confinement:
 
     def _filter_program(self, signals_of: int | None = None) -> bytes:
         shared_user = self.user < 0 and not self._read_only
-        return seccomp.program(network=self._cell.network, keep_modes=shared_user, signals_of=signals_of)
+        return seccomp.program(
+            network=self._cell.network,
+            internet_only=bool(self._cell.egress),
+            keep_modes=shared_user,
+            signals_of=signals_of,
+        )
 
     def _build_filter(self) -> None:
         self._filter = seccomp.Filter(self._filter_program())

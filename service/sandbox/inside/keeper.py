@@ -175,6 +175,10 @@ class Keeper:
         verdict = ScoreReply()
         return _reply(verdict, self._run(SCORER, "inputs", task, verdict, _SCORER, cap_kb=_INPUTS_KB))
 
+    def _session(self, task: Task) -> dict[str, Any]:
+        verdict, cap_kb = ScoreReply(), 2 * task["answer_kb"] + 2 * task["transcript_kb"]
+        return _reply(verdict, self._run(PROGRAM, "session", task, verdict, "the command", cap_kb=cap_kb))
+
     def _attack(self, task: Task) -> dict[str, Any]:
         reply = self._try(task)
         if reply["outcome"] == "ok":

@@ -34,7 +34,7 @@ def table(cell: SandboxSpec, baseline: tuple[int, int]) -> Table:
     }
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
         wanted[resource.RLIMIT_MSGQUEUE] = (0, 0)
-    if not cell.gpu:  # drivers reserve address space and pin memory by the gigabyte
+    if cell.addresses and not cell.gpu:  # drivers reserve address space and pin memory by the gigabyte
         wanted[resource.RLIMIT_DATA] = (data + memory,) * 2
         wanted[resource.RLIMIT_AS] = (addresses + 2 * memory + _SPARE_ADDRESSES + cell.readable_kb * 1024,) * 2
         wanted[resource.RLIMIT_MEMLOCK] = (0, 0)

@@ -44,6 +44,8 @@ class SandboxSpec:
         readable_kb: their size, so many addresses more than those of its memory a process may map.
         uid: user to become; -1: stay.
         tree: kill by subreaper and watch the memory of the tree.
+        addresses: limit the addresses that a process maps; runtimes such as Node reserve them by the gigabyte.
+        egress: unix socket of the host that gets the one way out of the network; empty: there is none, see `loopback`.
     """
 
     folder: str
@@ -67,6 +69,8 @@ class SandboxSpec:
     landlock: bool
     seccomp: bool
     tree: bool
+    addresses: bool
+    egress: str
 
     @property
     def disk_kb(self) -> int:

@@ -27,6 +27,8 @@ _F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 15, 1024, 1026
 _IOCTLS = (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
 # The bit that SOCK_DGRAM and SOCK_RAW have: such a socket of a pair sends to any address, not to its peer alone.
 _DATAGRAM = 2
+# Families of addresses that a network namespace keeps inside: IPv4, IPv6, and what the kernel tells of interfaces.
+_INTERNET = (2, 10, 16)
 # The kernel takes a size of a buffer for a wish; its memory is charged to nobody.
 _SOL_SOCKET, _SO_SNDBUF = 1, 7
 _IOPRIO_WHO_PROCESS = 1
@@ -167,12 +169,19 @@ ARCHITECTURES = {
 
 
 def program(
-    *, network: bool = False, keep_modes: bool = False, signals_of: int | None = None, machine: str = kernel.MACHINE
+    *,
+    network: bool = False,
+    internet_only: bool = False,
+    keep_modes: bool = False,
+    signals_of: int | None = None,
+    machine: str = kernel.MACHINE,
 ) -> bytes:
     """The filter as the kernel takes it.
 
     Args:
         network: allow sockets.
+        internet_only: of those, allow none that reaches what a network namespace does not close, such as a socket in
+            the file system.
         keep_modes: let nobody change owner, mode, times and attributes of files.
         signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
         machine: the processor architecture.
@@ -197,7 +206,8 @@ def program(
     for number in sorted(table.modes.values()) if keep_modes else ():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO)]
     code += _refuse_bits(table.clone, _FIRST, _NEW_NAMESPACES, refuse)
-    code += [] if network else _refuse_bits(table.socketpair, _SECOND, _DATAGRAM, refuse)
+    code += [] if network and not internet_only else _refuse_bits(table.socketpair, _SECOND, _DATAGRAM, refuse)
+    code += _refuse_others(table.sockets["socket"], _INTERNET, refuse) if internet_only else []
     code += _ignore_size(table.setsockopt)
     code += _refuse_second(table.ioctl, _IOCTLS, refuse)
     code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY), refuse)
@@ -217,6 +227,13 @@ def _refuse_second(number: int, values: Sequence[int], refuse: int) -> list[Inst
     """Refuse a call whose second argument is one of these; whoever is made the owner of a file gets its signals."""
     tests = [(_EQUAL, len(values) - 1 - place, 0, value) for place, value in enumerate(values[:-1])]
     code = [(_LOAD, 0, 0, _SECOND), *tests, (_EQUAL, 0, 1, values[-1]), (_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
+    return [(_EQUAL, 0, len(code), number), *code]
+
+
+def _refuse_others(number: int, values: Sequence[int], refuse: int) -> list[Instruction]:
+    """Refuse a call whose first argument is none of these."""
+    tests = [(_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
+    code = [(_LOAD, 0, 0, _FIRST), *tests, (_RETURN, 0, 0, refuse), (_LOAD, 0, 0, _NUMBER)]
     return [(_EQUAL, 0, len(code), number), *code]
 
 

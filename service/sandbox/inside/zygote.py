@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from . import keeper, kernel, namespaces, process_state, tree, wipe
+from . import keeper, kernel, loopback, namespaces, process_state, tree, wipe
 from .channel import FAREWELL, Channel, ChannelError
 from .sandbox_spec import SandboxSpec, interpreter_paths
 from .trampoline import LeaveFrames
@@ -134,13 +134,30 @@ def _give_birth(line: socket.socket, cell: SandboxSpec) -> None:
     try:
         unavailable = _complaint_about_namespaces(cell)
         if not unavailable:
-            namespaces.enter(network=cell.network)
+            namespaces.enter(network=_shares_network(cell))
+        _offer_egress(cell, unavailable)
         keeper.main(line, cell, unavailable)
     except LeaveFrames:
         raise
     except BaseException:  # noqa: BLE001 - the host finds it in the log, and this child must not go on as a zygote
         traceback.print_exc()
     os._exit(0)
+
+
+def _shares_network(cell: SandboxSpec) -> bool:
+    return cell.network and not cell.egress
+
+
+def _offer_egress(cell: SandboxSpec, unavailable: str) -> None:
+    """Make the one way out of the network.
+
+    Raises:
+        OSError: there are no namespaces, so that programs would have the host's network.
+    """
+    if cell.egress and unavailable:
+        raise OSError(f"network access through a proxy alone needs network namespaces: {unavailable}")
+    if cell.egress:
+        loopback.offer(cell.egress)
 
 
 def _complaint_about_namespaces(cell: SandboxSpec) -> str:
@@ -151,7 +168,7 @@ def _complaint_about_namespaces(cell: SandboxSpec) -> str:
     pid = os.fork()
     if pid == 0:
         try:
-            namespaces.enter(network=cell.network)
+            namespaces.enter(network=_shares_network(cell))
             os.write(writing, b"entered")
         except OSError as error:
             os.write(writing, str(error).encode())

@@ -1,5 +1,6 @@
 """No key of a policy file is dead: each changes what is sent to a server, what comes of it, or how it is asked."""
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -37,6 +38,11 @@ Stories = dict[str, list[object]]
 
 PRICED = {"price.input": '"1"', "price.cached": '"0.5"', "price.output": '"2"'}
 UNSAID = {
+    "command": '["agent"]',
+    "environment": '["HOME"]',
+    "read": '["/usr"]',
+    "path": '["/usr/bin"]',
+    "max_session_cost": '"1"',
     "adapt": '["edits"]',
     "params": "{ top_k = 20 }",
     "extra_body": "{ top_k = 20 }",
@@ -69,10 +75,31 @@ WRITING: Mapping[str, tuple[str, Lines]] = {
     "params": ("{ top_k = 20 }", {}),
     "extra_body": ("{ user = 'somebody' }", {}),
 }
+SHARE: Mapping[str, tuple[str, Lines]] = {"weight": ("9.0", {}), "escalate_after": ("5", {})}
 SHAPED: Mapping[str, tuple[str, Lines]] = {"format": ('"fences"', {}), "answers": ("2", {}), "samples": ("1", {})}
+READ = '["FOLDER/agent"]'
+# Tells what it finds, asks its model twice, and edits.
+AGENT = """
+import json, os, sys, urllib.error, urllib.request
+
+print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
+print(os.path.exists(os.path.join(os.path.dirname(__file__), "..", "key")))
+for _ in range(2):
+    body = {"model": sys.argv[1], "n": 1, "seed": 1, "messages": [{"role": "user", "content": "hello " * 50}]}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    try:
+        request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+        print(urllib.request.urlopen(request).status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+for top, folders, names in os.walk("."):
+    for name in names:
+        if name == "x.py":
+            open(os.path.join(top, name), "w").write("x = 5.0\\n")
+"""
 # What each is without its keys, and of each key another value, and what else must be said for it to matter.
 KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
-    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "adapt": ("[]", {}), "weight": ("9.0", {})}),
+    "author": ({}, {**WRITING, **SHAPED, "edits": ('"diff"', {}), "adapt": ("[]", {}), **SHARE}),
     "critic": ({"role": '"critic"'}, WRITING),
     # It writes nothing, and servers tell of no cache: the other prices are of tokens that it has none of.
     "embedder": ({"role": '"embedder"'}, SERVER),
@@ -89,7 +116,28 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
             "extra_body": ("{ top_k = 20 }", {}),
             "edits": ('"diff"', {}),
             "adapt": ("[]", {}),
-            "weight": ("9.0", {}),
+            **SHARE,
+        },
+    ),
+    "agent": (
+        {"kind": '"agent"', "command": f'["{sys.executable}", "FOLDER/agent/agent.py", "{{model}}"]', "read": READ},
+        {
+            **NAMED,
+            **{key: case for key, case in SERVER.items() if key != "timeout_seconds"},
+            "price.output": ('"3"', PRICED),
+            "price.cached": ('"0.1"', PRICED),
+            **SHARE,
+            "answers": ("2", {}),
+            "samples": ("2", {}),
+            "concurrency": ("2", {}),
+            "context_tokens": ("256", {}),
+            "timeout_seconds": ("0.01", {}),
+            "command": (f'["{sys.executable}", "FOLDER/agent/agent.py", "other"]', {}),
+            "environment": ('["KEY_OF_THE_TEST"]', {}),
+            "read": ('["FOLDER/agent", "FOLDER/key"]', {}),
+            "path": ('["FOLDER/bin"]', {}),
+            "max_session_tokens": ("1", {}),
+            "max_session_cost": ('"0.000001"', PRICED),
         },
     ),
     "syntax": ({"kind": '"syntax"'}, {**NAMED, "answers": ("3", {})}),
@@ -107,7 +155,7 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
     ),
 }
 CASES = [(kind, key) for kind, (_, keys) in KINDS.items() for key in keys]
-SERVED = ("author", "critic", "embedder", "litellm")
+SERVED = ("author", "critic", "embedder", "litellm", "agent")
 TELLING = {"kind", "role"}  # each kind and role is told of here
 
 
@@ -128,7 +176,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (base / "another_key").write_text(f"{KEY}-of-another")
     for name, numbers in (("parrot", NUMBERS[:6]), ("another", NUMBERS[4:])):
         write_parrot(base / name, f"<answer_1> {'|'.join(numbers)} </answer_1>", max_position_embeddings=4096)
-    (base / "problem").mkdir()
+    for name in ("problem", "agent", "bin"):
+        (base / name).mkdir()
+    (base / "agent" / "agent.py").write_text(AGENT)
     (base / "problem" / "p.py").write_text("x = 2.0\n")
     return base
 
@@ -171,7 +221,7 @@ async def story(folder: Path, server: OpenAIServer, kind: str, lines: Lines) -> 
         config=RunConfig(),
         policies=tuple(policies),
     )
-    if "timeout_seconds" in lines:
+    if "timeout_seconds" in lines and kind != "agent":
         (server.script_embeddings if kind == "embedder" else server.script)(fake.Reply(release=Late()))
     try:
         async with ConfiguredPolicies(PoliciesSettings()).open(plan) as opened:

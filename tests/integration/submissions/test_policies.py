@@ -357,3 +357,33 @@ def test_only_the_operator_may_name_a_policy_behind_the_library(build: Build) ->
     other = read_policy({**LIBRARY, "model": "anthropic/another"}, "the test")
     with pytest.raises(RefusedError, match="only the operator's policies"):
         way_to(other, "api:p", PoliciesSettings())
+
+
+COMMAND = {"name": "agent", "kind": "agent", "command": ["/usr/bin/true"]}
+OPERATORS = """
+[[policies]]
+name = "agent"
+kind = "agent"
+command = ["/usr/bin/true"]
+environment = ["HOME"]
+read = ["/usr/share"]
+"""
+
+
+def test_only_the_operator_may_name_a_command(build: Build, tmp_path: Path) -> None:
+    house = build(operator=OPERATORS)
+    house.problem()
+    with pytest.raises(RefusedError, match="only the operator's agents are started"):
+        house.submit(problem="p", policy={**COMMAND, "name": "mine"})
+    run = house.submit(problem="p", policy="agent")
+    assert [policy["kind"] for policy in run.policies] == ["agent"]
+    with pytest.raises(RefusedError, match="only the operator's agents are started"):
+        way_to(read_policy(COMMAND, "the test"), "api:p", PoliciesSettings())
+    (tmp_path / "operators.toml").write_text(OPERATORS)
+    settings = PoliciesSettings(file=tmp_path / "operators.toml")
+    bold = read_policy({**COMMAND, "environment": ["SECRET"], "read": ["/etc"]}, "the test")
+    assert way_to(bold, "api:p", settings).policy.environment == ("HOME",)
+    assert way_to(bold, "api:p", settings).policy.read == ("/usr/share",)
+    other = read_policy({**COMMAND, "command": ["/usr/bin/false"]}, "the test")
+    with pytest.raises(RefusedError, match="only the operator's agents are started"):
+        way_to(other, "api:p", settings)

@@ -144,12 +144,15 @@ class Flighty(ToyPolicy):
             yield reply
 
 
-def flown(policies: Sequence[ToyPolicy], **given: object) -> Result:
+def flown(policies: Sequence[ToyPolicy], escalate_after: Sequence[int] = (), **given: object) -> Result:
     async def scene() -> Result:
         async with asyncio.timeout(PATIENCE_SECONDS):
             problem = toy_problem()
             config = RunConfig(budget=BudgetConfig(evaluations=60), islands=2, **given)  # type: ignore[arg-type]
-            members = [EnsembleMember(policy=policy) for policy in policies]
+            after = [*escalate_after, *[0] * len(policies)]
+            members = [
+                EnsembleMember(policy=policy, escalate_after=n) for policy, n in zip(policies, after, strict=False)
+            ]
             evaluator = ToyEvaluator(problem)
             return await Driver("run_toy", problem, config, members, evaluator, monotonic=time.monotonic).run()
 
@@ -254,3 +257,34 @@ def test_a_deterministic_run_waits_for_a_policy_that_is_away_and_is_what_it_woul
     ]
     assert told[0] == told[1]
     assert len(answered_by(calm)) == 2
+
+
+def escalating() -> Ensemble:
+    policy_requests = [PolicyRequest(policy="chains"), PolicyRequest(policy="agent", escalate_after=10)]
+    return Ensemble(policy_requests, RunConfig(), PolicyCredit())
+
+
+@pytest.mark.parametrize(("since_best", "drawn"), [(0, {"chains"}), (9, {"chains"}), (10, {"chains", "agent"})])
+def test_a_policy_that_escalates_is_drawn_only_while_the_run_stagnates(since_best: int, drawn: set[str]) -> None:
+    found = [escalating().draw(number, (), since_best) for number in range(1, 100)]
+    assert {one.policy_request.policy for one in found if one} == drawn
+
+
+def test_a_policy_that_escalates_is_drawn_where_all_others_are_away() -> None:
+    alone = escalating().draw(1, ("chains",), 0)
+    assert alone is not None
+    assert alone.policy_request.policy == "agent"
+
+
+def test_a_run_escalates_after_evaluations_without_a_better_best() -> None:
+    result = flown([Flighty(name="chains"), Flighty(name="agent")], escalate_after=(0, 8))
+    since, asked = 0, []
+    for event in result.events:
+        if event.kind is EventKind.BEST_IMPROVED:
+            since = 0
+        elif event.kind is EventKind.CANDIDATE_EVALUATED:
+            since += 1
+        elif event.kind is EventKind.PROPOSAL_CREATED:
+            asked.append((event.payload["policy"], since))
+    assert {policy for policy, _ in asked} == {"chains", "agent"}
+    assert min(count for policy, count in asked if policy == "agent") >= 8

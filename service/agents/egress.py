@@ -1,0 +1,247 @@
+"""The one way out of an agent's sandbox: a proxy that passes requests to the model server alone, and adds the key."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import h11
+import httpx
+
+from service.agents.usage import ReplyReader, SessionMeter
+from service.sandbox.inside import loopback
+
+# What an agent has for a key. The proxy puts the real one in its place.
+PLACEHOLDER_KEY = "evolve"
+_KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
+_PASSED = {b"content-type", b"accept", b"user-agent"}
+_PASSED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
+_MAX_BODY, _GULP = 32 << 20, 1 << 16
+_IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
+_HERE = {"localhost", "127.0.0.1", "::1"}
+_Headers = list[tuple[bytes, bytes]]
+
+
+class RequestRefusedError(Exception):
+    """A request that is not passed on.
+
+    Attributes:
+        status: of the reply.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class EgressProxy:
+    """Passes requests of one sandbox to one model server.
+
+    Args:
+        base_url: of the server, such as `https://api.openai.com/v1`.
+        key: of the server; None: it needs none.
+        transport: replaces the network connection.
+
+    Attributes:
+        meter: of the session that uses it; None: no session does, and every request is refused.
+    """
+
+    def __init__(self, base_url: str, key: str | None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.meter: SessionMeter | None = None
+        parts = urlsplit(base_url)
+        self._origin, self._path, self._query = f"{parts.scheme}://{parts.netloc}", parts.path, parts.query
+        self._version = "/" + parts.path.rpartition("/")[2]
+        self._key = key
+        timeout = httpx.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS)
+        # A server on this machine is not reached through a proxy, whatever the environment says.
+        here = parts.hostname in _HERE
+        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=not here)
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables by which agents find the proxy."""
+        host, port = loopback.ADDRESS
+        root = f"http://{host}:{port}"
+        return {
+            "OPENAI_BASE_URL": root + self._version,
+            "OPENAI_API_BASE": root + self._version,
+            "ANTHROPIC_BASE_URL": root,
+            "GOOGLE_GEMINI_BASE_URL": root,
+            "OPENAI_API_KEY": PLACEHOLDER_KEY,
+            "ANTHROPIC_API_KEY": PLACEHOLDER_KEY,
+            "GEMINI_API_KEY": PLACEHOLDER_KEY,
+        }
+
+    async def start(self, listening: socket.socket) -> None:
+        """Serve what connects to a socket."""
+        self._server = await asyncio.start_server(self._connected, sock=listening)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        await self._client.aclose()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await _Exchange(reader, writer, self).serve()
+        except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError):
+            pass  # the agent sees its connection closed
+        finally:
+            self._serving.discard(task)
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def admit(self) -> SessionMeter:
+        """The meter of the session.
+
+        Raises:
+            RequestRefusedError: there is no session, or it has used what it may.
+        """
+        if self.meter is None:
+            raise RequestRefusedError(403, "no session is open")
+        if refusal := self.meter.refusal:
+            raise RequestRefusedError(403, refusal)
+        return self.meter
+
+    def upstream(self, request: h11.Request, body: bytes) -> httpx.Request:
+        """The request as the server gets it.
+
+        Raises:
+            RequestRefusedError: it asks for something else than the server.
+        """
+        target = request.target.decode("ascii", "replace")
+        path, _, query = target.partition("?")
+        if not path.startswith(self._version + "/") or any(mark in path.lower() for mark in ("..", "//", "\\", "%")):
+            raise RequestRefusedError(403, f"only paths below {self._version}/ of the model server can be reached")
+        pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
+        query = "&".join(filter(None, [urlencode(pairs), self._query]))
+        url = self._origin + self._path + path.removeprefix(self._version) + (f"?{query}" if query else "")
+        headers = [
+            *_kept(request.headers),
+            *self._authorization(request.headers, query),
+            (b"accept-encoding", b"identity"),
+        ]
+        return self._client.build_request(request.method.decode(), url, headers=headers, content=body)
+
+    async def send(self, request: httpx.Request) -> httpx.Response:
+        """The server's reply, whose body is still to come.
+
+        Raises:
+            RequestRefusedError: the server cannot be reached.
+        """
+        try:
+            return await self._client.send(request, stream=True)
+        except httpx.HTTPError as error:
+            raise RequestRefusedError(502, f"the model server cannot be reached: {type(error).__name__}") from error
+
+    def _authorization(self, headers: Iterable[tuple[bytes, bytes]], query: str) -> _Headers:
+        """The key, where the agent put its own."""
+        if self._key is None:
+            return []
+        for name, _ in headers:
+            if name in _KEY_HEADERS:
+                return [(name, self._key.encode())]
+        if "api-version=" in query:  # Azure
+            return [(b"api-key", self._key.encode())]
+        return [(b"authorization", b"Bearer " + self._key.encode())]
+
+
+class _Exchange:
+    """One request and its reply."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: EgressProxy) -> None:
+        self._reader, self._writer, self._proxy = reader, writer, proxy
+        self._http = h11.Connection(h11.SERVER)
+
+    async def serve(self) -> None:
+        """Read the request, and pass it on or refuse it."""
+        try:
+            async with asyncio.timeout(_IDLE_SECONDS):
+                request, body = await self._request()
+            meter = self._proxy.admit()
+            sent = self._proxy.upstream(request, _told(body, request.target))
+            response = await self._proxy.send(sent)
+        except RequestRefusedError as error:
+            await self._refuse(error)
+            return
+        reader = ReplyReader(body)
+        try:
+            await self._reply(response, reader)
+        finally:
+            if response.status_code < 400:
+                meter.add(reader.usage())
+            await response.aclose()
+
+    async def _request(self) -> tuple[h11.Request, bytes]:
+        head: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+                self._http.receive_data(await self._reader.read(_GULP))
+            elif isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > _MAX_BODY:
+                    raise RequestRefusedError(413, "the request is too large")
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                return head, bytes(body)
+            else:
+                raise ConnectionResetError("the agent closed its connection")
+
+    async def _reply(self, response: httpx.Response, reader: ReplyReader) -> None:
+        kind = response.headers.get("content-type", "application/json")
+        headers = [(b"content-type", kind.encode()), (b"connection", b"close")]
+        await self._send(h11.Response(status_code=response.status_code, headers=headers))
+        async for part in response.aiter_bytes():
+            reader.feed(part)
+            await self._send(h11.Data(data=part))
+        await self._send(h11.EndOfMessage())
+
+    async def _refuse(self, error: RequestRefusedError) -> None:
+        body = json.dumps({"error": {"message": str(error), "type": "evolve_refused"}}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self._send(h11.Response(status_code=error.status, headers=[*headers, (b"connection", b"close")]))
+        await self._send(h11.Data(data=body))
+        await self._send(h11.EndOfMessage())
+
+    async def _send(self, event: Any) -> None:
+        data = self._http.send(event)
+        if data:
+            self._writer.write(data)
+            await self._writer.drain()
+
+
+def _kept(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
+    return [(name, value) for name, value in headers if name in _PASSED or name.startswith(_PASSED_PREFIXES)]
+
+
+def _told(body: bytes, target: bytes) -> bytes:
+    """The body, which asks a streaming chat completion for its tokens: without that, servers do not tell them."""
+    if not target.partition(b"?")[0].endswith(b"/chat/completions"):
+        return body
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    if not isinstance(asked, dict) or not asked.get("stream"):
+        return body
+    options = asked.get("stream_options")
+    asked["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+    return json.dumps(asked).encode()

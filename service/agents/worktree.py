@@ -1,0 +1,111 @@
+"""The folder that an agent edits: the files it is given, and the answers that it leaves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evolve.answers.markup import heading
+from evolve.program import Program
+from evolve.prompt.text import fenced
+from service.sandbox.inside.session import EXITED, TIMED_OUT, TOO_MUCH_OUTPUT
+from service.sandbox.session import SessionResult
+
+# Names that begin with a dot are no part of a program.
+PROMPT_PATH = ".evolve/prompt.md"
+_MAX_TOLD = 5
+_MAX_SAID = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionAnswers:
+    """What a session comes to.
+
+    Attributes:
+        answers: (place, text) of each answer.
+        rejected: why there is none for a place.
+        notes: what else was left, and does not count.
+    """
+
+    answers: list[tuple[int, str]] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def worktree_files(program: Program, answers: int, prompt: str) -> dict[str, str]:
+    """The files that an agent finds: the program, or a copy of it for each answer, and the prompt."""
+    folders = [_folder(index, answers) for index in range(answers)]
+    return {
+        PROMPT_PATH: prompt,
+        **{f"{folder}{path}": text for folder in folders for path, text in program.files},
+    }
+
+
+def read_answers(result: SessionResult, program: Program, answers: int, seconds: float) -> SessionAnswers:
+    """The answers that a session left.
+
+    Args:
+        result: of the session.
+        program: that it was given.
+        answers: copies of it.
+        seconds: it was allowed.
+    """
+    found = SessionAnswers(notes=[f"{path} {reason}" for path, reason in result.refused])
+    for index in range(answers):
+        folder = _folder(index, answers)
+        inside = {path.removeprefix(folder): text for path, text in result.changed.items() if path.startswith(folder)}
+        taken = {path: text for path, text in sorted(inside.items()) if not (why := _complaint(path, program))}
+        found.notes.extend(f"{folder}{path} {why}" for path in sorted(inside) if (why := _complaint(path, program)))
+        if taken:
+            found.answers.append((index, _written(taken, program)))
+        else:
+            found.rejected.append(_nothing(result, folder, seconds))
+    found.notes.extend(f"{path} was removed, and stays" for path in result.removed if path != PROMPT_PATH)
+    return found
+
+
+def how_it_ended(result: SessionResult, seconds: float) -> str:
+    """How a session ended, as the words after `the agent`."""
+    if result.ended == EXITED:
+        signal_ = f"was ended by signal {-result.status}"
+        return f"ended with exit status {result.status}" if result.status >= 0 else signal_
+    if result.ended == TIMED_OUT:
+        return f"ran longer than {seconds:g} s"
+    if result.ended == TOO_MUCH_OUTPUT:
+        return "printed too much"
+    return f"was ended: {result.transcript.strip()[:_MAX_SAID]}"
+
+
+def described(notes: Sequence[str]) -> str:
+    """Notes as one line; empty where there are none."""
+    more = f" and {len(notes) - _MAX_TOLD} more" if len(notes) > _MAX_TOLD else ""
+    return "; ".join(notes[:_MAX_TOLD]) + more
+
+
+def _nothing(result: SessionResult, folder: str, seconds: float) -> str:
+    """The sentence for a copy without an answer."""
+    gone = [path for path in result.removed if path.startswith(folder) and path != PROMPT_PATH]
+    refused = [f"{path} {reason}" for path, reason in result.refused if path.startswith(folder)]
+    did = f"only removed {gone[0]}" if gone else "changed no file of the program"
+    did = f"left {refused[0]}" if refused else did
+    if result.ended == EXITED and result.status == 0:
+        return f"the agent {did}"
+    return f"the agent {how_it_ended(result, seconds)}, and {did}"
+
+
+def _folder(index: int, answers: int) -> str:
+    return "" if answers == 1 else f"answer_{index + 1}/"
+
+
+def _complaint(path: str, program: Program) -> str:
+    """Why a file is no part of an answer; empty: it is."""
+    if path in dict(program.files):
+        return ""
+    if program.single:
+        return f"is new, and the program is the one file {program.files[0][0]}"
+    return "" if heading(f"FILE: {path}") == path else "has a name that no program has"
+
+
+def _written(files: Mapping[str, str], program: Program) -> str:
+    """An answer as `apply_answer` reads it; in fences, for files may hold what reads as its mark-up."""
+    if program.single:
+        return fenced(next(iter(files.values())))
+    return "\n".join(f"FILE: {path}\n{fenced(text)}" for path, text in files.items())
