@@ -38,6 +38,7 @@ class EventKind(StrEnum):
     AUDIT_SCORED = "audit.scored"
     BUDGET_EXTENDED = "budget.extended"
     HINT_GIVEN = "hint.given"
+    PROGRAM_INSERTED = "program.inserted"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -229,19 +230,8 @@ class BudgetExtended(EventData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HintGiven(EventData):
-    """A person says what to try: `text` stands in the prompts of the next `proposals`, in place of any other hint."""
-
-    kind: ClassVar[EventKind] = EventKind.HINT_GIVEN
-    hint_id: str
-    text: str
-    proposals: int
-    by: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again."""
+    """A policy is asked for programs: enough to put the proposal again. `change`: a person brought its program."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -262,6 +252,7 @@ class ProposalCreated(EventData):
     limit: int
     form: ReplyForm | None = field(default=None, metadata=_OMITTED)
     hint: str = field(default="", metadata=_OMITTED)
+    change: str = field(default="", metadata=_OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ class ExtensionKind(StrEnum):
     RUNTIME = "runtime"
     PROBLEM_FORMAT = "problem format"
     DOMAIN = "domain"
+    TRACKER = "tracker"
 
     @property
     def group(self) -> str:
@@ -58,6 +59,7 @@ _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.RUNTIME: "evolve.runtimes",
     ExtensionKind.PROBLEM_FORMAT: "evolve.problem_formats",
     ExtensionKind.DOMAIN: "evolve.domains",
+    ExtensionKind.TRACKER: "evolve.trackers",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -131,6 +133,11 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "musique": "evolve.domains.musique:Musique",
         "eureqa": "evolve.domains.eureqa:Eureqa",
         "toolrl": "evolve.domains.toolrl:ToolRL",
+    },
+    ExtensionKind.TRACKER: {
+        "mlflow": "service.trackers.mlflow:MlflowTracker",
+        "tensorboard": "service.trackers.tensorboard:TensorBoardTracker",
+        "wandb": "service.trackers.wandb:WandbTracker",
     },
 }
 

@@ -110,6 +110,10 @@ class Lineage:
         if fitness is not None:
             self._credit(row, fitness)
 
+    def __contains__(self, candidate_id: str) -> bool:
+        """Whether a candidate was evaluated."""
+        return candidate_id in self._rows
+
     def rows(self, candidate_ids: Sequence[str]) -> Places:
         """Rows of candidates that were evaluated."""
         return np.array([self._rows[candidate_id] for candidate_id in candidate_ids], dtype=np.intp)

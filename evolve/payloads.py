@@ -61,6 +61,7 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         limit=proposal.limit,
         form=proposal.form,
         hint=proposal.hint_id,
+        change=proposal.change_id,
     )
 
 
@@ -92,6 +93,7 @@ def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual])
         limit=created.limit,
         form=created.form,
         hint_id=created.hint,
+        change_id=created.change,
     )
 
 

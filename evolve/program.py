@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from evolve.errors import ProgramError
 from evolve.identity import digest
 
+MAX_PROGRAM_CHARACTERS = 1_000_000  # of a program that is evaluated
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:

@@ -79,7 +79,8 @@ class Proposal:
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
         hint: what a person suggests to try; empty: no hint stands.
-        hint_id: of that hint.
+        hint_id: id of the change that gave that hint.
+        change_id: of the change by which a person brought its program; empty: a policy is asked.
     """
 
     id: str
@@ -105,6 +106,7 @@ class Proposal:
     rejections: tuple[tuple[str, int], ...] = ()
     hint: str = ""
     hint_id: str = ""
+    change_id: str = ""
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

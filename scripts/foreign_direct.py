@@ -26,7 +26,7 @@ PACKAGES = {
     "openevolve": (".",),
 }
 _LOADS = """
-import glob, importlib.util, json, os, runpy, sys
+import glob, importlib.util, json, math, os, runpy, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.getcwd())
 def load(path, name, beside=True):
@@ -47,6 +47,10 @@ def tell(found):
             found.update(found.pop(key))
     plain = {key: float(value) for key, value in found.items() if isinstance(value, (int, float)) and value is not True
              and value is not False or type(value).__module__ == "numpy"}
+    if not any(map(math.isfinite, plain.values())):
+        raise SystemExit(f"no metric is a finite number: {plain}")
+    if found.get("error") and not all(map(math.isfinite, plain.values())):
+        raise SystemExit(str(found["error"]))
     sys.__stdout__.write("\\nMETRICS " + json.dumps(plain) + "\\n")
     sys.__stdout__.flush()
     os._exit(0)
@@ -60,12 +64,23 @@ named = [name for name in ("config.yaml", "config.yml") if os.path.exists(name)]
 settings = load_config(named[0]) if named else Config()
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith(("initial_pro", "init_program."))))
 evaluator = Evaluator(settings.evaluator, os.path.abspath("evaluator.py"), suffix=os.path.splitext(seed)[1])
-tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
+found = asyncio.run(evaluator.evaluate_program(open(seed).read()))
+if set(found) == {"error"}:
+    raise SystemExit("OpenEvolve gives its metrics for an evaluation that failed")
+tell(found)
 """,
     "skydiscover": """
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
 scorers = [name for name in ("evaluator/evaluator.py", "evaluator.py") if os.path.exists(name)]
-scorer = next(name for name in scorers if "def evaluate(" in open(name).read())
+scorer = next((name for name in scorers if "def evaluate(" in open(name).read()), scorers[0])
+text = open(scorer).read()
+if os.path.exists("evaluator/Dockerfile"):
+    text = text.replace('"/benchmark', f'"{os.path.abspath("evaluator")}')
+    open(scorer, "w").write(text)
+if "def evaluate(" not in text:
+    import subprocess
+    printed = subprocess.run([sys.executable, scorer, seed], check=True, stdout=subprocess.PIPE, text=True).stdout
+    tell(json.loads(printed.strip().splitlines()[-1]))
 tell(load(scorer, "evaluator").evaluate(os.path.abspath(seed)))
 """,
     "shinka": """
@@ -193,9 +208,10 @@ module = importlib.import_module(f"AlgoTuneTasks.{task}.{task}")
 from AlgoTuneTasks.base import Task
 made = next(one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Task) and one is not Task)
 reference = made()
-problem = reference.generate_problem(n=10, random_seed=1)
-if not reference.is_solution(problem, reference.solve(problem)):
-    raise SystemExit("is_solution refuses the reference")
+for seed in range(20):
+    problem = reference.generate_problem(n=5, random_seed=seed)
+    if not reference.is_solution(problem, reference.solve(problem)):
+        raise SystemExit(f"is_solution refuses the reference for random_seed={seed}")
 tell({"speedup": 1.0})
 """,
 }
@@ -242,9 +258,10 @@ def direct_metrics(
     """What the project's own evaluator says of its first program; empty with the reason."""
     with tempfile.TemporaryDirectory() as place:
         copy = copied(folder, checkout, Path(place, "checkout"))
-        paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM)]
+        paths = [str(checkout / one) for one in PACKAGES.get(form, ())] or [str(SHIM), str(checkout)]
         environment = {**os.environ, "PYTHONPATH": ":".join(paths), "CHECKOUT": str(checkout), "FOLDER": str(folder)}
-        environment |= {"TMPDIR": place, "HOME": place}
+        beside = os.pathsep.join([os.path.dirname(os.path.abspath(python)), os.environ.get("PATH", os.defpath)])
+        environment |= {"TMPDIR": place, "HOME": place, "PATH": beside}
         code, out, err = call([python, "-c", _LOADS + DIRECT[form]], seconds, copy, environment)
     lines = [line for line in out.splitlines() if line.startswith("METRICS ")]
     if code or not lines:

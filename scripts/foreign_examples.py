@@ -7,8 +7,10 @@ that differ between two direct calls, or are named for a time, are noisy and do 
 the examples.
 
 The table is Markdown: a line for each project and format, then a line for each folder that does not load or differs.
-`missing` is the reason where the project's own evaluator gives nothing either: a tool, data, a key or more time.
-`our reading` is the reason where it does. With `--json FILE` a second call tries the rest alone.
+`missing` is the reason where the project's own evaluator gives nothing either: a tool, data or a key. `too slow` is
+the reason where a command takes longer than `--seconds`, or an evaluation than the folder allows. `our reading` is the
+reason where it gives metrics and we do not. With `--json FILE` a second call tries the rest alone, and with `--retry`
+also those that did not load, were not compared, or ran out of time.
 """
 
 import argparse
@@ -35,6 +37,8 @@ TOLERANCE = 1e-9
 TIMED = {"algotune": ("speedup", 0.7, 1.43)}
 _SECONDS = re.compile(r"(^|_)(time|times|seconds|runtime|duration|latency)(_|$)")
 MISSING = "missing"
+TOO_SLOW = "too slow"
+_TIMEOUT = " fails (timeout): "  # the limit that the folder itself names
 OUR_READING = "our reading"
 # Of a project itself, beside its examples, and what it writes.
 SKIPPED = {
@@ -78,10 +82,17 @@ class TriedFolder:
 
     @property
     def blame(self) -> str:
-        """Why it does not load: its own evaluator gives nothing either, time is short, or it does and we fail."""
+        """Why it does not load: time is short, its own evaluator gives nothing either, or it does and we fail."""
         if self.ready and not self.differing:
             return ""
-        return MISSING if self.direct or self.reason.startswith(TOO_LONG) else OUR_READING
+        if self.reason.startswith(TOO_LONG) or _TIMEOUT in self.reason:
+            return TOO_SLOW
+        return MISSING if self.direct else OUR_READING
+
+    @property
+    def called(self) -> bool:
+        """Whether its own evaluator gave metrics beside ours."""
+        return bool(self.compared or self.noisy)
 
     @property
     def line(self) -> str:
@@ -175,10 +186,10 @@ def table(tried: list[TriedFolder]) -> str:
     groups: dict[tuple[str, str], list[TriedFolder]] = defaultdict(list)
     for one in tried:
         groups[one.folder.split("/")[0], one.format or "several"].append(one)
-    heads = ("project", "format", "folders", "load", "metrics equal", "best improved", MISSING, OUR_READING)
+    heads = ("project", "format", "folders", "load", "metrics equal", "best improved", MISSING, TOO_SLOW, OUR_READING)
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for (project, form), found in sorted(groups.items()):
-        called = [one for one in found if (one.compared or one.noisy) and one.ready]
+        called = [one for one in found if one.called and one.ready]
         cells = (
             project,
             f"`{form}`",
@@ -186,7 +197,7 @@ def table(tried: list[TriedFolder]) -> str:
             sum(one.ready for one in found),
             f"{sum(not one.differing for one in called)} of {len(called)}",
             f"{sum(one.improved for one in found)} of {sum(one.evaluated > 0 for one in found)}",
-            *(sum(one.blame == blame for one in found) for blame in (MISSING, OUR_READING)),
+            *(sum(one.blame == blame for one in found) for blame in (MISSING, TOO_SLOW, OUR_READING)),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |")
     lines.append("")
@@ -212,7 +223,20 @@ def chosen(root: Path, words: argparse.Namespace) -> Iterator[tuple[Path, TriedF
 def done_before(results: Mapping[str, TriedFolder], found: TriedFolder, words: argparse.Namespace) -> bool:
     """Whether nothing is left to try of a folder: a run may follow later."""
     known = results.get(found.folder)
-    return known is not None and bool(not known.ready or known.evaluated or not words.evaluations)
+    if known is None or (words.retry and not compared_before(known)):
+        return False
+    return not known.ready or ran_before(known, words) or not words.evaluations
+
+
+def compared_before(known: TriedFolder) -> bool:
+    """Whether a folder loads and its metrics were compared."""
+    return known.ready and known.called and not known.differing
+
+
+def ran_before(known: TriedFolder, words: argparse.Namespace) -> bool:
+    """Whether nothing is left of a run: with `--retry` one that ran out of time is run again."""
+    short = known.evaluated < words.evaluations and known.ended == "wall_seconds"
+    return known.evaluated > 0 and not (words.retry and short)
 
 
 def main() -> None:
@@ -227,6 +251,7 @@ def main() -> None:
     parser.add_argument("--every", action="append", default=[], metavar="FORMAT=N", help="each Nth folder of a format")
     parser.add_argument("--jobs", type=int, default=1, help="folders at a time: more make noisy metrics noisier")
     parser.add_argument("--json", type=Path, help="file of results: folders that it holds are not tried again")
+    parser.add_argument("--retry", action="store_true", help="try those again that failed or ran out of time")
     words = parser.parse_args()
     root = words.folder.resolve()
     known = json.loads(words.json.read_text()) if words.json and words.json.exists() else []
@@ -234,9 +259,11 @@ def main() -> None:
 
     def attempt(folder: Path, found: TriedFolder) -> TriedFolder:
         tried = results.get(found.folder, found)
+        if words.retry and not compared_before(tried):
+            tried = found
         if tried is found and tried.format:
             examine(tried, folder, root, words)
-        if tried.ready and not tried.evaluated and words.evaluations:
+        if tried.ready and words.evaluations and not ran_before(tried, words):
             run(tried, folder, words)
         return tried
 

@@ -219,7 +219,7 @@ def pages() -> dict[str, Figures]:
 
     from service.cli.app import app
 
-    folders = (ROOT / "docs", ROOT / "examples", ROOT / "tests")
+    folders = (ROOT / "docs", ROOT / "examples", ROOT / "skills", ROOT / "tests")
     markdown = [
         *ROOT.glob("*.md"),
         *(path for folder in folders for path in folder.rglob("*.md") if "node_modules" not in path.parts),

@@ -20,8 +20,9 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from service.errors import NotFoundError, UsageError
+from service.errors import UsageError
 from service.net import check_entry
+from service.user_folders import config_file, data_home
 
 Level = Literal["none", "weak", "medium", "strong"]
 
@@ -29,43 +30,6 @@ SECRETS_DIR = Path("/run/secrets")
 PREFIX = "EVOLVE_"
 # Variables beside the settings that are called like one of their groups.
 SHORT = frozenset({"evolve_server"})
-
-
-def data_home() -> Path:
-    """Where this user's data belongs, by the XDG rules."""
-    return _xdg("XDG_DATA_HOME", ".local/share")
-
-
-def cache_home() -> Path:
-    """Where what can be made again belongs, by the XDG rules."""
-    return _xdg("XDG_CACHE_HOME", ".cache")
-
-
-def config_file() -> Path:
-    """The user's own settings file, by the XDG rules."""
-    return _xdg("XDG_CONFIG_HOME", ".config") / "evolve" / "config.toml"
-
-
-def _xdg(variable: str, fallback: str) -> Path:
-    named = Path(os.environ.get(variable, ""))
-    return named if named.is_absolute() else Path.home() / fallback
-
-
-def make_folder(file: Path) -> None:
-    """Make the folder of a database where it is this user's data folder; one with another name may be a slip.
-
-    Raises:
-        NotFoundError: another folder that is not there.
-        OSError, ValueError: it cannot be made, or there is no folder of such a name.
-    """
-    folder = file.parent
-    if folder == data_home() / "evolve":
-        folder.mkdir(parents=True, exist_ok=True)
-        return
-    try:
-        folder.stat()
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no folder {folder}: make it, or name a database elsewhere") from None
 
 
 def default_database() -> SecretStr:
@@ -252,6 +216,16 @@ class RunnerSettings(BaseModel):
     runs: int = Field(default=16, ge=1, le=256, description="Runs that one runner drives at once")
 
 
+class TrackingSettings(BaseModel):
+    """Where the runs of this installation are followed beside it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    trackers: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Trackers that every run driven here is sent to, each NAME:TARGET as --track takes it"
+    )
+
+
 class ServerSettings(BaseModel):
     """The service that commands speak to."""
 
@@ -273,6 +247,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "webhooks": WebhooksSettings,
     "retention": RetentionSettings,
     "runner": RunnerSettings,
+    "tracking": TrackingSettings,
     "server": ServerSettings,
 }
 
@@ -293,6 +268,7 @@ class Settings(BaseSettings):
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     runner: RunnerSettings = Field(default_factory=RunnerSettings)
+    tracking: TrackingSettings = Field(default_factory=TrackingSettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
 
     @classmethod

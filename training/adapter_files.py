@@ -11,6 +11,7 @@ from typing import Any
 from training.errors import CheckpointError, TrainingError
 
 ADAPTER, MODEL, CHECKPOINTS, LOG, CARD = "adapter", "model", "checkpoints", "log.jsonl", "training.json"
+TRAINED = "default"  # peft's name of the adapter that is trained
 _WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _MODEL_WEIGHTS, _MODEL_CONFIG = "model*.safetensors", "config.json"
 
@@ -83,7 +84,11 @@ def updates_of(checkpoint: Path | None) -> int:
 
 def save_adapter(model: Any, output: Path) -> Path:
     """Write the adapter to a temporary place, read it back, and then move it to its place."""
-    return _save(output / ADAPTER, model.save_pretrained, check_adapter)
+
+    def write(folder: Path) -> None:
+        model.save_pretrained(folder, selected_adapters=[TRAINED])  # a trainer may keep a copy of the initial one
+
+    return _save(output / ADAPTER, write, check_adapter)
 
 
 def save_model(trainer: Any, output: Path) -> Path:

@@ -1,10 +1,14 @@
 """The base model of an adapter: its tokenizer, the model itself, and the shape of its adapter."""
 
+import json
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from training.errors import ModelError, TrainingError
+
+ADAPTER_CONFIG = "adapter_config.json"
 
 
 def require_frameworks() -> None:
@@ -48,6 +52,37 @@ def load_model(name: str, *, on_cpu: str = "float32") -> tuple[Any, Any]:
             f"The vocabulary of {name} does not fit: the tokenizer has {len(tokenizer)}, the model {fits}."
         )
     return model, tokenizer
+
+
+def with_adapter(model: Any, adapter: Path, *, trained: bool = False) -> Any:
+    """A model with an adapter on it.
+
+    Args:
+        model: the adapter's own.
+        adapter: its folder.
+        trained: its weights will be trained on.
+
+    Raises:
+        ModelError: the folder holds no adapter, or one of another model.
+    """
+    adapter_model_of(adapter)
+    try:
+        return import_module("peft").PeftModel.from_pretrained(model, str(adapter), is_trainable=trained)
+    except Exception as error:  # a damaged or foreign folder fails in as many ways as there are readers
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise ModelError(f"The adapter {adapter} does not fit the model: {reason}") from error
+
+
+def adapter_model_of(adapter: Path) -> str:
+    """The model that an adapter was trained on.
+
+    Raises:
+        ModelError: the folder holds no adapter.
+    """
+    try:
+        return str(json.loads((adapter / ADAPTER_CONFIG).read_text(encoding="utf-8"))["base_model_name_or_path"])
+    except (OSError, ValueError, LookupError) as error:
+        raise ModelError(f"{adapter} holds no adapter: name the folder that has {ADAPTER_CONFIG}.") from error
 
 
 def adapter_config(rank: int) -> Any:

@@ -21,12 +21,13 @@ _CURE = "start from a model that `evolve train maze` made"
 _TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 
 
-def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -> None:
+def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str, goals: bool = False) -> None:
     """Write a model folder in half precision, completely or not at all. An existing folder is replaced.
 
     Args:
         m: default number of answers per chain.
         card: its README.md.
+        goals: prompts show the policy weights of the objectives.
 
     Raises:
         ModelError: the weights are not finite in half precision, or the folder does not read back as written.
@@ -45,7 +46,7 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str) -
     _write_json(started / "config.json", _configuration(shape))
     ends = {"bos_token_id": IDS[BOS], "eos_token_id": IDS[EOS], "pad_token_id": IDS[PAD], "do_sample": True}
     _write_json(started / "generation_config.json", ends)
-    write_tokenizer(started)
+    write_tokenizer(started, goals=goals)
     defaults = (
         f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\n'
         f"max_tokens = {m * (MAX_MOVES + 2) + 1}\n"

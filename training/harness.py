@@ -1,4 +1,4 @@
-"""Measures a model on the questions of a domain: n completions of m answers each, from any server of chat completions.
+"""Measures a model on the questions of a domain: n completions of m answers each, from a policy or a local model.
 
 What was answered is kept question by question, so an interrupted evaluation continues and a finished one costs nothing.
 """
@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import httpx
 import numpy as np
 
 from evolve.domains import floors_of, grade, open_domain
+from evolve.money import FREE, Money
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import best_at_k, expected_max_at_k, mean_pairwise_l1, pass_at_k, volume
 from evolve.vpo import draw_weights
@@ -24,11 +24,12 @@ from training.study import intervals
 from training.study.markdown import cell, table
 
 KS = (1, 2, 3, 5, 10, 15, 20, 30, 64)
-DRAWS = 100
+DRAWS = 128  # weights of E_w, spread evenly, always the same
 CURVES = ("best", "pass", "ew")
 ANSWERS, SETTINGS, FIGURES, REPORT = "answers.jsonl", "settings.json", "figures.json", "report.md"
 PICTURE = "curves.svg"
 _SEED = 2605_22817
+Key = tuple[int, int]  # of an answered question: the seed, and its place
 _RIGHT = 1 - 1e-9  # a scalar from here on counts as passed
 
 
@@ -38,7 +39,7 @@ class EvaluationSettings:
 
     Attributes:
         domain: its name, or `module:Class`.
-        model: its name on the server.
+        model: its name, or its folder.
         m: answers of a completion.
         chains: completions to a question.
         seeds: of the sampling. Each asks every question anew, so four seeds cost four times as much.
@@ -56,78 +57,76 @@ class EvaluationSettings:
     def __post_init__(self) -> None:
         if min(self.m, self.chains, self.max_tokens, len(self.seeds)) < 1:
             raise TrainingError("m, chains, max_tokens and the number of seeds must be at least 1.")
+        if not (self.temperature >= 0 and 0 < self.top_p <= 1):
+            raise TrainingError("temperature must be at least 0, and top_p above 0 and at most 1.")
+        if not self.temperature and (self.chains > 1 or len(self.seeds) > 1):
+            raise TrainingError("At temperature 0 all completions are the same: ask for --chains 1 and a single seed.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A completion, whether it ran out of tokens, and the tokens of its request, if it is the first of that."""
+class SampledCompletions:
+    """The completions of a prompt.
 
-    text: str
-    cut: bool
-    prompt_tokens: int
-    completion_tokens: int
-
-
-Ask = Callable[[str, int, int], Sequence[Reply]]  # (prompt, number of completions, seed)
-
-
-def server(url: str, settings: EvaluationSettings, key: str = "", timeout_seconds: float = 600.0) -> Ask:
-    """Asks a server that speaks OpenAI's chat completions, such as vLLM.
-
-    A server that writes fewer completions than it is asked for, as some that ignore `n` do, is asked for the rest.
+    Attributes:
+        texts: of the completions.
+        cut: of each, whether it ran out of tokens.
+        prompt_tokens, completion_tokens: of all requests together.
+        cost: None: the model has no price.
     """
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
 
-    def request(prompt: str, count: int, seed: int) -> list[Reply]:
-        body = {
-            "model": settings.model, "messages": [{"role": "user", "content": prompt}], "n": count, "seed": seed,
-            "temperature": settings.temperature, "top_p": settings.top_p, "max_tokens": settings.max_tokens,
-        }  # fmt: skip
-        try:
-            answer = httpx.post(
-                f"{url.rstrip('/')}/chat/completions", json=body, headers=headers, timeout=timeout_seconds
-            )
-            answer.raise_for_status()
-            found = answer.json()
-            usage = [int((found.get("usage") or {}).get(name, 0)) for name in ("prompt_tokens", "completion_tokens")]
-            replies = []
-            for choice in found["choices"]:
-                text, cut = choice["message"]["content"] or "", choice.get("finish_reason") == "length"
-                replies.append(Reply(text=text, cut=cut, prompt_tokens=usage[0], completion_tokens=usage[1]))
-                usage = [0, 0]  # the first bears what the request used
-        except httpx.HTTPStatusError as error:
-            raise TrainingError(f"{url} refused the request: {error.response.text[:200]}") from error
-        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise TrainingError(
-                f"{url} gave no completions ({error}): start the server, then run this again."
-            ) from error
-        if not replies:
-            raise TrainingError(f"{url} gave no completions: ask it for another model.")
-        return replies
+    texts: tuple[str, ...]
+    cut: tuple[bool, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Money | None = None
 
-    def ask(prompt: str, count: int, seed: int) -> list[Reply]:
-        replies: list[Reply] = []
-        while len(replies) < count:
-            # The seeds of no two requests are equal: with the same one, a server writes the same again.
-            replies += request(prompt, count - len(replies), seed * count + len(replies))
-        return replies[:count]
 
-    return ask
+class CompletionSource(Protocol):
+    """Where completions come from: a policy, or a model in this process.
+
+    Attributes:
+        batch: prompts of a call.
+        concurrency: calls at once.
+    """
+
+    batch: int
+    concurrency: int
+
+    def complete(self, prompts: Sequence[str], count: int, seed: int) -> Sequence[SampledCompletions]:
+        """So many completions of each prompt.
+
+        Raises:
+            TrainingError: there are none.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationProgress:
+    """How far an evaluation is.
+
+    Attributes:
+        answered, questions: over all seeds.
+        tokens: of prompts and completions so far.
+        cost: so far. None: the model has no price.
+    """
+
+    answered: int
+    questions: int
+    tokens: int
+    cost: Money | None
 
 
 def evaluate_model(
     settings: EvaluationSettings,
     questions: Sequence[Any],
-    ask: Ask,
+    source: CompletionSource,
     folder: Path,
-    *,
-    concurrency: int = 8,
-    report: Callable[[int, int], None] = lambda *_: None,
+    report: Callable[[EvaluationProgress], None] = lambda _: None,
 ) -> dict[str, float]:
     """Answer all questions that are not answered yet, and write `figures.json` and `report.md`. Returns mean figures.
 
     Raises:
-        TrainingError: the folder holds an evaluation with other settings, or the server gives no completions.
+        TrainingError: the folder holds an evaluation with other settings, or the model gives no completions.
     """
     _claim(folder, settings)
     path = folder / ANSWERS
@@ -136,24 +135,57 @@ def evaluate_model(
     missing = [key for key in wanted if key not in known]
     domain = open_domain(settings.domain)
 
-    def answer(key: tuple[int, int]) -> dict[str, Any]:
-        seed, place = key
-        question = questions[place]
-        replies = ask(domain.prompt(question, settings.m), settings.chains, seed)
-        graded = [grade(domain, question, reply.text, settings.m, reply.cut).rewards.tolist() for reply in replies]
-        return {
-            "seed": seed, "question": place, "rewards": graded, "cut": [reply.cut for reply in replies],
-            "floors": list(floors_of(domain, question).values()),
-            "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
-            "completion_tokens": sum(reply.completion_tokens for reply in replies),
-        }  # fmt: skip
+    def answer(keys: Sequence[Key]) -> list[dict[str, Any]]:
+        asked = [questions[place] for _, place in keys]
+        prompts = [domain.prompt(question, settings.m) for question in asked]
+        found = source.complete(prompts, settings.chains, keys[0][0])
+        return [_line(domain, settings, *row) for row in zip(keys, asked, found, strict=True)]
 
-    with ThreadPoolExecutor(concurrency) as pool, path.open("a", encoding="utf-8") as log:
-        for done, line in enumerate(pool.map(answer, missing), start=1):
-            log.write(json.dumps(line) + "\n")
+    lines = [dict(known[key]) for key in wanted if key in known]
+    with ThreadPoolExecutor(source.concurrency) as pool, path.open("a", encoding="utf-8") as log:
+        for answered in pool.map(answer, _batches(missing, source.batch)):
+            log.write("".join(json.dumps(line) + "\n" for line in answered))
             log.flush()
-            report(len(wanted) - len(missing) + done, len(wanted))
+            lines += answered
+            report(_progress(lines, len(wanted)))
     return _summarise(settings, _known(path), len(questions), folder)
+
+
+def _batches(missing: Sequence[Key], size: int) -> list[list[Key]]:
+    """Groups of keys of the same seed."""
+    return [
+        own[start : start + size]
+        for seed in dict.fromkeys(seed for seed, _ in missing)
+        for own in [[key for key in missing if key[0] == seed]]
+        for start in range(0, len(own), size)
+    ]
+
+
+def _line(
+    domain: Any, settings: EvaluationSettings, key: Key, question: Any, found: SampledCompletions
+) -> dict[str, Any]:
+    if len(found.texts) != settings.chains:
+        raise TrainingError(f"{len(found.texts)} of {settings.chains} completions came: ask for fewer --chains.")
+    graded = [grade(domain, question, text, settings.m, cut) for text, cut in zip(found.texts, found.cut, strict=True)]
+    return {
+        "seed": key[0], "question": key[1], "rewards": [one.rewards.tolist() for one in graded],
+        "unread": sum(all(answer is None for answer in one.reply.answers) for one in graded),
+        "cut": list(found.cut), "floors": list(floors_of(domain, question).values()),
+        "prompt_tokens": found.prompt_tokens, "completion_tokens": found.completion_tokens,
+        "cost": None if found.cost is None else str(found.cost), "completions": list(found.texts),
+    }  # fmt: skip
+
+
+def _progress(lines: Sequence[Mapping[str, Any]], count: int) -> EvaluationProgress:
+    tokens = sum(line["prompt_tokens"] + line["completion_tokens"] for line in lines)
+    return EvaluationProgress(answered=len(lines), questions=count, tokens=tokens, cost=_cost(lines))
+
+
+def _cost(lines: Sequence[Mapping[str, Any]]) -> Money | None:
+    """What all answers cost. None where the price of any is not known."""
+    if any(line["cost"] is None for line in lines):
+        return None
+    return sum((Money.read(line["cost"]) for line in lines), FREE)
 
 
 def figures_of(domain: Any, rewards: Floats, floors: Sequence[float]) -> dict[str, float]:
@@ -163,7 +195,7 @@ def figures_of(domain: Any, rewards: Floats, floors: Sequence[float]) -> dict[st
     `ew@k` E_w of the best of k. `volume` is the hypervolume above the floors, `diversity` the mean L1 distance.
     """
     scalars = np.array([domain.scalar(row) for row in rewards])
-    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS)
+    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
     n, passed = len(rewards), int((scalars >= _RIGHT).sum())
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= n):
@@ -186,9 +218,9 @@ def _claim(folder: Path, settings: EvaluationSettings) -> None:
     path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
-def _known(path: Path) -> dict[tuple[int, int], Mapping[str, Any]]:
+def _known(path: Path) -> dict[Key, Mapping[str, Any]]:
     """The answered questions; a line that was cut off by a crash is not one of them."""
-    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    found: dict[Key, Mapping[str, Any]] = {}
     kept = []
     for text in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []:
         try:
@@ -202,7 +234,7 @@ def _known(path: Path) -> dict[tuple[int, int], Mapping[str, Any]]:
 
 
 def _summarise(
-    settings: EvaluationSettings, known: Mapping[tuple[int, int], Mapping[str, Any]], count: int, folder: Path
+    settings: EvaluationSettings, known: Mapping[Key, Mapping[str, Any]], count: int, folder: Path
 ) -> dict[str, float]:
     domain = open_domain(settings.domain)
     rows = {
@@ -212,12 +244,15 @@ def _summarise(
     names = list(next(iter(rows.values())))
     tables = {name: [[rows[seed, place][name] for place in range(count)] for seed in settings.seeds] for name in names}
     means = {name: intervals.mean(values) for name, values in tables.items()}
+    answered = [known[seed, place] for seed in settings.seeds for place in range(count)]
     tokens = {
-        name: sum(int(known[seed, place][name]) for seed in settings.seeds for place in range(count))
-        for name in ("prompt_tokens", "completion_tokens")
+        name: sum(int(line[name]) for line in answered) for name in ("prompt_tokens", "completion_tokens", "unread")
     }
+    cost = _cost(answered)
     figures = {name: {"value": found.value, "low": found.low, "high": found.high} for name, found in means.items()}
-    (folder / FIGURES).write_text(json.dumps({"figures": figures, **tokens}, indent=1) + "\n", encoding="utf-8")
+    told = {"figures": figures, **tokens, "completions": len(answered) * settings.chains}
+    told |= {} if cost is None else {"cost": str(cost)}
+    (folder / FIGURES).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     ks = [k for k in KS if f"best@{k}" in means]
     curves = [[name, *(cell(means[f"{name}@{k}"]) for k in ks)] for name in CURVES]
     others = [[name, cell(means[name])] for name in ("volume", "diversity")]
@@ -226,7 +261,9 @@ def _summarise(
         f" {settings.chains} completions of {settings.m} answers at temperature {settings.temperature:g} and top-p"
         f" {settings.top_p:g}. Intervals are Student's, over questions and seeds.\n\n"
         f"{table(['', *(f'k = {k}' for k in ks)], curves)}\n\n{table(['figure', 'mean'], others)}\n\n"
-        f"Cost: {tokens['prompt_tokens']:,} prompt tokens, {tokens['completion_tokens']:,} completion tokens.\n"
+        f"Completions without a readable answer: {tokens['unread']:,} of {told['completions']:,}.\n\n"
+        f"Cost: {'' if cost is None else f'{cost}, '}{tokens['prompt_tokens']:,} prompt tokens,"
+        f" {tokens['completion_tokens']:,} completion tokens.\n"
     )
     (folder / REPORT).write_text(text, encoding="utf-8")
     if find_spec("matplotlib") is not None:

@@ -1,36 +1,28 @@
-"""A policy for programs: reinforcement learning of a model that the user brings, with TRL and a LoRA adapter.
+"""A policy for programs: reinforcement learning of a model that the user brings, with TRL: an adapter or all weights.
 
 The prompts are those of the user's own runs. The problem's evaluator scores new completions.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from evolve.problem import Problem
 from evolve.statistics.answer_sets import collinearity_warning
 from evolve.vpo import method_of
-from training.adapter_files import (
-    LOG,
-    Report,
-    UpdateLog,
-    last_checkpoint,
-    run_trainer,
-    save_adapter,
-    updates_of,
-    write_card,
-)
-from training.base_model import load_model, require_frameworks
+from training.adapter_files import Report
+from training.base_model import require_frameworks
 from training.errors import TrainingError
 from training.program_judge import COLUMN, Evaluate, ProgramJudge
 from training.records import read_records
-from training.reward_training import CURE, RewardTrainingSettings, fitting, make_trainer
+from training.reward_training import RewardTrainingSettings, fitting, load_trained, train
 from training.signal import SignalWatch, check_signal
 
-_LOGGED = {
-    "vpo/set_reward": "set_reward", "vpo/group_std": "group_std", "vpo/pool_size": "pool_size", "vpo/unread": "unread",
-    "kl": "kl", "entropy": "entropy", "loss": "loss", "completions/mean_length": "tokens",
-    "completions/clipped_ratio": "cut", "step_time": "seconds",
-}  # fmt: skip
+_DRAWN = 7_1105  # the random stream of the held-out prompts
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,29 +32,32 @@ class LoraSettings(RewardTrainingSettings):
     Attributes:
         records: files of `evolve export --training`, all of the same problem.
         keep_going: train even if all rewards are equal.
+        held_out: prompts of the records that are tested on, and not trained on, if `test_every` is above 0.
     """
 
     records: tuple[Path, ...]
     keep_going: bool = False
+    held_out: int = 8
 
     def __post_init__(self) -> None:
         if method_of(self.method).weights == "shown":
             raise TrainingError(
                 f"The prompts of runs show no weights, which {self.method} needs: choose another method."
             )
-        if self.rank < 1:
-            raise TrainingError(f"rank must be at least 1, not {self.rank}.")
+        if self.held_out < 1:
+            raise TrainingError(f"held_out must be at least 1, not {self.held_out}.")
         RewardTrainingSettings.__post_init__(self)  # super() does not find the class that slots made
 
 
 def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, report: Report = lambda _: None) -> Path:
-    """Train an adapter. Returns the folder that a server loads.
+    """Train an adapter, or all weights. Returns the folder that a server loads.
 
     Args:
         settings: of the training.
         problem: of the records.
         evaluate: scores programs, in order.
-        report: gets every update (step, set_reward, group_std, unread and more, as in the log), and once a warning.
+        report: gets every update (step, set_reward, group_std, unread and more, as in the log), every test, the time
+            that the rest will take, and once a warning.
 
     Raises:
         TrainingError: the records cannot be used, the extra `trl` is not installed, weights diverge or memory runs out.
@@ -77,20 +72,28 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
         check_signal(records)
     if len(records.rewards) > 1 and (warning := collinearity_warning(records.rewards)):
         report({"warning": warning})
-    checkpoint = last_checkpoint(settings.output, resume=settings.resume)
-    model, tokenizer = load_model(settings.model)
+    model, tokenizer = load_trained(settings)
     asked = [
         {"prompt": [dict(message) for message in record.messages], COLUMN: number}
         for number, record in enumerate(records.usable)
     ]
-    rows = fitting(asked, tokenizer, model, settings.max_tokens)
-    settings.output.mkdir(parents=True, exist_ok=True)
+    rows, tested = _apart(settings, fitting(asked, tokenizer, model, settings.max_tokens))
     watch = SignalWatch(report, stops=not settings.keep_going)
-    log = UpdateLog(settings.output / LOG, _LOGGED, watch)
-    log.keep(updates_of(checkpoint))
-    trainer = make_trainer(settings, model, tokenizer, rows, judge, [log.callback()])
-    run_trainer(trainer, checkpoint, CURE)
-    watch.close()
-    card = {"settings": settings.describe(), "prompts": len(rows), "passed_over": records.passed_over}
-    write_card(settings.output, card)
-    return save_adapter(trainer.model, settings.output)
+    card = {"prompts": len(rows), "held_out": len(tested), "passed_over": records.passed_over}
+    return train(settings, (model, tokenizer), rows, tested, judge, watch, card, watch.close)
+
+
+def _apart(settings: LoraSettings, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows to train on, and those to test on. Rows of equal prompts stay together."""
+    if not settings.test_every:
+        return rows, []
+    texts = list(dict.fromkeys(json.dumps(row["prompt"]) for row in rows))
+    if len(texts) <= settings.held_out:
+        raise TrainingError(
+            f"The records have {len(texts)} different prompts, of which {settings.held_out} cannot be held out"
+            " and others trained on: record more, lower held_out, or leave test_every at 0."
+        )
+    places = np.random.default_rng([settings.weighting.seed, _DRAWN]).permutation(len(texts))[: settings.held_out]
+    chosen = {texts[place] for place in places}
+    tested = [row for row in rows if json.dumps(row["prompt"]) in chosen]
+    return [row for row in rows if json.dumps(row["prompt"]) not in chosen], tested

@@ -125,9 +125,9 @@ def _turns(recipe: Recipe) -> list[_Turn]:
     return turns
 
 
-def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str) -> None:
-    """Write the model folder of a policy."""
-    export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card)
+def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str, *, goals: bool = False) -> None:
+    """Write the model folder of a policy, of one that reads weights of the objectives with `goals`."""
+    export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card, goals=goals)
 
 
 def base_of(folder: Path, recipe: Recipe) -> Weights:

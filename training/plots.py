@@ -61,6 +61,51 @@ def draw_evaluation(ks: Sequence[int], curves: Mapping[str, Sequence[Estimate]],
     pyplot.close(figure)
 
 
+def draw_updates(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw a log of `training.reward_training` as SVG: what is rewarded, what cannot be read, and the held-out figures.
+
+    Training is smoothed over 20 updates. Tests are drawn as they are.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    mpl.rcParams["svg.hashsalt"] = "evolve"
+    tested = sorted(
+        {name for line in lines for name in line if name.startswith(("test_best@", "test_ew@"))}, key=_place
+    )
+    figure, panels = pyplot.subplots(1, 4, figsize=(15, 3.4), layout="constrained")
+    for panel, names in zip(panels, _log_panels(tested), strict=True):
+        for name, words in names.items():
+            pairs = [(line["step"], line[name]) for line in lines if line.get(name) is not None]
+            values = np.array([pair[1] for pair in pairs], dtype=np.float64)
+            test = name.startswith("test_")
+            panel.plot([pair[0] for pair in pairs], values if test or not pairs else _smoothed(values),
+                       marker="o" if test else None, label=words)  # fmt: skip
+        panel.set_xlabel("update")
+        panel.grid(alpha=0.3)
+        if names:
+            panel.legend(fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def _log_panels(tested: Sequence[str]) -> list[dict[str, str]]:
+    held_out = {name: name.removeprefix("test_") for name in tested}
+    return [
+        {"set_reward": "set reward", "test_set_reward": "set reward, held out"},
+        {"unread": "unread", "test_unread": "unread, held out", "group_std": "deviation in a group"},
+        {name: words for name, words in held_out.items() if words.startswith("best")},
+        {name: words for name, words in held_out.items() if words.startswith("ew")},
+    ]
+
+
+def _place(name: str) -> tuple[str, int]:
+    figure, _, k = name.partition("@")
+    return figure, int(k)
+
+
 def _smoothed(values: Floats, over: int = 20) -> Floats:
     """Means over the last `over` values, fewer at the beginning."""
     sums = np.cumsum(np.concatenate([[0.0], values]))

@@ -85,5 +85,5 @@ def _keep(weights: Weights, wanted: TrainingRequest, place: RunFolder, method: s
         mazes=wanted.validated,
         answers=ANSWERS,
     )
-    keep_model(weights, recipe, folder, text)
+    keep_model(weights, recipe, folder, text, goals=goals)
     return TrainedPolicy(folder=folder, figures=figures)

@@ -1,8 +1,9 @@
 """A warm start: supervised fine-tuning of a LoRA adapter on demonstrations, so that a model answers in a run's form."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from math import ceil
 from pathlib import Path
@@ -21,7 +22,8 @@ from training.adapter_files import (
 )
 from training.base_model import adapter_config, context_tokens, load_model, require_frameworks
 from training.candidate_sources import CandidateSource
-from training.demonstrations import Demonstration, DemonstrationSettings, demonstrate
+from training.demonstrations import Count, Demonstration, Demonstrations, DemonstrationSettings, demonstrate
+from training.domain_demonstrations import demonstrate_domain
 from training.errors import TrainingError
 
 _LOGGED = {"loss": "loss", "mean_token_accuracy": "token_accuracy", "grad_norm": "grad_norm", "num_tokens": "tokens"}
@@ -103,13 +105,40 @@ def train_sft(
         ModelError: the model cannot be loaded, or is not a chat model.
         CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
+    shown = partial(demonstrate, sources, settings.demonstrations)
+    return _train(settings, shown, {"runs": [one.name for one in sources]}, report, clock)
+
+
+def train_sft_on_domain(
+    settings: SftSettings,
+    domain: str,
+    report: Report = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> SftResult:
+    """Train an adapter on the examples of a domain, as `train_sft` does on runs.
+
+    Raises:
+        TrainingError, ModelError, CheckpointError: as of `train_sft`.
+        ExtensionError: the domain cannot be loaded.
+    """
+    shown = partial(demonstrate_domain, domain, settings.demonstrations)
+    return _train(settings, shown, {"domain": domain}, report, clock)
+
+
+def _train(
+    settings: SftSettings,
+    shown: Callable[[Count, int], Demonstrations],
+    card: Mapping[str, Any],
+    report: Report,
+    clock: Callable[[], float],
+) -> SftResult:
     require_frameworks()
     checkpoint = last_checkpoint(settings.output, resume=settings.resume)
     model, tokenizer = load_model(settings.model, on_cpu="auto")
     _refuse_context(settings, context_tokens(model))
     needed = settings.updates * settings.batch
     each = ceil(needed / len(settings.demonstrations.answers))
-    found = demonstrate(sources, settings.demonstrations, lambda text: _count(tokenizer, text), each)
+    found = shown(lambda text: _count(tokenizer, text), each)
     rows = [_row(demonstration, tokenizer) for demonstration in found.schedule(needed)]
     settings.output.mkdir(parents=True, exist_ok=True)
     log = UpdateLog(settings.output / LOG, _LOGGED, report)
@@ -122,7 +151,7 @@ def train_sft(
         demonstrations={m: len(made) for m, made in found.by_answers.items()},
         too_long=found.too_long,
     )
-    write_card(settings.output, {"settings": asdict(settings), "runs": [one.name for one in sources], **asdict(result)})
+    write_card(settings.output, {"settings": asdict(settings), **card, **asdict(result)})
     return result
 
 

@@ -38,13 +38,13 @@ class SignalWatch:
         self._seen: list[Mapping[str, Any]] = []
 
     def __call__(self, line: Mapping[str, Any]) -> None:
-        """Take the log line of an update.
+        """Take the log line of an update. Others are passed on.
 
         Raises:
             NothingToLearnError: it is the last of so many without a difference.
         """
         self._report(line)
-        if self._watching:
+        if self._watching and "group_std" in line:
             self._seen.append(line)
             self._watching = line.get("group_std") == 0.0
             if len(self._seen) == PATIENCE:

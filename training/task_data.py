@@ -20,6 +20,7 @@ from training.errors import TrainingError
 
 SPLITS = ("train", "test")
 PROVENANCE, CARD = "dataset.json", "README.md"
+_STRATIFIED = 7_1106  # that of the questions of a limited evaluation
 _DRAWN = 7_1104  # the random stream of the weights in prompts
 _CARD = """\
 ---
@@ -74,6 +75,26 @@ def questions_of(name: str, split: str, limit: int | None = None) -> list[Any]:
     if not found:
         raise TrainingError(f"The domain {name} has no questions of the split {split}.")
     return found
+
+
+def limited(name: str, questions: Sequence[Any], limit: int | None, seed: int = 0) -> list[Any]:
+    """At most so many questions of a published data set, in their order: the first, and of MuSiQue a stratified draw.
+
+    As published, the draw holds the numbers of hops in proportion.
+    """
+    if limit is None or limit >= len(questions):
+        return list(questions)
+    if name != "musique":
+        return list(questions[:limit])
+    rng = np.random.default_rng([seed, _STRATIFIED])
+    strata: dict[int, list[int]] = {}
+    for place in rng.permutation(len(questions)).tolist():
+        strata.setdefault(len(questions[place].support), []).append(place)
+    # The k-th of n questions of a stratum stands at (k + 1/2) / n, so that every beginning is in proportion.
+    ranked = sorted(
+        ((at + 0.5) / len(own), hops, place) for hops, own in strata.items() for at, place in enumerate(own)
+    )
+    return [questions[place] for place in sorted(place for *_, place in ranked[:limit])]
 
 
 def rows_of(settings: DataSettings, split: str, questions: Sequence[Any]) -> list[dict[str, Any]]:

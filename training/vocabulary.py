@@ -24,6 +24,7 @@ SHARES = 8  # rewards are read in eighths
 
 BOS, EOS, PAD, UNKNOWN = "<bos>", "<eos>", "<pad>", "<unk>"
 _SPECIAL = (BOS, EOS, PAD, UNKNOWN)
+_EQUAL = 1 / len(OBJECTIVES)
 _SIDES = range(2, MAX_SIDE + 1)
 _CELLS = [f"{column}{row}" for row in range(1, MAX_SIDE + 1) for column in COLUMNS[:MAX_SIDE]]
 
@@ -75,10 +76,29 @@ CHAT_TEMPLATE = """\
 {%- set found.scores = found.scores + 1 -%}
 {%- endif -%}
 {%- endfor -%}
-{%- set taught = TAUGHT | select('ge', found.answers) | list -%}
+AIMED{%- set taught = TAUGHT | select('ge', found.answers) | list -%}
 {%- set shown = found.steps and found.scores == OBJECTIVES | length -%}
 {{- '<bos> ' ~ maze | join(' ') ~ (' <parent>' ~ found.steps ~ ' </parent>' ~ found.shares if shown else '') -}}
-{{- ' m' ~ (taught or TAUGHT)[0 if taught else -1] ~ ' ' -}}
+AIM{{- ' m' ~ (taught or TAUGHT)[0 if taught else -1] ~ ' ' -}}
+"""
+
+# Of a goal-conditioned policy: the weights that the prompt names, equal ones if it names none. A search writes them
+# behind the weights' own sentence, a data set behind its own.
+_AIMED = """\
+{%- set named = (said.split('one that matters most first: ')[1:][-1:] | join).split('. ', 1)[0] -%}
+{%- set named = named or (said.split('\\nWeights of the objectives: ')[1:][-1:] | join).split('.\\n', 1)[0] -%}
+{%- set aim = namespace(shares='', count=0) -%}
+{%- for name in OBJECTIVES -%}
+{%- set weight = ((', ' ~ named).split(', ' ~ name ~ ' ', 1)[1:] | join).split(',', 1)[0] -%}
+{%- if weight -%}
+{%- set share = [0, [1, weight | float] | min] | max -%}
+{%- set aim.shares = aim.shares ~ ' ' ~ ((share * SHARES) | round | int) ~ '/SHARES' -%}
+{%- set aim.count = aim.count + 1 -%}
+{%- endif -%}
+{%- endfor -%}
+"""
+_AIM = """\
+{{- aim.shares if aim.count == OBJECTIVES | length else ' EQUAL' * (OBJECTIVES | length) -}}
 """
 
 
@@ -165,20 +185,21 @@ def decode(ids: Sequence[int]) -> str:
     return " ".join(WORDS[number] for number in ids if number >= len(_SPECIAL))
 
 
-def chat_template() -> str:
-    """The chat template of the policies."""
+def chat_template(*, goals: bool = False) -> str:
+    """The chat template of the policies. With `goals`, those of goal-conditioned ones, which read weights."""
     sides = "".join(map(str, _SIDES))
     filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "ANSWERS + 1": str(MAX_ANSWERS + 1)}
     filled |= {"SIDES": sides, "SIDE": str(MAX_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:MAX_SIDE]}
     filled |= {"ROWS": "".join(map(str, range(1, MAX_SIDE + 1)))}
     filled |= {"TAUGHT": str(list(TAUGHT))}
+    filled = {"AIMED": _AIMED if goals else "", "AIM": _AIM if goals else "", "EQUAL": share_word(_EQUAL), **filled}
     text = CHAT_TEMPLATE
     for name, value in filled.items():
         text = text.replace(name, value)
     return text
 
 
-def write_tokenizer(folder: Path) -> None:
+def write_tokenizer(folder: Path, *, goals: bool = False) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`, which transformers and vLLM read."""
     added = [
         {"id": IDS[word], "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -204,7 +225,7 @@ def write_tokenizer(folder: Path) -> None:
         "unk_token": UNKNOWN,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 1024,
-        "chat_template": chat_template(),
+        "chat_template": chat_template(goals=goals),
     }
     for name, value in (("tokenizer.json", tokenizer), ("tokenizer_config.json", configuration)):
         (folder / name).write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -75,6 +75,45 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
     return Child(child, (*reading.recovered, *((MARKERS,) if enforced.restored else ())))
 
 
+def replace_files(parent: Program, files: Mapping[str, str], language: str) -> Program:
+    """Make the child that a person wrote: the parent with other texts of some of its files.
+
+    Nothing is corrected, unlike in answers: a change outside the EVOLVE-BLOCK regions is refused.
+
+    Args:
+        parent: the parent program.
+        files: text by path.
+        language: the problem's language. A Python file that does not parse is refused.
+
+    Raises:
+        AnswerError: the files make no child. The text is one sentence.
+    """
+    old = dict(parent.files)
+    written = _replace(parent, {path: _unix(text) for path, text in files.items()})
+    changed = [path for path, text in written.files if _differs(text, old.get(path))]
+    if not changed:
+        raise AnswerError("the program equals its parent")
+    if guarded(parent):
+        _check_frame(parent, written, language)
+    for path in changed:
+        if is_python(path, written, language):
+            _check_syntax(path, dict(written.files)[path], written.single)
+    return written
+
+
+def _check_frame(parent: Program, written: Program, language: str) -> None:
+    for path in dict(written.files).keys() - dict(parent.files).keys():
+        raise AnswerError(f"the program adds {path}, but only the EVOLVE-BLOCK regions may change")
+    allowed = dict(enforce(parent, written, language).program.files)
+    for path, text in written.files:
+        lines, frame = _unix(text).rstrip().split("\n"), _unix(allowed[path]).rstrip().split("\n")
+        if lines != frame:
+            place = next((at for at, (one, other) in enumerate(zip(lines, frame, strict=False)) if one != other), None)
+            number = 1 + (min(len(lines), len(frame)) if place is None else place)
+            where = f"line {number}" + ("" if written.single else f" of {path}")
+            raise AnswerError(f"{where} is outside the EVOLVE-BLOCK regions: keep it as the parent has it")
+
+
 def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
     old = dict(parent.files)
     for path in changes.keys() - old.keys():

@@ -75,6 +75,7 @@ class PolicyYield:
         refused: refusals in a row for whatever reason, with nothing written.
         refusal: the reason of the latest refusal.
         programs: answers that became a program, duplicates included.
+        duplicates: those of them that there were already.
         unusable: answers and completions that became none.
         repeated: those of them that were readable, and hardly other than a program that there is.
         reasons: their reasons, the latest of each kind; of a bounded number of kinds.
@@ -85,6 +86,7 @@ class PolicyYield:
     refused: int = 0
     refusal: str = ""
     programs: int = 0
+    duplicates: int = 0
     unusable: int = 0
     repeated: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -98,6 +100,7 @@ class PolicyYield:
 
     def repeat(self) -> None:
         """The program that was created last is a duplicate."""
+        self.duplicates += 1
         if self.latest:
             self.latest[-1] = DUPLICATE
 
@@ -217,7 +220,9 @@ class PolicyYields:
         run is exhausted: a search that finds nothing new writes programs that there are.
         """
         if reason in _WITHOUT_CHILDREN and not self.children:
-            return self._fruitless()
+            # A new program that no time was left to evaluate says nothing against its policy.
+            waiting = any(one.programs > one.duplicates for one in self.policies.values())
+            return reason if waiting else self._fruitless()
         if reason == EXHAUSTED and not self.readable:
             return NO_USABLE_ANSWERS if self.unreadable else POLICY_REFUSED
         many = self.children.total() >= FAILED_CHILDREN

@@ -1,6 +1,14 @@
 """Domains: kinds of tasks with a prompt, a parser, and a reward vector for every answer."""
 
-from evolve.domains.domain import Domain, DomainReply, DomainWithFloors, ScoredReply, floors_of, grade
+from evolve.domains.domain import (
+    Domain,
+    DomainReply,
+    DomainWithExamples,
+    DomainWithFloors,
+    ScoredReply,
+    floors_of,
+    grade,
+)
 from evolve.domains.eureqa import Eureqa
 from evolve.domains.livecodebench import LiveCodeBench
 from evolve.domains.loading import open_domain
@@ -12,6 +20,7 @@ from evolve.domains.toolrl import ToolRL
 __all__ = [
     "Domain",
     "DomainReply",
+    "DomainWithExamples",
     "DomainWithFloors",
     "Eureqa",
     "LiveCodeBench",

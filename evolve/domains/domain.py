@@ -1,6 +1,6 @@
 """The common interface of domains: prompts, parsed replies, and answers scored as reward vectors."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -81,6 +81,17 @@ class DomainWithFloors(Protocol[_Asked_contra]):
 
     def floors(self, question: _Asked_contra) -> Mapping[str, float]:
         """The lowest reward of each objective, by its name and in their order."""
+
+
+@runtime_checkable
+class DomainWithExamples(Protocol[_Asked_contra]):
+    """A domain that shows its form: a model can be taught to write it."""
+
+    def examples(self, question: _Asked_contra) -> Sequence[str]:
+        """Texts of answers, good or not. Empty: there are none."""
+
+    def reply(self, texts: Sequence[str]) -> str:
+        """A completion that holds these answers in the form that the prompt for so many asks for."""
 
 
 def floors_of(domain: Domain[Question, Answer], question: Question) -> Mapping[str, float]:

@@ -17,8 +17,8 @@ class TaggedDomain(ABC):
     """A domain whose questions are JSON objects and whose answers stand in tags.
 
     A subclass has `name`, `objectives`, `task`, `score` and `questions`. It may have `read`, where an answer is more
-    than its text, `form`, a sentence on what an answer looks like, `seed`, an answer that a search begins with, and
-    `floors`, where a score can be negative.
+    than its text, `form`, a sentence on what an answer looks like, `seed`, an answer that a search begins with,
+    `examples`, from which a model learns the form, and `floors`, where a score can be negative.
 
     One answer stands in `<answer>` and `</answer>`, answer i of several in `<answer_i>` and `</answer_i>`. Everything
     else is a missing answer, so a policy has to keep to the form.
@@ -48,6 +48,16 @@ class TaggedDomain(ABC):
     def read(self, text: str) -> Any:
         """The answer that stands in tags; None if it is none. Without this, the text itself."""
         return text or None
+
+    def examples(self, question: Question) -> Sequence[str]:  # noqa: ARG002 - this one has none
+        """Texts of answers, good or not, from which a model learns the form. Without this, none."""
+        return ()
+
+    def reply(self, texts: Sequence[str]) -> str:
+        """A completion that holds these answers in the form that `prompt` asks for."""
+        numbers = [""] if len(texts) == 1 else [f"_{number}" for number in range(1, len(texts) + 1)]
+        tags = [f"{self.tag}{number}" for number in numbers]
+        return "\n".join(f"<{tag}>{text}</{tag}>" for tag, text in zip(tags, texts, strict=True))
 
     def prompt(self, question: Question, m: int = 1) -> str:
         """The task, and the form in which m answers are asked for."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from evolve.domains.domain import Domain, DomainWithFloors, floors_of, grade
+from evolve.domains.domain import Domain, DomainWithExamples, DomainWithFloors, floors_of, grade
 
 DomainRule = Callable[[Domain[Any, Any], Sequence[Any]], None]
 
@@ -78,12 +78,25 @@ def repeats_its_scores(domain: Domain[Any, Any], questions: Sequence[Any]) -> No
             _require(bool((first == second).all()), f"{text[:20]!r} was scored twice, and differently")
 
 
+def reads_its_examples(domain: Domain[Any, Any], questions: Sequence[Any]) -> None:
+    """Examples of answers, if there are any, are read: each alone, and all together."""
+    if not isinstance(domain, DomainWithExamples):
+        return
+    for question in questions:
+        examples = list(domain.examples(question))
+        for texts in [[text] for text in examples] + ([examples] if examples else []):
+            reply = domain.parse(domain.reply(texts), len(texts))
+            lost = [reason for answer, reason in zip(reply.answers, reply.reasons, strict=True) if answer is None]
+            _require(not lost, f"an example among {texts} is not read: {', '.join(lost)}")
+
+
 DOMAIN_RULES: tuple[DomainRule, ...] = (
     has_questions_and_names,
     asks_for_as_many_answers_as_told,
     reads_any_text,
     stays_above_its_floors,
     repeats_its_scores,
+    reads_its_examples,
 )
 
 

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Sequence
 from evolve.answers.edit import Child, apply_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.problem import Problem
-from evolve.program import Program
+from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from evolve.proposal import Answer, Candidate, Proposal
 from evolve.search.state import SearchState
 from evolve.similarity.similarity import SimilarityCheck
 from evolve.similarity.vectors import Vector
-
-MAX_PROGRAM_CHARACTERS = 1_000_000
 
 
 class AnswerFilter:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from evolve.budget import extended
+from evolve.change_events import ChangeData, RequestedChange
 from evolve.configuration import RunConfig
 from evolve.errors import ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.event_types import (
     BudgetExtended,
     CandidateEvaluated,
-    HintGiven,
     ProposalAnswered,
     ProposalCreated,
     ProposalFailed,
@@ -57,6 +57,7 @@ class DeterministicSchedule:
         self._search = search
         self._lag = (window - 1) // 2
         self._slots: deque[int | None] = deque([None] * window, maxlen=window)
+        self._attached: deque[list[int]] = deque([[] for _ in range(window)], maxlen=window)
         self._phase = SchedulePhase.ASK
         self._elapsed_seconds = 0.0
         self._answers: dict[int, list[Answer]] = {}
@@ -112,13 +113,17 @@ class DeterministicSchedule:
         due = self._advance()
         return joined([due, self._search.extend(key, value, by)])
 
-    def hint(self, hint: HintGiven) -> SearchStep:
-        """Let a hint stand in the prompts of the next proposals.
+    def change(self, change: RequestedChange) -> SearchStep:
+        """Make a change that a person asked for; whatever was due before comes first.
 
         Raises:
-            ConfigurationError: it is too long, or stands for no number of proposals.
+            ConfigurationError: it cannot be made.
         """
-        return self._search.hint(hint)
+        self._search.check_change(change)
+        due = self._advance()
+        made = self._search.change(change)
+        self._attach(made.events)
+        return joined([due, made])
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""
@@ -164,7 +169,7 @@ class DeterministicSchedule:
 
     def _ask(self, steps: list[SearchStep]) -> bool:
         step = self._search.ask(self._elapsed_seconds)
-        if not step.proposals and not any(self._slots):
+        if not step.proposals and not self._busy:
             return False
         steps.append(step)
         self._push(step.proposals[0].number if step.proposals else None)
@@ -191,8 +196,7 @@ class DeterministicSchedule:
         return self._search.complete(number, end)
 
     def _take_evaluations(self, steps: list[SearchStep]) -> bool:
-        number = self._slots[0]
-        if number is not None and not self._release(number, steps):
+        if not all(self._release(number, steps) for number in self._due):
             return False
         self._phase = SchedulePhase.ASK
         return True
@@ -217,8 +221,25 @@ class DeterministicSchedule:
     def _answering(self) -> int | None:
         return self._slots[-1 - self._lag]
 
+    @property
+    def _due(self) -> list[int]:
+        """The proposals whose evaluations the current tick takes."""
+        return [number for number in (self._slots[0], *self._attached[0]) if number is not None]
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a tick to come has something to take."""
+        return any(self._slots) or any(self._attached)
+
+    def _attach(self, events: Iterable[Event]) -> None:
+        """Have the evaluation of a program that a person inserts taken with those of the latest tick."""
+        for event in events:
+            if isinstance(event.data, ProposalCreated):
+                self._attached[-1].append(event.data.proposal_number)
+
     def _push(self, number: int | None) -> None:
         self._slots.append(number)
+        self._attached.append([])
         self._phase = SchedulePhase.ANSWERS
 
     def _follow(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -245,6 +266,10 @@ class DeterministicSchedule:
     def _observe(self, event: Event) -> None:
         """Move the schedule to where this event was written; the state is that before it. `close` keeps no order."""
         match event.data:
+            case ProposalCreated(change=change) if change:
+                self._attach([event])
+            case ProposalAnswered(proposal_number=number) if self.state.open[number].created.change:
+                return
             case ProposalCreated(proposal_number=number):
                 self._skip_until(lambda: self._phase is SchedulePhase.ASK)
                 self._push(number)
@@ -255,7 +280,7 @@ class DeterministicSchedule:
                 self._phase = SchedulePhase.EVALUATIONS
             case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
                 self._follow_evaluation(candidate_id)
-            case BudgetExtended():
+            case BudgetExtended() | ChangeData():
                 while self._search.ended() is None and self._skip():
                     pass
 
@@ -263,7 +288,7 @@ class DeterministicSchedule:
         waiting = self.state.pending.get(candidate_id)
         if waiting and waiting.proposal_number:
             number = waiting.proposal_number
-            self._skip_until(lambda: self._phase is SchedulePhase.EVALUATIONS and self._slots[0] == number)
+            self._skip_until(lambda: self._phase is SchedulePhase.EVALUATIONS and number in self._due)
 
     def _skip_until(self, there: Callable[[], bool]) -> None:
         for _ in range(3 * len(self._slots) + 3):
@@ -274,11 +299,11 @@ class DeterministicSchedule:
 
     def _skip(self) -> bool:
         """Pass a phase that left no event; whether it could be passed."""
-        if self._phase is SchedulePhase.ASK and any(self._slots):
+        if self._phase is SchedulePhase.ASK and self._busy:
             self._push(None)
         elif self._phase is SchedulePhase.ANSWERS and self._answering not in self.state.open:
             self._phase = SchedulePhase.EVALUATIONS
-        elif self._phase is SchedulePhase.EVALUATIONS and not self._waiting(self._slots[0] or -1):
+        elif self._phase is SchedulePhase.EVALUATIONS and not any(map(self._waiting, self._due)):
             self._phase = SchedulePhase.ASK
         else:
             return False

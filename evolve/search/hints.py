@@ -2,8 +2,8 @@
 
 import re
 
+from evolve.change_events import HintGiven
 from evolve.errors import ConfigurationError
-from evolve.event_types import HintGiven
 
 MAX_HINT_CHARACTERS, MAX_HINT_PROPOSALS = 2000, 10_000
 # All but control characters, of which tabs and newlines are permitted.
@@ -27,18 +27,9 @@ class Hints:
 
     def give(self, hint: HintGiven) -> None:
         """Let a hint stand in place of any other; an empty text ends that."""
-        self.given[hint.hint_id] = hint
+        self.given[hint.change_id] = hint
         self.left = hint.proposals if hint.text else 0
         self.standing = hint if self.left else None
-
-    def is_new(self, hint: HintGiven) -> bool:
-        """Whether a hint may be given, and was not before.
-
-        Raises:
-            ConfigurationError: it is too long, holds control characters, or stands for no number of proposals.
-        """
-        check_hint(hint.text, hint.proposals)
-        return hint.hint_id not in self.given
 
     def use(self, hint_id: str) -> None:
         """Count a proposal whose prompt holds a hint; empty: it holds none.
@@ -48,7 +39,7 @@ class Hints:
         """
         if not hint_id:
             return
-        if self.standing is None or self.standing.hint_id != hint_id:
+        if self.standing is None or self.standing.change_id != hint_id:
             raise KeyError(hint_id)
         self.left -= 1
         if not self.left:

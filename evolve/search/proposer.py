@@ -53,7 +53,7 @@ class Proposer:
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        hint = self._state.hints.standing
+        hint = self._state.changes.hints.standing
         rationale = {"policy": drawn.rationale, "form": form_rationale}
         return Proposal(
             id=proposal_id(self._run_id, number),
@@ -77,13 +77,13 @@ class Proposer:
             request=self._request(plan.island, plan.operator),
             rejections=self._rejections(policy_request.policy, plan.island),
             hint=hint.text if hint else "",
-            hint_id=hint.hint_id if hint else "",
+            hint_id=hint.change_id if hint else "",
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
         """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator and its hint."""
         proposal = rebuild_proposal(created, loaded)
-        hint = self._state.hints.given[created.hint].text if created.hint else ""
+        hint = self._state.changes.hints.given[created.hint].text if created.hint else ""
         return replace(proposal, request=self._request(proposal.island, proposal.operator), hint=hint)
 
     def _request(self, island: int, operator: str) -> str:

@@ -7,14 +7,13 @@ from functools import partial
 
 from evolve import payloads
 from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, plain, room
+from evolve.change_events import RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.event_types import (
     BestImproved,
     BudgetExtended,
-    CandidateDuplicate,
-    HintGiven,
     IslandMigrated,
     IslandReset,
     ProposalFailed,
@@ -23,20 +22,20 @@ from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
 from evolve.problem import Problem
-from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
 from evolve.search.candidate_filter import AnswerFilter
+from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.proposer import Proposer
+from evolve.search.requested_changes import check_change, make_change
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
 from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
 from evolve.search.strategies import open_strategy
-from evolve.similarity.fingerprint import fingerprint
 
 AT_ONCE = ("target", "patience", "wall_seconds", STOPPING_RULE)
 
@@ -104,6 +103,7 @@ class Search:
         self._proposer = Proposer(run_id, config, self.state, strategy)
         self._stops = open_stopping_rule(config, extensions)
         self._scorer = CandidateScorer(problem, config)
+        self._maker = CandidateMaker(run_id, problem, self.state, self._scorer)
         self.answer_filter = AnswerFilter(problem, self.state)
 
     def start(self) -> SearchStep:
@@ -117,8 +117,8 @@ class Search:
                 (candidate_id(self.run_id, 0, place), payloads.CROSSOVER if number else payloads.PARENT)
                 for number, place in enumerate(places)
             )
-            candidate = self._candidate(0, position, 0, program, parents)
-            candidates += self._admit(candidate, events)
+            candidate = self._maker.make(0, position, 0, program, parents)
+            candidates += admit(self.state, candidate, events)
         return SearchStep(events=events.taken(), candidates=tuple(candidates))
 
     def ask(
@@ -161,13 +161,13 @@ class Search:
         parents = payloads.edges(proposal, answer.shown)
         try:
             child = self.answer_filter.child(proposal, answer)
-            made = self._candidate(number, position, proposal.island, child.program, parents)
+            made = self._maker.make(number, position, proposal.island, child.program, parents)
             candidate = replace(made, recovered=child.recovered)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             events.add(payloads.describe_rejection(self.run_id, proposal, position, parents, str(error)))
             return SearchStep(events=events.taken())
-        admitted = self._admit(candidate, events)
+        admitted = admit(self.state, candidate, events)
         return SearchStep(events=events.taken(), candidates=admitted)
 
     def complete(self, number: int, completed: CompletedReply) -> SearchStep:
@@ -242,12 +242,26 @@ class Search:
         events.add(BudgetExtended(key=key, from_=before, to=after, by=by))
         return SearchStep(events=events.taken())
 
-    def hint(self, hint: HintGiven) -> SearchStep:
-        """Let a hint stand in the prompts of the next proposals, in place of any other; given again, it counts once."""
+    def check_change(self, change: RequestedChange) -> None:
+        """Check a change that a person asked for; nothing is made of it.
+
+        Raises:
+            ConfigurationError: it cannot be made.
+        """
+        check_change(change, self.state)
+
+    def change(self, change: RequestedChange) -> SearchStep:
+        """Make a change that a person asked for; asked for again, it counts once.
+
+        Raises:
+            ConfigurationError: it cannot be made.
+        """
+        self.check_change(change)
         events = EventRecorder(self.state)
-        if self.state.hints.is_new(hint):
-            events.add(hint)
-        return SearchStep(events=events.taken())
+        if change.data.change_id in self.state.changes.made:
+            return SearchStep()
+        inserted = make_change(change, self._maker, self.state, events)
+        return SearchStep(events=events.taken(), candidates=inserted)
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over: a budget key, `target`, `exhausted`, `stopping_rule`, or a failure; None: go on.
@@ -344,28 +358,6 @@ class Search:
         minimum = max((self.config.answers or 1) * (self.config.samples or 1), min(maximum, tenth))
         # What a policy that is away was asked for holds nobody up.
         return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
-
-    def _candidate(
-        self, number: int, position: int, island: int, program: Program, parents: tuple[tuple[str, str], ...]
-    ) -> Candidate:
-        return Candidate(
-            id=candidate_id(self.run_id, number, position),
-            proposal_number=number,
-            position=position,
-            island=island,
-            program=program,
-            fingerprint=fingerprint(program, self.problem.language),
-            parents=parents,
-            early_stop_threshold=self._scorer.early_stop_threshold(self.state.islands[island].archive.members),
-        )
-
-    def _admit(self, candidate: Candidate, events: EventRecorder) -> tuple[Candidate, ...]:
-        first = self.state.seen.get(candidate.fingerprint)
-        events.add(payloads.describe_candidate(candidate), candidate)
-        if first is None:
-            return (candidate,)
-        events.add(CandidateDuplicate(candidate_id=candidate.id, of=first))
-        return ()
 
     def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
         events.add(self.state.offer(individual, island))

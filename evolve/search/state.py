@@ -7,6 +7,7 @@ from typing import Any
 
 from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
+from evolve.change_events import ChangeData
 from evolve.configuration import BASELINES, RunConfig
 from evolve.credit.bandit import GainScale, gain
 from evolve.credit.operators import REPAIR, Trials
@@ -20,7 +21,6 @@ from evolve.event_types import (
     CandidateDuplicate,
     CandidateEvaluated,
     CandidateRejected,
-    HintGiven,
     IndividualInserted,
     IslandReset,
     ProposalAnswered,
@@ -33,16 +33,13 @@ from evolve.extensions import Extensions
 from evolve.lineage import Lineage
 from evolve.payloads import bills
 from evolve.problem import Problem
-from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
+from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
-from evolve.search.hints import Hints
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
-
-# Stands for a program whose text a replay has not loaded: most candidates of a run are never looked at again.
-UNLOADED = Program.of({"unloaded": ""})
+from evolve.search.unloaded import loaded_twin, unloaded_candidate
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +107,7 @@ class SearchState:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.hints = False, Hints()
+        self.reached, self.changes = False, Changes()
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
             config.strategy not in BASELINES
@@ -187,14 +184,14 @@ class SearchState:
         self.pending |= {
             one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
         }
-        self.trials.fill(lambda origin: _same(known, origin))
+        self.trials.fill(lambda origin: loaded_twin(known, origin))
         for island in self.islands:
             for member in list(island.archive.members):
-                island.archive.members.replace(_same(known, member))
-            island.fill(lambda failure: _same(known, failure))
-        self.seeds[:] = [_same(known, seed) for seed in self.seeds]
-        self.latest = self.latest and _same(known, self.latest)
-        self.best = self.best and _same(known, self.best)
+                island.archive.members.replace(loaded_twin(known, member))
+            island.fill(lambda failure: loaded_twin(known, failure))
+        self.seeds[:] = [loaded_twin(known, seed) for seed in self.seeds]
+        self.latest = self.latest and loaded_twin(known, self.latest)
+        self.best = self.best and loaded_twin(known, self.best)
         return known
 
     def _loose(self) -> Iterator[Individual]:
@@ -212,8 +209,8 @@ class SearchState:
     def _extended(self, data: BudgetExtended, _: Subject | None) -> None:
         self.budget = extended(self.budget, data.key, data.to)
 
-    def _hinted(self, data: HintGiven, _: Subject | None) -> None:
-        self.hints.give(data)
+    def _changed(self, data: ChangeData, _: Subject | None) -> None:
+        self.changes.make(data)
 
     def _continued(self, data: RunContinued, _: Subject | None) -> None:
         """What ended the run is mended, as far as anybody knows: it counts no longer."""
@@ -227,11 +224,14 @@ class SearchState:
         if number != self.asked + 1:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
-        self.islands[data.island].arm.visits += 1
-        self.trials.policy_credit.ask(data.policy)
-        self.hints.use(data.hint)
         self.open[number] = OpenProposal(created=data, proposal=subject if isinstance(subject, Proposal) else None)
         self.lineage.propose(number, data.parents[0][0])
+        if data.change:  # a person's program says nothing of policies, islands and operators
+            self.changes.manual.add(number)
+            return
+        self.islands[data.island].arm.visits += 1
+        self.trials.policy_credit.ask(data.policy)
+        self.changes.hints.use(data.hint)
         if data.form:
             self.forms.begin(number, data.policy, data.form)
         if self._tried:
@@ -245,7 +245,7 @@ class SearchState:
 
     def _created(self, data: CandidateCreated, subject: Subject | None) -> None:
         number = data.proposal_number
-        candidate = subject if isinstance(subject, Candidate) else _unloaded(data)
+        candidate = subject if isinstance(subject, Candidate) else unloaded_candidate(data)
         self.pending[candidate.id] = candidate
         self.seen.setdefault(candidate.fingerprint, candidate.id)
         self.lineage.await_score(number)
@@ -256,7 +256,8 @@ class SearchState:
             entry.recovered.update(data.recovered)
             self.trials.await_children(number, 1)
             self.forms.create(number)
-            self.yields.create(entry.created.policy)
+            if number not in self.changes.manual:
+                self.yields.create(entry.created.policy)
             self.account.answers += 1
 
     def _rejected(self, data: CandidateRejected, _: Subject | None) -> None:
@@ -270,12 +271,16 @@ class SearchState:
         self.lineage.settle(number)
         if number:
             self.open[number].fresh -= 1
-            self.yields.repeat(self.open[number].created.policy)
+            if number not in self.changes.manual:
+                self.yields.repeat(self.open[number].created.policy)
             self.trials.await_children(number, -1)
             self.forms.evaluate(number, valid=False)
 
     def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
+        if entry.created.change:
+            self.lineage.settle(data.proposal_number)
+            return
         spent = self._spend(data)
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
@@ -324,7 +329,7 @@ class SearchState:
         self.lineage.evaluate(candidate.id, candidate.proposal_number, individual.fitness, individual.rewards)
         self.lineage.settle(candidate.proposal_number)
         origin = self.trials.tell(candidate.proposal_number, individual)
-        if candidate.proposal_number:
+        if candidate.proposal_number and candidate.proposal_number not in self.changes.manual:
             self.yields.children[data.outcome] += 1
             island = self.islands[candidate.island]
             best = self.best.fitness if self.best else None
@@ -364,28 +369,11 @@ class SearchState:
         self.islands[data.island].clear()
 
 
-def _same(known: Mapping[str, Individual], stub: Individual) -> Individual:
-    """The loaded twin of a replayed individual; its measures and fitness stay those of the event."""
-    loaded = known.get(stub.candidate_id)
-    return replace(stub, program=loaded.program, evaluation=loaded.evaluation) if loaded else stub
-
-
-def _unloaded(data: CandidateCreated) -> Candidate:
-    return Candidate(
-        id=data.candidate_id,
-        proposal_number=data.proposal_number,
-        position=data.position,
-        island=data.island,
-        program=UNLOADED,
-        fingerprint=data.fingerprint,
-        early_stop_threshold=data.early_stop_threshold,
-    )
-
-
 # Each step takes the data of its kind; a test holds their annotations to the kinds.
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
-    EventKind.HINT_GIVEN: SearchState._hinted,  # noqa: SLF001
+    EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
+    EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001
     EventKind.PROPOSAL_ANSWERED: SearchState._answered,  # noqa: SLF001

@@ -10,6 +10,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files, InclusionLevel
 
 from scripts.documentation.commands import command_reference
+from scripts.documentation.llms import LLMS, llms_index, write_page
 from scripts.documentation.markdown import (
     PROJECT,
     loaded_from_elsewhere,
@@ -72,12 +73,25 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Fit the Markdown of the repository to the site; generated pages are written for it."""
     path = page.file.src_uri
     if path.startswith((PYTHON, REST)) or path == COMMANDS:
-        return markdown
-    return with_site_details(with_site_lists(with_site_links(markdown, repository_path(path))))
+        fitted = markdown
+    else:
+        fitted = with_site_details(with_site_lists(with_site_links(markdown, repository_path(path))))
+    if not path.startswith(PYTHON):  # their text is in the code
+        write_page(Path(config.site_dir), path, fitted)
+    return fitted
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Write the index for language models."""
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    pages = {name.replace("-", " ").capitalize(): path for name, path in _rest_paths()}
+    rest = {f"REST API: {title}": path for title, path in pages.items()}
+    text = llms_index(index, {"Every command and option": COMMANDS, **rest})
+    (Path(config.site_dir) / LLMS).write_text(text, encoding="utf-8")
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

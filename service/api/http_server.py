@@ -13,7 +13,7 @@ from service.config import ApiSettings
 from service.net.listening import Address, listening
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
 DRAIN_SECONDS = 5
 # Longer than clients and proxies keep what they do not use: else a request may meet the end of its connection.
@@ -28,7 +28,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def http_server(app: "Starlette", settings: ApiSettings) -> uvicorn.Server:
+def http_server(app: "ASGIApp", settings: ApiSettings) -> uvicorn.Server:
     """What serves the API over HTTP, with the deadlines and limits of an installation."""
     config = uvicorn.Config(
         app,

@@ -12,15 +12,16 @@ from weakref import WeakValueDictionary
 import structlog
 from fastapi import Depends, Request
 
+from evolve.change_events import RequestedChange
 from evolve.version import __version__
 from service.errors import ServiceError
 from service.ports import ColumnStore, RunReader, RunRecord
 from service.projections.array_codec import BYTE_ORDER, UnreadableError, decode, encode
+from service.projections.changes import ChangeEffect, change_effects
 from service.projections.chart_data import ChartData, draw
 from service.projections.columns import FORMAT, Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.grid import Grid, fold_grid
-from service.projections.hints import HintYield, hint_yields
 from service.projections.progress_curve import ProgressCurve, trail_of
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
@@ -92,9 +93,10 @@ class RunCache:
         """The Pareto front of a run as it is now, the fittest first, and what it is worth."""
         return self._fold(reader, run, "front", rank_front)
 
-    def grid(self, reader: RunReader, run: RunRecord, maximum: int) -> Grid:
-        """The grid of a run as it is now, with at most so many cells."""
-        return self._fold(reader, run, ("grid", maximum), lambda columns: fold_grid(columns, maximum))
+    def grid(self, reader: RunReader, run: RunRecord, maximum: int, until: int | None = None) -> Grid:
+        """The grid of a run as it is now, or of its first evaluations, with at most so many cells."""
+        name = ("grid", maximum) if until is None else None
+        return self._fold(reader, run, name, lambda columns: fold_grid(columns, maximum, until))
 
     def filled(
         self, reader: RunReader, run: RunRecord, groups: Sequence[Sequence[str]]
@@ -111,9 +113,9 @@ class RunCache:
         """A run in columns as it is now, from one evaluation on, or in so many points; with its front over time."""
         return self._fold(reader, run, None, lambda columns: draw(columns, after, points, front=front))
 
-    def hints(self, reader: RunReader, run: RunRecord) -> list[HintYield]:
-        """The hints of a run as it is now, with what they brought."""
-        return self._fold(reader, run, None, lambda columns: hint_yields(reader, run, columns))
+    def changes(self, reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> list[ChangeEffect]:
+        """The changes of a run by people as it is now, those that wait for its search among them, with their effect."""
+        return self._fold(reader, run, None, lambda columns: change_effects(reader, run, columns, waiting))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

@@ -4,9 +4,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import structlog
 
 from service.bootstrap.evaluators import choose_evaluators, queue_url
 from service.bootstrap.policies import ConfiguredPolicies
@@ -15,10 +17,12 @@ from service.config import Settings
 from service.ports import Storage
 from service.process.identity import this_process
 from service.process.supervise import together
+from service.projections.run_site import stored_site
 from service.runner.metrics import RunMetrics
 from service.runner.runner import Runner
 from service.timestamps import SystemClock
 from service.usecases.run_jobs import StoredJobs, Warn
+from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 
 # Each holds a connection while the database is at work; the pool of the database has a few more.
 THREADS = 12
+# A process that is told to stop has 10 seconds for its runs, and this long for its trackers.
+LEAVE_SECONDS = 5.0
+
+log = structlog.get_logger("runner")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +98,10 @@ async def open_runner(
             heartbeat = worker.heartbeat
             evaluates = f"{heartbeat.slots} slots here, isolation {heartbeat.isolation}"
         evaluators = choose_evaluators(settings, queue=queue, broker=broker)
-        jobs = StoredJobs(storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions)
+        tracking = await stack.enter_async_context(_tracking(settings, storage))
+        jobs = StoredJobs(
+            storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions, tracking=tracking
+        )
         yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
 
 
@@ -117,10 +128,27 @@ async def open_batch_runner(
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
-    jobs = StoredJobs(
-        storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions, slots=slots, warn=warn
-    )
-    yield _opened(jobs, runs, "this process", batch_id=batch_id)
+    policies = ConfiguredPolicies(settings.policies)
+    async with _tracking(settings, storage) as tracking:
+        jobs = StoredJobs(storage, policies, evaluators, settings.extensions, slots=slots, warn=warn, tracking=tracking)
+        yield _opened(jobs, runs, "this process", batch_id=batch_id)
+
+
+@asynccontextmanager
+async def _tracking(settings: Settings, storage: Storage) -> AsyncIterator[RunTracking]:
+    """Sends the runs to the trackers of the settings; at the end, what they still lack is waited for a while.
+
+    Raises:
+        ConfigurationError: a setting names none, or what it needs is not installed.
+        ExtensionError: one cannot be made.
+    """
+    choices = read_choices(settings.tracking.trackers)
+    site = stored_site(storage.reader, storage.url)
+    tracking = RunTracking(choices, lambda: nullcontext(site), lambda sentence: log.warning("tracker", reason=sentence))
+    try:
+        yield tracking
+    finally:
+        await asyncio.to_thread(tracking.close, LEAVE_SECONDS)
 
 
 def _limit_threads() -> None:

@@ -1,6 +1,6 @@
 """Where runs and batches are: in a database, or with a service. Both are opened behind the same protocols."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import Storage, Submissions
+from service.ports import Bundle, RunRecord, Storage, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
@@ -48,6 +48,30 @@ def open_site(settings: "Settings", where: SourceOptions) -> Iterator[RunSite]:
         return
     with open_reader(settings, where.db) as reader:
         yield stored_site(reader, database_url(settings, where.db))
+
+
+@contextmanager
+def open_bundles(settings: "Settings", where: SourceOptions) -> Iterator[tuple[RunSite, Callable[[RunRecord], Bundle]]]:
+    """The place where runs are, for reading, and what gives the folder of a run's problem.
+
+    Raises:
+        NotFoundError: it is a SQLite file that is not there.
+        UsageError: the service or its key cannot be used.
+    """
+    if service := choose_service(settings, where, said=False):
+        from service.client import calls
+        from service.client.run_site import remote_site
+
+        with service.client() as client:
+
+            def download(run: RunRecord) -> Bundle:
+                return Bundle(hash=run.bundle_hash, content=client.send(calls.download_problem(run.problem_id)))
+
+            yield remote_site(client), download
+        return
+    with open_existing_storage(settings, where.db) as storage:
+        problems = storage.problems
+        yield stored_site(storage.reader, storage.url), lambda run: problems.bundle(run.bundle_hash)
 
 
 @contextmanager

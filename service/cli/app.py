@@ -7,6 +7,7 @@ import typer
 
 from evolve.version import __version__
 from service.cli import command_options
+from service.cli.batch_app import batch_app
 from service.cli.completion_app import completion_app
 from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
@@ -62,6 +63,7 @@ app = typer.Typer(
 problem_app = typer.Typer(help="Check, set up, import or make a problem.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(results_app)
 app.add_typer(control_app)
+app.add_typer(batch_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(policy_app, name="policy", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
@@ -115,6 +117,15 @@ Answers = Annotated[
 Samples = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Chains per proposal.", show_default="the problem's, else the policy's"),
+]
+Trackers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track",
+        metavar="TRACKER",
+        help="Send the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
+        show_default="tracking.trackers",
+    ),
 ]
 Detach = Annotated[bool, typer.Option("--detach", help="With a service: print the run's id and return at once.")]
 
@@ -180,7 +191,7 @@ def run(
     queue: Queue = None,
     server: Server = None,
     api_key_file: KeyFile = None,
-    detach: Detach = False,
+    track: Trackers = None, detach: Detach = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Search for better programs until the budget ends."""
@@ -201,7 +212,7 @@ def run(
         require_target=require_target,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
         labels=run_options.run_labels(name, label),
-        queue=queue, detach=detach, yes=yes,
+        queue=queue, detach=detach, yes=yes, track=tuple(track or ()),
     )  # fmt: skip
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}

@@ -5,9 +5,11 @@ from typing import Any
 
 from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
-from service.cli.terminal import Terminal
+from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
+from service.projections.insights import facts_of
+from service.projections.run_site import RunSite
 from service.usecases.control_runs import RunController
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
@@ -22,7 +24,7 @@ def want(terminal: Terminal, controller: RunController, run_id: str, desired_sta
         terminal.emit(run_json(run))
         return
     terminal.show(standing(run.id, run.state, desired_state))
-    _say_who_drives(terminal, controller, run)
+    say_who_drives(terminal, controller, run)
 
 
 def standing(id_: str, state: str, desired_state: str) -> str:
@@ -44,7 +46,7 @@ def extend(terminal: Terminal, controller: RunController, run_id: str, budget: M
     words = ", ".join(f"{key} {value}" for key, value in given.items())
     if before.state in ENDED:
         terminal.show(f"{run.id} continues with {words}")
-        _say_who_drives(terminal, controller, run)
+        say_who_drives(terminal, controller, run)
         return
     terminal.show(f"{run.id} gets {words}")
 
@@ -57,7 +59,25 @@ def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, 
         return
     count = "the next proposal" if proposals == 1 else f"the next {proposals} proposals"
     terminal.show(f"{run.id} gets the hint in {count}" if text.strip() else f"{run.id} gets no hint any more")
-    _say_who_drives(terminal, controller, run)
+    say_who_drives(terminal, controller, run)
+
+
+def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
+    """Print the facts of a run."""
+    run = find_run(site.reader, run_id)
+    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "text": text})
+    else:
+        terminal.show(plain(text))
+
+
+def hint_insights(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
+    """Give an active run its own facts as a hint."""
+    site = controller.site
+    run = find_run(site.reader, run_id)
+    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    hint(terminal, controller, run.id, text, proposals)
 
 
 def fork(
@@ -82,7 +102,7 @@ def fork(
     terminal.note(
         f"it starts from {formatting.short(candidate.id)} of {formatting.short(candidate.run_id)}", style="dim"
     )
-    _say_who_drives(terminal, controller, run)
+    say_who_drives(terminal, controller, run)
 
 
 def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
@@ -97,7 +117,8 @@ def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
         terminal.note(f"{run.id} is deleted")
 
 
-def _say_who_drives(terminal: Terminal, controller: RunController, run: RunRecord) -> None:
+def say_who_drives(terminal: Terminal, controller: RunController, run: RunRecord) -> None:
+    """Say how to watch a run, or how to drive one that nobody drives."""
     if run.state in ENDED or run.state == PAUSED == run.desired_state:
         return
     name = formatting.short(run.id)

@@ -1,5 +1,6 @@
 """The commands that watch and steer runs, of a database or of a service."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,17 +8,13 @@ import typer
 from service.cli.options import (
     HELP,
     Db,
-    Isolation,
     Json,
     KeyFile,
-    Limit,
     RunId,
     RunLabels,
     RunName,
     Server,
-    Unsandboxed,
     place_of,
-    required_isolation,
     site_of,
     terminal_of,
 )
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from service.usecases.control_runs import RunController
 
 PANEL = "Runs"
-BATCH, MAX_PARALLEL = "bat_", 256
+BATCH = "bat_"
 control_app = typer.Typer(context_settings=HELP)
 
 Named = Annotated[str, typer.Argument(metavar="RUN", help="Run id, a prefix of it, or last (the newest).")]
@@ -84,6 +81,42 @@ def watch(
 
         code = watch(terminal, site, run_id, after)
     raise typer.Exit(code)
+
+
+@control_app.command(
+    epilog="Example: evolve observe my_loop --metric loss --minimize, or: my_loop | evolve observe - --metric loss",
+    rich_help_panel=PANEL,
+)
+def observe(
+    ctx: typer.Context,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="Folder of versions, git repository, or - for JSON lines on standard input."
+        ),
+    ],
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Score that decides.")],
+    *,
+    minimize: Annotated[bool, typer.Option("--minimize/--maximize", help="Whether lower or higher is better.")] = False,
+    path: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="File or folder of the program in a git repository. May be repeated."),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="JSON file with the scores of each version by its name."),
+    ] = None,
+    name: RunName = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Record the loop of another program as a run with lineage. Nothing of it is run."""
+    from service.cli.observe import ObserveOptions, observe_loop
+
+    options = ObserveOptions(
+        source=source, metric=metric, minimize=minimize, name=name or "", paths=tuple(path or ()), scores=scores
+    )
+    observe_loop(terminal_of(ctx, json, db), options, db)
 
 
 @control_app.command(epilog="Example: evolve pause last", rich_help_panel=PANEL)
@@ -198,6 +231,64 @@ def hint(
         hint(terminal_of(ctx, json, db, where), controller, run_id, text, proposals)
 
 
+@control_app.command(epilog="Example: evolve insert last solution.py --parent 28.0", rich_help_panel=PANEL)
+def insert(
+    ctx: typer.Context,
+    run_id: Named,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent.")
+    ],
+    *,
+    parent: Annotated[
+        str,
+        typer.Option(
+            metavar="CANDIDATE", help="Candidate that the program descends from.", show_default="the first seed"
+        ),
+    ] = "",
+    island: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Island of the program.", show_default="the parent's")
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Insert a program that you wrote into an active run."""
+    from service.cli.insert import insert
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with _helm_of(where) as controller:
+        insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
+
+
+@control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
+def insights(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    proposals: Annotated[
+        int | None,
+        typer.Option(
+            "--hint", min=1, max=10_000, metavar="N", help="Give the facts to the run as a hint for N proposals."
+        ),
+    ] = None,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show facts of a run in a few lines: gains, failures by reason, approaches tried."""
+    from service.cli.control import hint_insights, show_insights
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    if proposals is not None:
+        with _helm_of(where) as controller:
+            hint_insights(terminal, controller, run_id, proposals)
+        return
+    with site_of(where) as site:
+        show_insights(terminal, site, run_id)
+
+
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)
 def fork(
     ctx: typer.Context,
@@ -244,75 +335,3 @@ def delete(
     where = place_of(ctx, json, db, server, api_key_file)
     with _helm_of(where) as controller:
         delete(terminal_of(ctx, json, db, where), controller, run_id)
-
-
-@control_app.command(epilog="Example: evolve batches --limit 5", rich_help_panel=PANEL)
-def batches(
-    ctx: typer.Context,
-    limit: Limit = 20,
-    db: Db = None,
-    server: Server = None,
-    api_key_file: KeyFile = None,
-    json: Json = False,
-) -> None:
-    """List batches, newest first."""
-    from service.cli.batches import list_batches
-
-    where = place_of(ctx, json, db, server, api_key_file)
-    list_batches(terminal_of(ctx, json, db, where), where, limit)
-
-
-@control_app.command(epilog="Example: evolve batch sweep.toml --parallel 4", rich_help_panel=PANEL)
-def batch(
-    ctx: typer.Context,
-    named: Annotated[
-        str,
-        typer.Argument(
-            metavar="BATCH",
-            help="TOML file with runs or a sweep, or a batch's id, a prefix of it, or last (the newest).",
-        ),
-    ],
-    *,
-    parallel: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MAX_PARALLEL, metavar="N", help="Maximum number of concurrent runs.", show_default="one per core"
-        ),
-    ] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return at once: submit to a service, or show how far a batch is.")
-    ] = False,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of a new batch.", show_default="name in FILE")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Label of every run of a new batch. May be repeated.",
-            show_default="labels in FILE",
-        ),
-    ] = None,
-    require_isolation: Isolation = None,
-    allow_unsandboxed: Unsandboxed = False,
-    db: Db = None,
-    server: Server = None,
-    api_key_file: KeyFile = None,
-    json: Json = False,
-) -> None:
-    """Run many runs as a batch, or continue a batch, and show its summary."""
-    where = place_of(ctx, json, db, server, api_key_file)
-    terminal = terminal_of(ctx, json, db, where)
-    with terminal.doing("starting"):
-        from service.cli.batch import BatchOptions, run_batch
-        from service.usecases.labels import read_labels
-
-    options = BatchOptions(
-        named=named,
-        detach=detach,
-        name=name,
-        labels=read_labels(None, label or ()),
-        parallel=parallel,
-        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
-    )
-    raise typer.Exit(run_batch(terminal, where, options))

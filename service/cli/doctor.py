@@ -10,9 +10,10 @@ from service.cli.database import standing
 from service.cli.exit_codes import FAILED, OK
 from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
-from service.config import Settings, config_file, database_url, known_keys, load_settings, redacted
+from service.config import Settings, database_url, known_keys, load_settings, redacted
 from service.errors import ServiceError
 from service.sandbox.examination import SandboxReport, examine_sandbox
+from service.user_folders import config_file
 
 
 def examine(terminal: Terminal, db: str | None) -> int:

@@ -1,8 +1,10 @@
 """A run to take away: as JSON Lines, a table, its events, training records, or Parquet."""
 
 import csv
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -12,10 +14,12 @@ from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.projections.run_site import RunSite
+from service.schemas.artifacts import ExportForm
 
 STDOUT = Path("-")
-Form = Literal["jsonl", "csv", "events", "parquet"]
+Form = Literal["jsonl", "csv", "events", "parquet", "datasets"]
 NOUNS = {"events": "event"}
+_PARTS: tuple[ExportForm, ExportForm] = ("jsonl", "training")
 
 
 def export_run(
@@ -31,6 +35,9 @@ def export_run(
     if form == "parquet":
         _export_parquet(terminal, site, run_id, output)
         return
+    if form == "datasets":
+        _export_dataset(terminal, site, run_id, output)
+        return
     run = find_run(site.reader, run_id)
     lines = site.export(run.id, "training" if training else form)
     if output is None or output == STDOUT:
@@ -44,6 +51,21 @@ def export_run(
     _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
 
 
+def export_history(terminal: Terminal, site: RunSite, run_id: str, folder: Path) -> None:
+    """Write the lineage of a run as a git repository."""
+    from service.usecases.git_history import BRANCH, write_history
+
+    run = find_run(site.reader, run_id)
+    candidates = (json.loads(line) for line in site.export(run.id, "jsonl"))
+    written = write_history(folder, candidates, run.best_candidate_id)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "commits": written, "path": str(folder)})
+    else:
+        terminal.note(
+            f"{plural(written, 'commit')} of {run.id} written to {folder}: the branch {BRANCH} is its best candidate"
+        )
+
+
 def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path | None) -> None:
     from service.cli.parquet import check_parquet, write_parquet
 
@@ -54,6 +76,21 @@ def _export_parquet(terminal: Terminal, site: RunSite, run_id: str, output: Path
     with appearing(output) as partial:
         written = write_parquet(site.export(run.id, "jsonl"), partial)
     _told(terminal, run.id, output, written, "candidate")
+
+
+def _export_dataset(terminal: Terminal, site: RunSite, run_id: str, output: Path | None) -> None:
+    from service.cli.dataset import write_dataset
+
+    if output is None or output == STDOUT:
+        raise UsageError("a data set is a folder: name an empty or new folder with -o")
+    run = find_run(site.reader, run_id)
+    candidates, proposals = (partial(site.export, run.id, form) for form in _PARTS)
+    written, asked = write_dataset(output, run, candidates, proposals)
+    if terminal.as_json:
+        terminal.emit({"run_id": run.id, "candidates": written, "proposals": asked, "path": str(output)})
+    else:
+        parts = f"{plural(written, 'candidate')} and {plural(asked, 'proposal')}"
+        terminal.note(f"{parts} of {run.id} written to {output}")
 
 
 def _told(terminal: Terminal, run_id: str, output: Path, written: int, noun: str) -> None:

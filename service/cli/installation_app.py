@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Db, Json, Queue, terminal_of
+from service.cli.options import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
 
 PANEL = "Installation"
 installation_app = typer.Typer(context_settings=HELP)
@@ -134,6 +134,28 @@ def runner(
 
     metrics = (metrics_port, metrics_host)
     raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics=metrics))
+
+
+@installation_app.command(epilog="Example: evolve mcp, or: evolve mcp --http --port 8001", rich_help_panel=PANEL)
+def mcp(
+    ctx: typer.Context,
+    http: Annotated[
+        bool, typer.Option("--http", help="Listen for HTTP requests, each with a key. Without it: stdin and stdout.")
+    ] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8001,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+) -> None:
+    """Give agents tools to check problems and to start, watch, steer and read runs (Model Context Protocol)."""
+    where = place_of(ctx, False, db, server, api_key_file)
+    terminal = terminal_of(ctx, False, db, where)
+    with terminal.doing("starting"):
+        from service.cli.mcp import serve_mcp
+        from service.net.listening import Address
+
+    raise typer.Exit(serve_mcp(terminal, where, Address(host=host, port=port) if http else None))
 
 
 @installation_app.command(epilog="Example: evolve doctor --json", rich_help_panel=PANEL)

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.terminal import Terminal
+from service.cli.training_report import show_line, tracker_names
 from service.config import load_settings
 from service.errors import UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
     from training.lora import LoraSettings
-
-_SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,9 @@ class LoraOptions:
     keep_going: bool
     slots: int
     require_isolation: str | None
+    start: Path | None
+    vllm: str
+    trackers: str
     numbers: Mapping[str, float | None]
 
 
@@ -54,11 +56,14 @@ def train_on_records(terminal: Terminal, options: LoraOptions) -> None:
         problem,
         evaluate,
     ):
-        adapter = train_lora(settings, problem, evaluate, lambda line: _report(terminal, settings.steps, line))
+        adapter = train_lora(settings, problem, evaluate, lambda line: show_line(terminal, settings.steps, line))
     if terminal.as_json:
-        print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(adapter)}))
+        print(as_line({"schema": 1, "kind": "training.summary", "adapter" if settings.rank else "model": str(adapter)}))
         return
-    terminal.show(f"The adapter is in {adapter}.")
+    terminal.show(f"The {'adapter' if settings.rank else 'model'} is in {adapter}.")
+    if not settings.rank:
+        terminal.note(f"Serve it with vLLM, then: {_next(terminal, options)}")
+        return
     terminal.note(
         f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {_next(terminal, options)}"
     )
@@ -79,18 +84,11 @@ def _settings(options: LoraOptions) -> "LoraSettings":
         weighting=Weighting(seed=options.seed, alpha=options.alpha),
         resume=options.resume,
         keep_going=options.keep_going,
+        start=options.start,
+        vllm=options.vllm,
+        trackers=tracker_names(options.trackers),
         **numbers,
     )
-
-
-def _report(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
-    if "warning" in line:
-        terminal.note(f"warning: {line['warning']}", style="yellow")
-    elif terminal.as_json:
-        print(as_line({"schema": 1, "kind": "training.step", "steps": steps, **line}), flush=True)
-    else:
-        seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
-        terminal.note(f"{line['step']}/{steps}  {seen}")
 
 
 def _next(terminal: Terminal, options: LoraOptions) -> str:

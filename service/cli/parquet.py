@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from service.schemas.untrusted_text import readable
 
 ROWS = 500  # of a row group: sources are long
 _NUMBERS, _TIMES = ("scores", "measures", "cases", "spread"), ("created_at", "evaluated_at")
+NUMBER_PAIR, FILE_PAIR = ("name", "value"), ("path", "text")
 COLUMNS = (
     "candidate_id", "run_id", "proposal_id", "proposal_number", "position", "name", "program_id", "parents",
     "island", "islands", "operator", "policy", "status", "outcome", "reason", "fitness", *_NUMBERS, "repeats",
@@ -27,22 +29,33 @@ def check_parquet() -> None:
     Raises:
         UsageError: it cannot.
     """
-    _library("pyarrow")
+    parquet_library("pyarrow")
 
 
-def write_parquet(lines: Iterable[str], path: Path) -> int:
-    """Write the lines of an export as rows; how many there were."""
-    arrow, parquet = _library("pyarrow"), _library("pyarrow.parquet")
-    schema, written = _schema(arrow), 0
+def write_parquet(lines: Iterable[str], path: Path, *, maps: bool = True) -> int:
+    """Write the lines of an export as rows; how many there were.
+
+    Args:
+        lines: of an export, as JSON.
+        path: the file.
+        maps: whether numbers and files by name are maps; else they are lists of pairs, for readers that have no maps.
+    """
+    arrow, parquet = parquet_library("pyarrow"), parquet_library("pyarrow.parquet")
+    schema, written = _schema(arrow, maps=maps), 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        rows = map(_row, lines)
+        rows = map(partial(_row, maps=maps), lines)
         while portion := list(islice(rows, ROWS)):
             writer.write_table(arrow.Table.from_pylist(portion, schema=schema))
             written += len(portion)
     return written
 
 
-def _library(name: str) -> Any:
+def parquet_library(name: str) -> Any:
+    """A module of pyarrow.
+
+    Raises:
+        UsageError: it is not installed.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError:
@@ -51,9 +64,15 @@ def _library(name: str) -> Any:
         ) from None
 
 
-def _schema(arrow: Any) -> Any:
+def _schema(arrow: Any, *, maps: bool) -> Any:
     """The columns of every run alike, whatever its objectives are called."""
-    text, numbers = arrow.string(), arrow.map_(arrow.string(), arrow.float64())
+    text, real = arrow.string(), arrow.float64()
+    numbers, files = arrow.map_(text, real), arrow.map_(text, text)
+    if not maps:
+        numbers, files = (
+            arrow.list_(arrow.struct([(key, text), (value, kind)]))
+            for (key, value), kind in ((NUMBER_PAIR, real), (FILE_PAIR, text))
+        )
     kinds = {
         "proposal_number": arrow.int64(),
         "position": arrow.int32(),
@@ -63,7 +82,7 @@ def _schema(arrow: Any) -> Any:
         "fitness": arrow.float64(),
         "seconds": arrow.float64(),
         "parents": arrow.list_(arrow.struct([("candidate_id", text), ("role", text)])),
-        "files": arrow.map_(text, text),
+        "files": files,
         **dict.fromkeys(_NUMBERS, numbers),
         **dict.fromkeys(_TIMES, arrow.timestamp("us", tz="UTC")),
     }
@@ -71,8 +90,12 @@ def _schema(arrow: Any) -> Any:
     return arrow.schema(columns, metadata={"schema": str(SCHEMA)})
 
 
-def _row(line: str) -> dict[str, Any]:
+def _row(line: str, *, maps: bool) -> dict[str, Any]:
     told: dict[str, Any] = readable(json.loads(line))
     times = {name: datetime.fromisoformat(told[name]) for name in _TIMES if told[name] is not None}
-    maps = {name: list(told[name].items()) for name in (*_NUMBERS, "files") if told[name] is not None}
-    return {**told, **times, **maps}
+    named = {name: list(told[name].items()) for name in (*_NUMBERS, "files") if told[name] is not None}
+    if not maps:
+        for name, pairs in named.items():
+            words = FILE_PAIR if name == "files" else NUMBER_PAIR
+            named[name] = [dict(zip(words, pair, strict=True)) for pair in pairs]
+    return {**told, **times, **named}

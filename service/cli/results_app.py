@@ -10,12 +10,15 @@ from service.cli.options import (
     HELP,
     MAX_ROWS,
     Db,
+    Isolation,
     Json,
     KeyFile,
     Limit,
     RunId,
     Server,
+    Unsandboxed,
     place_of,
+    required_isolation,
     site_of,
     terminal_of,
 )
@@ -219,6 +222,56 @@ def diff(
         show_diff(terminal_of(ctx, json, db, where), site.reader, first, second)
 
 
+@results_app.command(epilog="Example: evolve apply last --branch faster-solver --body", rich_help_panel="Results")
+def apply(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    candidate: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CANDIDATE", help="Candidate of the run, such as 28.0.", show_default="the best candidate"
+        ),
+    ] = None,
+    *,
+    patch: Annotated[bool, typer.Option("--patch", help="Print the change as a patch and write nothing.")] = False,
+    branch: Annotated[
+        str, typer.Option(metavar="NAME", help="Make this git branch with one commit. Your files stay as they are.")
+    ] = "",
+    body: Annotated[
+        bool, typer.Option("--body", help="Score both programs again and print the text of a pull request.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Apply to files that changed since the run began.")] = False,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", readable=False, help="File or folder to change.", show_default="where the run began"
+        ),
+    ] = None,
+    require_isolation: Isolation = None,
+    allow_unsandboxed: Unsandboxed = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Put the best program of a run into the files that the run began from."""
+    from service.bootstrap.sites import open_bundles
+    from service.cli.apply import ApplyOptions, apply_winner
+    from service.config import load_settings
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    options = ApplyOptions(
+        into=into,
+        force=force,
+        patch=patch,
+        branch=branch,
+        body=body,
+        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
+    )
+    with open_bundles(load_settings(), where) as (site, bundles):
+        apply_winner(terminal_of(ctx, json, db, where), site, bundles, run_id, candidate, options)
+
+
 @results_app.command(epilog="Example: evolve export last -o run.jsonl", rich_help_panel="Results")
 def export(
     ctx: typer.Context,
@@ -228,24 +281,55 @@ def export(
         bool, typer.Option("--training", help="Write the answered proposals: prompts, completions and reward vectors.")
     ] = False,
     format_: Annotated[
-        Literal["jsonl", "csv", "events", "parquet"],
+        Literal["jsonl", "csv", "events", "parquet", "datasets"],
         typer.Option(
             "--format",
             help="jsonl: candidates with files. csv: a table of candidates. events: the event log. parquet"
-            " needs pyarrow.",
+            " and datasets (a folder for Hugging Face) need pyarrow.",
         ),
     ] = "jsonl",
+    git: Annotated[
+        Path | None,
+        typer.Option(
+            "--git", metavar="DIR", readable=False, help="Write the lineage as a new git repository in this folder."
+        ),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Export a run: its candidates with their files, its events, or its training records."""
-    from service.cli.export import export_run
+    """Export a run: its candidates with their files, its events, its training records, or a git history."""
+    from service.cli.export import export_history, export_run
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
+        if git is not None:
+            if output is not None or training or format_ != "jsonl":
+                raise UsageError("--git writes a repository: leave out -o, --format and --training")
+            export_history(terminal_of(ctx, json, db, where), site, run_id, git)
+            return
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
+
+
+@results_app.command(epilog="Example: evolve track last tensorboard:runs", rich_help_panel="Results")
+def track(
+    ctx: typer.Context,
+    run_id: RunId,
+    trackers: Annotated[
+        list[str], typer.Argument(metavar="TRACKER...", help="tensorboard:DIR, mlflow:URI or wandb:PROJECT.")
+    ],
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Send a run to trackers with its own times, and follow it until it ends."""
+    from service.cli.track import track_run
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with site_of(where) as site:
+        raise typer.Exit(track_run(terminal_of(ctx, json, db, where), site, run_id, trackers))
 
 
 @results_app.command(epilog="Example: evolve report last -o report.html", rich_help_panel="Results")

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from functools import partial
 from shlex import quote
 from types import FrameType
@@ -33,6 +33,7 @@ from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
 from service.usecases.drive_run import OpenedRun
 from service.usecases.plan import RunOrder
+from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
     from service.runner.status import RunObserver
@@ -49,18 +50,23 @@ def run_search(terminal: Terminal, options: RunOptions) -> int:
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
     order = _order(options)
+    trackers = read_choices([*settings.tracking.trackers, *options.track])
     if options.problem is not None and options.queue is None:
         offer_environment(terminal, options.problem, yes=options.yes)
     with open_storage(settings, options.db) as storage:
         if options.resume is not None:
             run = find_run(storage.reader, options.resume)
-            require_own_problem(terminal, options, run)
+            require_own_problem(terminal, options, run, lambda: storage.log.bundle(run.id))
             order = RunOrder(
                 resume=run.id, flags=order.flags, require_isolation=order.require_isolation, queue=order.queue
             )
-        opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage))
-        created = (event.as_json() for event in storage.log.events(opened_id, limit=1))
         site = stored_site(storage.reader, storage.url)
+        tracking = RunTracking(trackers, lambda: nullcontext(site), partial(terminal.note, style="yellow"))
+        opened_id, interrupted = asyncio.run(_sit(terminal, settings, order, storage, tracking))
+        if trackers:
+            with terminal.doing("sending the rest to trackers"):
+                tracking.close()
+        created = (event.as_json() for event in storage.log.events(opened_id, limit=1))
         outcome = read_outcome(site.reader, opened_id, site.assessment, site.failures, limit_sources(created))
         if terminal.as_json:
             with suppress(OutputClosed):  # the exit code still tells
@@ -86,7 +92,9 @@ def _order(options: RunOptions) -> RunOrder:
     )
 
 
-async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage) -> tuple[str, bool]:
+async def _sit(
+    terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage, tracking: RunTracking
+) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
     orders = RunOrders()
     async with AsyncExitStack() as parts:
@@ -99,6 +107,7 @@ async def _sit(terminal: Terminal, settings: Settings, order: RunOrder, storage:
         observer = _observer(terminal, opened, stop)
         with ExitStack() as stack:
             stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
+            stack.enter_context(tracking.follow(opened.job.run_id))
             if not terminal.as_json:
                 terminal.note(_opening(opened), style="dim")  # which promises that Ctrl-C stops the run cleanly
             if isinstance(observer, LiveLine):

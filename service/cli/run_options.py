@@ -1,7 +1,7 @@
 """The words of one `evolve run`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from service.cli import formatting
 from service.cli.options import named_project
 from service.cli.terminal import Terminal
 from service.errors import UsageError
-from service.ports import RunRecord
+from service.ports import Bundle, RunRecord
 from service.problems.project import Project
 from service.usecases.labels import read_labels
 
@@ -38,6 +38,7 @@ class RunOptions:
         detach: whether not to follow a run of a service.
         labels: of a new run; its name is one of them.
         yes: whether to install what the problem asks for without a question.
+        track: trackers that the run is sent to, as words.
     """
 
     problem: Project | None
@@ -54,6 +55,7 @@ class RunOptions:
     detach: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     yes: bool = False
+    track: tuple[str, ...] = ()
 
     @property
     def given(self) -> dict[str, Any]:
@@ -96,8 +98,14 @@ class RunOptions:
             raise UsageError(f"a resumed run keeps its configuration and labels: leave out {', '.join(changed)}")
 
 
-def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord) -> None:
+def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord, stored: Callable[[], Bundle]) -> None:
     """Refuse a problem that a run to continue does not have; where its files have changed, say that they do not count.
+
+    Args:
+        terminal: where that is said.
+        options: the words of the command.
+        run: to continue.
+        stored: reads the problem of the run.
 
     Raises:
         UsageError: the problem is another one.
@@ -105,7 +113,9 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
     """
     if options.problem is None:
         return
+    from service.problems.bundle import open_bundle
     from service.problems.load import load_problem
+    from service.problems.population import population_files
 
     named = load_problem(options.problem)
     if named.problem.name != run.problem_name:
@@ -113,7 +123,10 @@ def require_own_problem(terminal: Terminal, options: RunOptions, run: RunRecord)
             f"{formatting.short(run.id)} is a run of {run.problem_name}, not of {named.problem.name}:"
             " leave out PROBLEM, or leave out --resume for a new run"
         )
-    if named.bundle.hash != run.bundle_hash:
+    if named.bundle.hash == run.bundle_hash:
+        return
+    population = population_files(open_bundle(stored()).files)
+    if not population or load_problem(replace(options.problem, population=population)).bundle.hash != run.bundle_hash:
         terminal.note(
             f"warning: {options.problem.folder} has changed since the run began, but the run keeps the problem"
             f" as it was",

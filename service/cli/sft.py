@@ -1,4 +1,4 @@
-"""What `evolve train sft` does: runs with accepted programs in, an adapter that answers in a run's form out."""
+"""What `evolve train sft` does: runs with accepted programs, or a domain, in, an adapter that knows their form out."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.answers.continuation import CONTINUE
 from service.cli.records import find_run
+from service.cli.task import look_here
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import UsageError
@@ -25,11 +26,13 @@ class SftOptions:
 
     Attributes:
         runs: ids of runs in the database, or files that `evolve export` wrote.
+        domain: whose examples are demonstrated in place of runs.
         problem: folder of the exports' problem.
         numbers: settings of `training.sft.SftSettings`.
     """
 
     runs: tuple[str, ...]
+    domain: str | None
     problem: Path | None
     model: str
     output: Path
@@ -44,23 +47,46 @@ class SftOptions:
     numbers: Mapping[str, float | None]
 
 
-def train_on_runs(terminal: Terminal, options: SftOptions) -> None:
-    """Train an adapter on the programs that runs accepted.
+def teach_form(terminal: Terminal, options: SftOptions) -> None:
+    """Train an adapter on the programs that runs accepted, or on the examples of a domain.
 
     Raises:
         TrainingError: training cannot begin or go on.
         UsageError, NotFoundError: a run, a file or a folder is not there, or a word is off.
         InvalidProblemError: the problem of a run cannot be used.
+        ExtensionError: the domain cannot be loaded.
     """
     from training.base_model import require_frameworks
-    from training.candidate_sources import CandidateSource, read_candidates
-    from training.sft import train_sft
 
+    if (options.domain is None) == (not options.runs):
+        raise UsageError("name runs, or a domain with --domain")
     require_frameworks()
     if options.threads:
         import torch
 
         torch.set_num_threads(options.threads)
+    if options.domain is None:
+        _train_on_runs(terminal, options)
+    else:
+        _train_on_domain(terminal, options, options.domain)
+
+
+def _train_on_domain(terminal: Terminal, options: SftOptions, domain: str) -> None:
+    from training.sft import train_sft_on_domain
+
+    if options.format is not None or options.edits is not None or options.problem is not None:
+        raise UsageError("--format, --edits and --problem are for runs: a domain has its own form")
+    look_here()
+    settings = _settings(options, {})
+    result = train_sft_on_domain(settings, domain, lambda line: _report(terminal, settings.updates, line))
+    next_ = f"train task {domain} --model {options.model} --start {result.adapter} -o trained/task"
+    _say(terminal, options, settings.updates, result, f"Train on from it: {terminal.command(next_)}")
+
+
+def _train_on_runs(terminal: Terminal, options: SftOptions) -> None:
+    from training.candidate_sources import CandidateSource, read_candidates
+    from training.sft import train_sft
+
     sources: list[CandidateSource] = []
     authors = []
     with terminal.doing("Reading the runs"):
@@ -81,7 +107,9 @@ def train_on_runs(terminal: Terminal, options: SftOptions) -> None:
     form = {"format": author.format, "edits": author.edits} if author and author.edits != CONTINUE else {}
     settings = _settings(options, form)
     result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
-    _say(terminal, options, settings.updates, result)
+    run = terminal.command(f"run {options.problem or 'PROBLEM'} --policy http://localhost:8000/v1 --model NAME")
+    advice = f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {run}"
+    _say(terminal, options, settings.updates, result, advice)
 
 
 def _sources(options: SftOptions) -> "Iterator[RunSource]":
@@ -133,7 +161,7 @@ def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
         terminal.note(f"{line['step']}/{updates}  {seen}")
 
 
-def _say(terminal: Terminal, options: SftOptions, updates: int, result: "SftResult") -> None:
+def _say(terminal: Terminal, options: SftOptions, updates: int, result: "SftResult", advice: str) -> None:
     if terminal.as_json:
         values = {"updates": result.updates, "demonstrations": result.demonstrations, "too_long": result.too_long}
         print(as_line({"schema": 1, "kind": "training.summary", "adapter": str(result.adapter), **values}))
@@ -145,7 +173,6 @@ def _say(terminal: Terminal, options: SftOptions, updates: int, result: "SftResu
         terminal.note(f"The time limit ended training after {result.updates} of {updates} updates.")
     empty = [str(m) for m, count in result.demonstrations.items() if not count]
     if empty:
-        terminal.note(f"warning: no parent has enough children for m = {', '.join(empty)}", style="yellow")
-    problem = options.problem or "PROBLEM"
-    run = terminal.command(f"run {problem} --policy http://localhost:8000/v1 --model NAME")
-    terminal.note(f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {run}")
+        source = "parent has enough children" if options.domain is None else "question has enough examples"
+        terminal.note(f"warning: no {source} for m = {', '.join(empty)}", style="yellow")
+    terminal.note(advice)

@@ -1,6 +1,8 @@
 """The command `evolve run` with a service: the problem goes there, and its events come back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +17,13 @@ from service.client.run_site import remote_site
 from service.client.service_choice import ServiceChoice, advising_local
 from service.errors import UsageError
 from service.policy_settings.roles import read_policies
-from service.ports import ENDED, RunRecord
+from service.ports import ENDED, Bundle, RunRecord
 from service.problems.configuration import merge, parse_sets, read_config_file
 from service.problems.upload_request import upload_of
+from service.projections.run_site import RunSite
 from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, RunCreate
+from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
     from service.client import Client
@@ -33,6 +37,7 @@ def run_there(terminal: Terminal, options: RunOptions, service: ServiceChoice) -
 
     with advising_local(service):
         _refuse(options)
+    trackers = read_choices(options.track)
     with service.client() as client:
         site = remote_site(client, notice=lambda error: terminal.note(f"{error}; trying again", style="yellow"))
         try:
@@ -49,7 +54,18 @@ def run_there(terminal: Terminal, options: RunOptions, service: ServiceChoice) -
             return OK
         if not terminal.as_json:
             terminal.note(_opening(run, site.name), style="dim")
-        return watch(terminal, site, run.id, require_target=options.require_target)
+        tracking = RunTracking(trackers, partial(_site_of, service), partial(terminal.note, style="yellow"))
+        with tracking.follow(run.id):
+            code = watch(terminal, site, run.id, require_target=options.require_target)
+        tracking.close()
+        return code
+
+
+@contextmanager
+def _site_of(service: ServiceChoice) -> Iterator[RunSite]:
+    """The runs of a service over a connection of one's own."""
+    with service.client() as client:
+        yield remote_site(client)
 
 
 def _refuse(options: RunOptions) -> None:
@@ -60,18 +76,25 @@ def _refuse(options: RunOptions) -> None:
         )
     if options.queue is not None:
         raise UsageError("the service sets its own queue (queue.url): leave out --queue")
+    if options.detach and options.track:
+        raise UsageError("--track sends the run from here: leave out --detach, or send it later with evolve track")
     options.require_sense(workers=False)
 
 
 def _resumed(terminal: Terminal, client: "Client", reader: Any, options: RunOptions) -> RunRecord:
     """A run that goes on, with what of its budget is changed; one that has ended is continued."""
     run = find_run(reader, options.resume or "")
-    require_own_problem(terminal, options, run)
+    require_own_problem(terminal, options, run, lambda: _stored(client, run))
     if budget := {key.removeprefix(BUDGET): value for key, value in options.given.items() if key.startswith(BUDGET)}:
         extended = run_record(client.send(calls.extend_run(run.id, checked(BudgetExtension, budget=budget))))
         if run.state in ENDED:
             return extended
     return run_record(client.send(calls.resume_run(run.id)))
+
+
+def _stored(client: "Client", run: RunRecord) -> Bundle:
+    """The problem of a run."""
+    return Bundle(hash=run.bundle_hash, content=client.send(calls.download_problem(run.problem_id)))
 
 
 def _submitted(client: "Client", options: RunOptions) -> RunRecord:

@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from service.cli.terminal import Terminal
-from service.errors import UsageError
+from service.cli.training_report import show_line, tracker_names
+from service.errors import InvalidProblemError, UsageError
 from service.jsonlines import as_line
 
-_SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy", "test_set_reward", "test_unread")
 SPLITS = ("train", "test")
 
 
@@ -25,22 +26,9 @@ class TaskOptions:
     seed: int
     alpha: float
     resume: bool
-    vllm: bool
+    start: Path | None
+    vllm: str
     trackers: str
-    numbers: Mapping[str, float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateOptions:
-    """The words of `evolve train evaluate`; `numbers` are settings of `training.harness.EvaluationSettings`."""
-
-    domain: str
-    server: str
-    model: str
-    output: Path
-    seeds: int
-    limit: int | None
-    concurrency: int
     numbers: Mapping[str, float | None]
 
 
@@ -79,53 +67,16 @@ def train_on_task(terminal: Terminal, options: TaskOptions) -> None:
         weighting=Weighting(seed=options.seed, alpha=options.alpha),
         resume=options.resume,
         vllm=options.vllm,
-        trackers=tuple(name.strip() for name in options.trackers.split(",") if name.strip()),
+        trackers=tracker_names(options.trackers),
+        start=options.start,
         **numbers,
     )
 
-    def report(line: Mapping[str, Any]) -> None:
-        if terminal.as_json:
-            print(as_line({"schema": 1, "kind": "training.step", "steps": settings.steps, **line}), flush=True)
-        else:
-            seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
-            terminal.note(f"{line['step']}/{settings.steps}  {seen}")
-
-    folder = train_task(settings, report)
+    folder = train_task(settings, lambda line: show_line(terminal, settings.steps, line))
     if terminal.as_json:
         print(as_line({"schema": 1, "kind": "training.summary", "model": str(folder)}))
         return
     terminal.show(f"The {'adapter' if settings.rank else 'model'} is in {folder}.")
-
-
-def evaluate(terminal: Terminal, options: EvaluateOptions) -> None:
-    """Measure a model on the test questions of a domain.
-
-    Raises:
-        TrainingError: the server gives no completions, or the folder holds another evaluation.
-        ExtensionError: the domain cannot be loaded.
-    """
-    import os
-
-    from training.harness import REPORT, EvaluationSettings, evaluate_model, server
-    from training.task_data import questions_of
-
-    look_here()
-    numbers: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
-    settings = EvaluationSettings(
-        domain=options.domain, model=options.model, seeds=tuple(range(options.seeds)), **numbers
-    )
-    questions = questions_of(options.domain, "test", options.limit)
-    ask = server(options.server, settings, os.environ.get("OPENAI_API_KEY", ""))
-
-    def report(done: int, every: int) -> None:
-        if not terminal.as_json and (done % 10 == 0 or done == every):
-            terminal.note(f"{done}/{every} questions answered")
-
-    figures = evaluate_model(settings, questions, ask, options.output, concurrency=options.concurrency, report=report)
-    if terminal.as_json:
-        print(as_line({"schema": 1, "kind": "training.evaluation", "figures": figures}))
-        return
-    terminal.show((options.output / REPORT).read_text(encoding="utf-8"))
 
 
 def write_data(terminal: Terminal, options: DataOptions) -> None:
@@ -151,7 +102,11 @@ def write_data(terminal: Terminal, options: DataOptions) -> None:
         raise UsageError("name both files of the data set: --data for training, and --test for testing")
     rows = {}
     for split in SPLITS:
-        found = _published(options, split) if options.data else questions_of(options.domain, split, options.limit)
+        found = (
+            published_questions(options.domain, options.data[split], options.limit, options.seed)
+            if options.data
+            else questions_of(options.domain, split, options.limit)
+        )
         rows[split] = rows_of(settings, split, found)
     source = ", ".join(str(path) for path in options.data.values()) or "the questions of the domain"
     write_rows(options.output, settings, rows, source)
@@ -197,21 +152,22 @@ def look_here() -> None:
         sys.path.insert(0, "")
 
 
-def _published(options: DataOptions, split: str) -> list[Any]:
-    from service.errors import InvalidProblemError
-    from service.problems.domains.published import FIELDS, read_question
-    from service.problems.domains.rows import read_row_of
+def published_questions(domain: str, path: Path, limit: int | None, seed: int = 0) -> list[Any]:
+    """The questions of a published data set.
 
-    if options.domain not in FIELDS:
-        raise UsageError(f"--data is for {', '.join(FIELDS)}: {options.domain} brings its own questions")
-    path = options.data[split]
-    found: list[Any] = []
-    while options.limit is None or len(found) < options.limit:
-        try:
-            row = read_row_of(path, len(found))
-        except InvalidProblemError:
-            if not found:
-                raise
-            break
-        found.append(read_question(options.domain, row, f"{path}, question {len(found)}"))
-    return found
+    Raises:
+        UsageError: the domain brings its own questions.
+        InvalidProblemError: the file holds none, or a row is not a question.
+    """
+    from service.problems.domains.published import FIELDS, read_question
+    from service.problems.domains.rows import read_rows
+    from training.task_data import limited
+
+    if domain not in FIELDS:
+        raise UsageError(f"--data is for {', '.join(FIELDS)}: {domain} brings its own questions")
+    # A draw needs all questions. Others are the first of the file.
+    rows = islice(read_rows(path), None if domain == "musique" else limit)
+    found = [read_question(domain, row, f"{path}, question {number}") for number, row in enumerate(rows)]
+    if not found:
+        raise InvalidProblemError([f"{path} holds no questions"])
+    return limited(domain, found, limit, seed)

@@ -5,7 +5,32 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Db, Json, named_folder, terminal_of
+from service.cli.options import HELP, Db, Json, Params, named_folder, terminal_of
+from service.cli.training_options import (
+    Alpha,
+    ChatModel,
+    Divergence,
+    Group,
+    HeldOut,
+    KeepGoing,
+    MaxSeconds,
+    MaxTokens,
+    Prompts,
+    Rank,
+    Rate,
+    RecordFiles,
+    RequireIsolation,
+    Resume,
+    Seed,
+    Slots,
+    Start,
+    SubsetSize,
+    Temperature,
+    TestEvery,
+    Trackers,
+    Updates,
+    Vllm,
+)
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -31,7 +56,7 @@ def maze(
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    seed: Seed = 0,
     warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
     k: Annotated[
@@ -76,36 +101,32 @@ def lora(
         Path, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Folder of the records' problem.")
     ],
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
-    records: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", readable=False, help="File written by evolve export --training. May be repeated."),
-    ],
+    model: ChatModel,
+    records: RecordFiles,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
     method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vpo or vpo_marginal.")] = "vpo",
-    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
-    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
-    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
-    rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
-    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
-    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Continue even if all answers get equal rewards.")
-    ] = False,
-    slots: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Maximum number of concurrent evaluations (0: one per core).")
-    ] = 0,
-    require_isolation: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help="Minimum isolation: weak, medium or strong.")
-    ] = None,
+    k: SubsetSize = None,
+    steps: Updates = None,
+    prompts: Prompts = None,
+    group: Group = None,
+    rate: Rate = None,
+    rank: Rank = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    divergence: Divergence = None,
+    test_every: TestEvery = None,
+    held_out: HeldOut = None,
+    alpha: Alpha = 1.0,
+    seed: Seed = 0,
+    start: Start = None,
+    trackers: Trackers = "",
+    vllm: Vllm = "",
+    resume: Resume = False,
+    keep_going: KeepGoing = False,
+    slots: Slots = 0,
+    require_isolation: RequireIsolation = None,
     json: Json = False,
 ) -> None:
     """Train an adapter for your model, with the prompts of your runs and the evaluator of their problem."""
@@ -123,9 +144,13 @@ def lora(
         keep_going=keep_going,
         slots=slots,
         require_isolation=require_isolation,
+        start=start,
+        vllm=vllm,
+        trackers=trackers,
         numbers={
             "k": k, "steps": steps, "prompts": prompts, "group": group, "rate": rate, "rank": rank,
-            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence,
+            "max_tokens": max_tokens, "temperature": temperature, "divergence": divergence, "test_every": test_every,
+            "held_out": held_out,
         },
     )  # fmt: skip
     train_on_records(terminal_of(ctx, json), options)
@@ -135,13 +160,16 @@ def lora(
 def sft(
     ctx: typer.Context,
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
-    ],
+        list[str] | None, typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
+    ] = None,
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    model: ChatModel,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
+    domain: Annotated[
+        str | None, typer.Option(metavar="DOMAIN", help="Domain with examples, in place of runs: module:Class.")
+    ] = None,
     problem: Annotated[
         Path | None, typer.Option(metavar="FOLDER", parser=named_folder, help="Folder of the exports' problem.")
     ] = None,
@@ -157,25 +185,24 @@ def sft(
     ] = None,
     updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Demonstrations per update.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
+    rate: Rate = None,
     rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
     max_tokens: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum tokens of a prompt with its reply.")
     ] = 2048,
-    max_seconds: Annotated[
-        float | None, typer.Option(metavar="X", help="End training after this many seconds.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    max_seconds: MaxSeconds = None,
+    seed: Seed = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
+    resume: Resume = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Teach your model the reply format of a run, with programs that runs accepted."""
-    from service.cli.sft import SftOptions, train_on_runs
+    """Teach your model the form of its answers, with programs that runs accepted, or with examples of a domain."""
+    from service.cli.sft import SftOptions, teach_form
 
     options = SftOptions(
-        runs=tuple(runs),
+        runs=tuple(runs or ()),
+        domain=domain,
         problem=problem,
         model=model,
         output=output,
@@ -189,7 +216,7 @@ def sft(
         db=db,
         numbers={"updates": updates, "batch": batch, "rate": rate, "rank": rank, "max_seconds": max_seconds},
     )
-    train_on_runs(terminal_of(ctx, json, db), options)
+    teach_form(terminal_of(ctx, json, db), options)
 
 
 @train_app.command(
@@ -200,33 +227,30 @@ def task(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    model: ChatModel,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the weights.")
     ],
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Training method, such as vpo or vector_max_at_k.")
     ] = "vpo",
-    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
+    k: SubsetSize = None,
     m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
-    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
-    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
-    rank: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Rank of the adapter (0: train all weights).")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
-    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
-    test_every: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Updates between tests on held-out questions (0: none).")
-    ] = None,
-    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
-    trackers: Annotated[str, typer.Option(metavar="LIST", help="Trackers, such as tensorboard,mlflow,wandb.")] = "",
-    vllm: Annotated[bool, typer.Option("--vllm", help="Let vLLM write the completions.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
+    steps: Updates = None,
+    prompts: Prompts = None,
+    group: Group = None,
+    rate: Rate = None,
+    rank: Rank = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    divergence: Divergence = None,
+    test_every: TestEvery = None,
+    alpha: Alpha = 1.0,
+    seed: Seed = 0,
+    start: Start = None,
+    trackers: Trackers = "",
+    vllm: Vllm = "",
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
     """Train your model on a domain, by any training method."""
@@ -240,6 +264,7 @@ def task(
         seed=seed,
         alpha=alpha,
         resume=resume,
+        start=start,
         vllm=vllm,
         trackers=trackers,
         numbers={
@@ -291,15 +316,13 @@ def data(
 
 
 @train_app.command(
-    epilog="Example: evolve train evaluate letters:Letters --server http://localhost:8000/v1 --model first -o results",
+    epilog="Example: evolve train evaluate letters:Letters --adapter trained/letters/adapter -o results",
     rich_help_panel="Training",
 )
 def evaluate(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
     *,
-    server: Annotated[str, typer.Option(metavar="URL", help="Server of chat completions, such as vLLM's.")],
-    model: Annotated[str, typer.Option(metavar="NAME", help="Name of the model or adapter on the server.")],
     output: Annotated[
         Path,
         typer.Option(
@@ -310,26 +333,47 @@ def evaluate(
             help="Folder for answers and report. It continues there.",
         ),
     ],
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Policy to measure: a server URL, a policy file or bundled:MODEL."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="M", help="Model to ask the policy for. Without a policy: folder of a model to run here."),
+    ] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", readable=False, help="Adapter to run here, on its model.")
+    ] = None,
+    param: Params = None,
     m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
     chains: Annotated[int | None, typer.Option(min=1, metavar="N", help="Completions per question.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, metavar="X", help="Sampling temperature.")] = None,
     top_p: Annotated[float | None, typer.Option(metavar="X", help="Share of the likeliest tokens to sample.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of sampling seeds.")] = 1,
+    data_file: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", readable=False, help="Published data set of the questions.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum number of questions.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of concurrent requests.")] = 8,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Questions at once.", show_default="8 of a policy, 1 in this process"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a model on the test questions of a domain: best@k, pass@k, E_w@k, hypervolume and diversity."""
-    from service.cli.task import EvaluateOptions
-    from service.cli.task import evaluate as measure
+    from service.cli.evaluation import EvaluateOptions
+    from service.cli.evaluation import evaluate as measure
 
     options = EvaluateOptions(
         domain=domain,
-        server=server,
+        policy=policy,
         model=model,
+        adapter=adapter,
+        params=tuple(param or ()),
         output=output,
         seeds=seeds,
+        data=data_file,
         limit=limit,
         concurrency=concurrency,
         numbers={"m": m, "chains": chains, "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens},

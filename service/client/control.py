@@ -7,7 +7,9 @@ from service.client import calls
 from service.client.client import Client
 from service.client.reader import run_record
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
+from service.projections.insertion import InsertedProgram
 from service.schemas.hints import HintCreate
+from service.schemas.insertions import CandidateInsert
 from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, RunFork
 
@@ -32,6 +34,11 @@ class RemoteControl:
         """Want a text in the prompts of the next proposals, in place of any other."""
         hint = checked(HintCreate, text=text, proposals=proposals)
         return run_record(self._client.send(calls.create_hint(run.id, hint)))
+
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
+        """Want a program of a person evaluated as a candidate."""
+        wanted = checked(CandidateInsert, files=dict(insertion.files), parent=insertion.parent, island=insertion.island)
+        return run_record(self._client.send(calls.insert_candidate(run.id, wanted)))
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]

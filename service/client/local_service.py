@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from service.config import data_home
 from service.errors import RefusedError
 from service.keys import identity_proof, well_formed
 from service.process.identity import boot, is_gone, this_process
+from service.user_folders import data_home
 
 FOLDER = "services"
 MAX_BYTES = 4096

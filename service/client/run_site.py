@@ -8,13 +8,13 @@ from service.client import calls
 from service.client.reader import RemoteRunReader
 from service.ports import CandidateRecord, RunRecord
 from service.projections.front import Front
-from service.projections.run_site import RunSite
+from service.projections.run_site import MAX_POINTS, PointsBehind, RunSite
 
 if TYPE_CHECKING:
     from service.client import Client
     from service.projections.comparison import Order
     from service.schemas.failures import RunFailures
-    from service.schemas.series import RunComparison
+    from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
 
@@ -37,6 +37,13 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def compare(run_ids: Sequence[str], order: "Order") -> "RunComparison":
         about = calls.compare_runs(run_ids, over=order.over, by=order.by, names=order.names, budgets=order.budgets)
         return client.send(about)
+
+    def points(run: RunRecord) -> PointsBehind:
+        def behind(evaluations: int) -> "Sequence[SeriesPoint]":
+            found = client.send(calls.get_run_metrics(run.id, points=MAX_POINTS)).points
+            return [point for point in found if point.evaluations > evaluations]
+
+        return behind
 
     def statistics(run: RunRecord) -> "RunStatistics":
         return client.send(calls.get_run_statistics(run.id))
@@ -61,6 +68,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         front=front,
         assessment=lambda run: _assessed(client, run),
         compare=compare,
+        points=points,
         statistics=statistics,
         failures=failures,
         votes=votes,

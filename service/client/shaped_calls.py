@@ -129,6 +129,7 @@ def list_candidates(
     policy: str = "",
     proposal_number: int | None = None,
     text: str = "",
+    reason: str = "",
     limit: int | None = None,
     count: bool = False,
 ) -> Call[CandidatePage]:
@@ -142,6 +143,7 @@ def list_candidates(
         policy=policy,
         proposal_number=proposal_number,
         text=text,
+        reason=reason,
         limit=limit,
         include="count" if count else "",
     )

@@ -146,6 +146,21 @@ class ReevaluationRow(Base):
     created_at: Mapped[datetime]
 
 
+class RunChangeRow(Base):
+    """A change that a person wants of a run at work and that no search has made yet.
+
+    `kind` and `payload` are those of the event to be; files: of the program that it brings, by path; none otherwise.
+    """
+
+    __tablename__ = "run_changes"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    id: Mapped[Key]
+    kind: Mapped[str]
+    payload: Mapped[Mapping[str, Any]]
+    files: Mapped[Mapping[str, Any]]
+
+
 class NoteRow(Base):
     """A text about a run or a candidate."""
 
@@ -172,8 +187,8 @@ class PinRow(Base):
     created_at: Mapped[datetime]
 
 
-class ViewRow(Base):
-    """A saved view; `run_id` empty: of no run in particular."""
+class SavedFilterRow(Base):
+    """A saved filter; `run_id` empty: of no run in particular."""
 
     __tablename__ = "views"
     __table_args__ = (Index(None, "tenant", "run_id", "id"),)

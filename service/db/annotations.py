@@ -1,11 +1,11 @@
-"""Notes, pins, saved views and shares of runs on a database."""
+"""Notes, pins, saved filters and shares of runs on a database."""
 
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
-from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
+from service.db.account_models import NoteRow, PinRow, SavedFilterRow, ShareRow
 from service.db.columns import is_id
 from service.db.deletion import there
 from service.db.engine import Database
@@ -13,7 +13,7 @@ from service.db.models import CandidateRow, RunRow
 from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError
-from service.ports import Note, Pin, Share, View
+from service.ports import Note, Pin, SavedFilter, Share
 
 _MAX_ROWS = 1000
 _NOTES: AnySelect = select(*NoteRow.__table__.c)
@@ -26,7 +26,7 @@ _SHARES: AnySelect = select(
     ShareRow.expires_at,
     ShareRow.revoked_at,
 )
-_Record = TypeVar("_Record", Note, Pin, View, Share)
+_Record = TypeVar("_Record", Note, Pin, SavedFilter, Share)
 
 
 class SqlAnnotations:
@@ -117,42 +117,44 @@ class SqlAnnotations:
         query = select(*PinRow.__table__.c).where(PinRow.run_id == run_id)
         return self._list(Pin, run_id, query.order_by(PinRow.created_at, PinRow.candidate_id).limit(_MAX_ROWS))
 
-    def save_view(self, view: View) -> None:
-        """Store a view.
+    def save_filter(self, saved: SavedFilter) -> None:
+        """Store a filter.
 
         Raises:
             NotFoundError: no such run.
         """
         with self._database.write() as connection:
-            if view.run_id:
-                self._hold(connection, view.run_id)
-            connection.execute(insert(ViewRow), [_row(view) | {"tenant": self._tenant}])
+            if saved.run_id:
+                self._hold(connection, saved.run_id)
+            connection.execute(insert(SavedFilterRow), [_row(saved) | {"tenant": self._tenant}])
 
-    def views(self, run_id: str = "", after: str = "", limit: int = 50) -> list[View]:
-        """Views of a run, or those of no run, in order of their ids.
+    def saved_filters(self, run_id: str = "", after: str = "", limit: int = 50) -> list[SavedFilter]:
+        """Saved filters of a run, or those of no run, in order of their ids.
 
         Raises:
             NotFoundError: no such run.
         """
-        query = select(*ViewRow.__table__.c).where(
-            ViewRow.tenant == self._tenant, ViewRow.run_id == run_id, ViewRow.id > after
+        query = select(*SavedFilterRow.__table__.c).where(
+            SavedFilterRow.tenant == self._tenant, SavedFilterRow.run_id == run_id, SavedFilterRow.id > after
         )
         with self._database.read() as connection:
             if run_id:
                 self._check(connection, run_id)
-            rows = connection.execute(query.order_by(ViewRow.id).limit(limit)).mappings()
-            return [_record(View, row) for row in rows]
+            rows = connection.execute(query.order_by(SavedFilterRow.id).limit(limit)).mappings()
+            return [_record(SavedFilter, row) for row in rows]
 
-    def remove_view(self, view_id: str) -> None:
-        """Remove a view.
+    def remove_filter(self, filter_id: str) -> None:
+        """Remove a filter.
 
         Raises:
-            NotFoundError: no such view.
+            NotFoundError: no such filter.
         """
-        statement = delete(ViewRow).where(ViewRow.tenant == self._tenant, is_id(ViewRow.id, view_id))
+        statement = delete(SavedFilterRow).where(
+            SavedFilterRow.tenant == self._tenant, is_id(SavedFilterRow.id, filter_id)
+        )
         with self._database.write() as connection:
             if connection.execute(statement).rowcount != 1:
-                raise _missing("view", view_id)
+                raise _missing("saved filter", filter_id)
 
     def add_share(self, share: Share, token_hash: str) -> None:
         """Store a share.
@@ -224,7 +226,7 @@ class SqlShares:
         return None if row is None else _record(Share, row)
 
 
-def _row(record: Note | Pin | View | Share) -> dict[str, Any]:
+def _row(record: Note | Pin | SavedFilter | Share) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__slots__}
 
 

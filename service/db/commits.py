@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from service.db import leases
+from service.db import changes, leases
 from service.db.models import RunRow
 from service.db.projection import Projection
 from service.db.statements import write, write_totals
@@ -48,17 +48,10 @@ def commit(
     write_totals(connection, run_id, fold(before, events))
     if projection.budget:
         _extend(connection, run_id, projection.budget)
-    if projection.hints:
-        _settle_hints(connection, run_id, projection.hints)
+    if projection.changes:
+        changes.forget(connection, run_id, projection.changes)
     announce(connection, run_id, events)
     add_usage(connection, tenant, run_id, used(projection))
-
-
-def _settle_hints(connection: Connection, run_id: str, given: Sequence[str]) -> None:
-    """Forget the wanted hint once it was given; a newer one stays wanted."""
-    wanted = connection.execute(select(RunRow.desired_hint).where(RunRow.id == run_id)).scalar_one()
-    if wanted.get("hint_id") in given:
-        connection.execute(update(RunRow).where(RunRow.id == run_id).values(desired_hint={}))
 
 
 def _extend(connection: Connection, run_id: str, budget: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, tuple_, update
 
-from service.db.account_models import NoteRow, PinRow, ReevaluationRow, ShareRow, ViewRow
+from service.db.account_models import NoteRow, PinRow, ReevaluationRow, RunChangeRow, SavedFilterRow, ShareRow
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.models import (
@@ -26,7 +26,7 @@ from service.db.models import (
 DELETING = "deleting"
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work
 there: ColumnElement[bool] = RunRow.state != DELETING
-_OF_PEOPLE: tuple[type[Base], ...] = (ReevaluationRow, PinRow, NoteRow, ShareRow, ViewRow)
+_OF_PEOPLE: tuple[type[Base], ...] = (ReevaluationRow, RunChangeRow, PinRow, NoteRow, SavedFilterRow, ShareRow)
 _OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | CandidateViewRow | ParentRow], ...] = (
     MembershipRow,
     EvaluationRow,

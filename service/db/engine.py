@@ -15,12 +15,12 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from service.config import make_folder
 from service.db import schema
 from service.db.clock import DatabaseClock, server_time
 from service.db.driver_errors import UnstorableError, read_only, translated
 from service.db.stalled_runs import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
+from service.user_folders import make_folder
 
 LOCK_SECONDS = 10.0
 # Of one process; four of them fit into the 100 that PostgreSQL admits unless it is told otherwise.

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, String, func, or_, select
 
 from service.db.identifiers import wellformed
 from service.db.models import CandidateRow, EvaluationRow, ProblemRow, ProposalRow, RunRow
+from service.db.outcomes import REASON_CHARACTERS
 from service.db.row_mappers import AnySelect
 from service.ports import CandidateFilter, RunFilter
 
@@ -65,6 +66,9 @@ def of_candidates(only: CandidateFilter) -> list[ColumnElement[bool]]:
         conditions.append(ProposalRow.policy == only.policy)
     if only.proposal_number is not None:
         conditions.append(CandidateRow.proposal_number == only.proposal_number)
+    if only.reasons is not None:
+        reason = func.coalesce(EvaluationRow.reason, CandidateRow.reason)
+        conditions.append(func.substr(reason, 1, REASON_CHARACTERS, type_=String).in_(only.reasons))
     return conditions
 
 
@@ -81,7 +85,7 @@ def narrow(run_id: str, only: CandidateFilter, *columns: Any) -> AnySelect:
             ProposalRow,
             (ProposalRow.run_id == CandidateRow.run_id) & (ProposalRow.number == CandidateRow.proposal_number),
         )
-    if only.outcome:
+    if only.outcome or only.reasons is not None:
         query = query.outerjoin(
             EvaluationRow,
             (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),

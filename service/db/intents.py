@@ -8,11 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, union_all, update
 
 from evolve.budget import check_money
+from evolve.change_events import RequestedChange
 from evolve.configuration import BudgetConfig
-from evolve.event_codec import encode
-from evolve.event_types import HintGiven
 from evolve.money import Money, read_money
-from service.db import deletion, leases, records
+from service.db import changes, deletion, leases, records
 from service.db.account_models import ReevaluationRow
 from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
@@ -25,7 +24,7 @@ from service.projections.continuation import refusal
 from service.projections.money import currency_of
 
 _AT_WORK = ("running", "pausing", "cancelling")
-_WANTED = (RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_hint, RunRow.desired_by)
+_WANTED = (RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_by)
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.desired_budget, RunRow.desired_by, RunRow.policies)  # fmt: skip
 
@@ -89,18 +88,31 @@ class SqlRunIntents:
                 _write(connection, run, desired_budget=wanted, desired_by=by)
             return _record(connection, run_id)
 
-    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
-        """Want a hint given to the search, in place of one that was not given yet.
+    def change(self, run_id: str, change: RequestedChange) -> RunRecord:
+        """Want a change made by the search.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended, or is being cancelled.
+            ConflictError: it has ended, or is being cancelled, or too many changes wait already.
         """
         with self._database.write() as connection:
             run = self._locked(connection, run_id)
             _refuse_final(run)
-            _write(connection, run, desired_hint=encode(hint))
+            changes.request(connection, run_id, change)
+            _write(connection, run)
             return _record(connection, run_id)
+
+    def changes(self, run_id: str) -> Sequence[RequestedChange]:
+        """The changes that wait for the search, the oldest first.
+
+        Raises:
+            NotFoundError: no such run.
+        """
+        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)
+        with self._database.read() as connection:
+            if connection.execute(select(RunRow.id).where(*mine)).scalar() is None:
+                raise leases.missing(run_id)
+            return changes.waiting_changes(connection, [run_id]).get(run_id, [])
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:
         """Replace a run's labels.
@@ -269,11 +281,12 @@ class SqlRunClaims:
         query = select(*_WANTED).where(deletion.there)
         with self._database.read() as connection:
             rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
+            waiting = changes.waiting_changes(connection, run_ids)
         return {
             row.id: Intent(
                 desired_state=row.desired_state,
                 budget=row.desired_budget,
-                hint=row.desired_hint,
+                changes=tuple(waiting.get(row.id, ())),
                 by=row.desired_by or "",
             )
             for row in rows

@@ -107,7 +107,6 @@ class RunRow(Base):
     fork_of: Mapped[Id | None]
     revision: Mapped[int] = mapped_column(server_default="0")
     desired_budget: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
-    desired_hint: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
     desired_by: Mapped[str | None]
     paused_at: Mapped[datetime | None]
     created_by: Mapped[str] = mapped_column(server_default=text("''"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from evolve.change_events import ChangeData
 from evolve.event_codec import write_charge
 from evolve.event_types import (
     BudgetExtended,
@@ -12,7 +13,6 @@ from evolve.event_types import (
     CandidateReevaluated,
     CandidateRejected,
     EventData,
-    HintGiven,
     IndividualInserted,
     IslandReset,
     ProposalAnswered,
@@ -37,7 +37,7 @@ class Projection:
         results: changes to candidates that were created in an earlier batch, by id.
         ends: memberships of earlier batches that end, as (candidate, island) and the sequence of the event.
         budget: keys of the budget that were extended, with their new values.
-        hints: ids of the hints that were given.
+        changes: ids of the changes of people that were made.
     """
 
     def __init__(self, run_id: str) -> None:
@@ -55,7 +55,7 @@ class Projection:
         self.memberships: list[Row] = []
         self.ends: dict[tuple[str, int], int] = {}
         self.budget: Row = {}
-        self.hints: list[str] = []
+        self.changes: list[str] = []
         self._members: dict[tuple[str, int], Row] = {}
 
     @classmethod
@@ -341,13 +341,14 @@ def _extend(projection: Projection, logged: LoggedEvent) -> None:
     projection.budget[change.key] = change.to
 
 
-def _hint(projection: Projection, logged: LoggedEvent) -> None:
-    projection.hints.append(_data(logged, HintGiven).hint_id)
+def _change(projection: Projection, logged: LoggedEvent) -> None:
+    projection.changes.append(_data(logged, ChangeData).change_id)
 
 
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.BUDGET_EXTENDED: _extend,
-    EventKind.HINT_GIVEN: _hint,
+    EventKind.HINT_GIVEN: _change,
+    EventKind.PROGRAM_INSERTED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
     EventKind.PROPOSAL_FAILED: _give_up,

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, String, cast, select
 
 from service.db.models import CandidateRow, ProposalRow, TextRow
+from service.db.outcomes import UNREADABLE
 from service.db.row_mappers import AnySelect, chunks
 from service.db.scope import TenantScope
 from service.ports import ProposalRecord
 from service.ports.shared_fields import for_record
 
+NO_PARTS = ("[]", "null")  # as JSON
 _LONG = {"prompt", "completions", "reasoning"}
 _WHOLE: AnySelect = select(*ProposalRow.__table__.c)
 _SHORT: AnySelect = select(*(column for column in ProposalRow.__table__.c if column.name not in _LONG))
@@ -30,11 +32,22 @@ def named(connection: Connection, proposal_id: str) -> ProposalRecord:
 def proposals(
     connection: Connection, run_id: str, after: int, limit: int, state: str, texts: bool
 ) -> list[ProposalRecord]:
-    """Proposals of a run in order of their numbers; `state` empty: in any; prompts and completions with texts."""
+    """Proposals of a run in order of their numbers.
+
+    Args:
+        connection: in a transaction.
+        run_id: whole.
+        after: number of the one before.
+        limit: how many at most.
+        state: empty: in any; `unreadable`: with parts of completions in which no answer was read.
+        texts: with prompts and completions.
+    """
     query = _WHOLE if texts else _SHORT
     query = query.where(ProposalRow.run_id == run_id, ProposalRow.number > after)
     query = query.order_by(ProposalRow.number).limit(limit)
-    if state:
+    if state == UNREADABLE:
+        query = query.where(cast(ProposalRow.dropped, String).notin_(NO_PARTS))
+    elif state:
         query = query.where(ProposalRow.state == state)
     if texts:
         return _whole(connection, query)

@@ -5,9 +5,10 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.config import database_url, make_folder
+from service.config import database_url
 from service.errors import RefusedError, UsageError
 from service.signer import Signer
+from service.user_folders import make_folder
 
 if TYPE_CHECKING:
     from service.config import Settings

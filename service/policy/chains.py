@@ -22,7 +22,7 @@ _ENDED_HERE = frozenset({STOPPED, REPETITION, BROKEN})
 # Characters that a chain may go on behind its last answer, so that it may come to its own end and its tokens be told.
 MAX_SURPLUS = 512
 # What is said of a chain that did not come to its own end.
-_BROKEN_OFF = frozenset({CUT, REPETITION, BROKEN, "length", "abort", "error", "content_filter"})
+BROKEN_OFF = frozenset({CUT, REPETITION, BROKEN, "length", "abort", "error", "content_filter"})
 
 
 class ChainCollector:
@@ -175,7 +175,7 @@ class ChainCollector:
 
     def _finish(self, chain: int, reason: str) -> list[Answer]:
         self._finish_reasons[chain] = reason
-        rest = self._parsers[chain].close(cut=reason in _BROKEN_OFF)
+        rest = self._parsers[chain].close(cut=reason in BROKEN_OFF)
         return self._answers(chain, [(parsed.index, parsed.text) for parsed in rest])
 
     def _answers(self, chain: int, parsed: list[tuple[int, str]]) -> list[Answer]:

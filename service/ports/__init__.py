@@ -23,9 +23,9 @@ from service.ports.annotations import (
     Annotations,
     Note,
     Pin,
+    SavedFilter,
     Share,
     Shares,
-    View,
 )
 from service.ports.batches import ALL_BATCHES, BatchFilter, BatchRecord, BatchStore
 from service.ports.columns import ColumnStore
@@ -195,6 +195,7 @@ __all__ = [
     "RunRecord",
     "RunRequest",
     "RunningTask",
+    "SavedFilter",
     "Scope",
     "ScoredCandidate",
     "SearchResult",
@@ -210,7 +211,6 @@ __all__ = [
     "TenantStorage",
     "Upload",
     "UsageRecord",
-    "View",
     "Webhook",
     "Webhooks",
     "WorkerEvaluationRecord",

@@ -1,4 +1,4 @@
-"""What people put beside a run: notes, pins, saved views, and read-only shares."""
+"""What people put beside a run: notes, pins, saved filters, and read-only shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A saved view: filters, columns, axes. `run_id` empty: of no run in particular."""
+class SavedFilter:
+    """A saved filter: filters, columns, axes. `run_id` empty: of no run in particular."""
 
     id: str
     tenant: str
@@ -55,7 +55,7 @@ class Share:
 
 
 class Annotations(Protocol):
-    """Notes, pins, views and shares of one tenant's runs; NotFoundError for what it does not have.
+    """Notes, pins, saved filters and shares of one tenant's runs; NotFoundError for what it does not have.
 
     Ids of runs are whole ones. What is stored is the tenant's, whatever the record says.
     """
@@ -81,14 +81,14 @@ class Annotations(Protocol):
     def pins(self, run_id: str) -> list[Pin]:
         """Pins of a run, oldest first; at most 1,000."""
 
-    def save_view(self, view: View) -> None:
-        """Store a view."""
+    def save_filter(self, saved: SavedFilter) -> None:
+        """Store a filter."""
 
-    def views(self, run_id: str = "", after: str = "", limit: int = 50) -> list[View]:
-        """Views of a run, or those of no run, in order of their ids."""
+    def saved_filters(self, run_id: str = "", after: str = "", limit: int = 50) -> list[SavedFilter]:
+        """Saved filters of a run, or those of no run, in order of their ids."""
 
-    def remove_view(self, view_id: str) -> None:
-        """Remove a view."""
+    def remove_filter(self, filter_id: str) -> None:
+        """Remove a filter."""
 
     def add_share(self, share: Share, token_hash: str) -> None:
         """Store a share."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from evolve.event_types import HintGiven
+from evolve.change_events import RequestedChange
 from service.ports.log import nobody
 from service.ports.values import RunRecord
 
@@ -20,14 +20,13 @@ class Intent:
     Attributes:
         desired_state: running, paused or cancelled.
         budget: keys of the budget with the values that they shall have.
-        hint: the last hint that no runner has given to its search yet, with the fields of its event; empty:
-            there is none.
+        changes: those that no search has made yet, the oldest first.
         by: who wanted it last.
     """
 
     desired_state: str = RUNNING
     budget: Mapping[str, Any] = field(default_factory=dict)
-    hint: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[RequestedChange, ...] = ()
     by: str = ""
 
 
@@ -57,12 +56,19 @@ class RunIntents(Protocol):
                 text says what to do.
         """
 
-    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
-        """Want a hint given to the search, in place of one that was not given yet.
+    def change(self, run_id: str, change: RequestedChange) -> RunRecord:
+        """Want a change made by the search.
 
         Raises:
             NotFoundError: no such run.
-            ConflictError: it has ended, or is being cancelled.
+            ConflictError: it has ended, or is being cancelled, or too many changes wait already.
+        """
+
+    def changes(self, run_id: str) -> Sequence[RequestedChange]:
+        """The changes that wait for the search, the oldest first.
+
+        Raises:
+            NotFoundError: no such run.
         """
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:

@@ -44,7 +44,12 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateFilter:
-    """Which candidates of a run; empty: all. `status`: pending, evaluating, evaluated, duplicate or rejected."""
+    """Which candidates of a run; empty: all.
+
+    Attributes:
+        status: pending, evaluating, evaluated, duplicate or rejected.
+        reasons: why they failed, each as `outcomes` tells it; None: whatever the reason.
+    """
 
     status: str = ""
     outcome: str = ""
@@ -52,6 +57,7 @@ class CandidateFilter:
     operator: str = ""
     policy: str = ""
     proposal_number: int | None = None
+    reasons: tuple[str, ...] | None = None
 
 
 # (time of creation, id) of a run: its place in a list, which stays where it is when the run is removed.
@@ -225,7 +231,10 @@ class RunReader(ResultReader, Protocol):
     def proposals(
         self, run_id: str, after: int = -1, limit: int = 50, state: str = "", *, texts: bool = False
     ) -> list[ProposalRecord]:
-        """Proposals of a run in order of their numbers; prompts and completions only where texts are wanted."""
+        """Proposals of a run in order of their numbers; prompts and completions only where texts are wanted.
+
+        `state` empty: in any; `unreadable`: those with parts of completions in which no answer was read.
+        """
 
     def finish_reasons(self, run_id: str, after: int = -1, limit: int = 50) -> list[tuple[int, Sequence[str]]]:
         """Why the completions of each proposal of a run ended, with its number, in order of the numbers."""

@@ -107,7 +107,6 @@ class RunRecord:
         revision: how often front doors wrote to it.
         fork_of: candidate of another run whose program is the seed; empty: it is no fork.
         desired_budget: keys of the budget whose wanted values no runner has taken up yet.
-        desired_hint: the last hint that no runner has given to its search yet; empty: there is none.
         failure: of a run that failed, one sentence with the cause and the cure; empty: the reason says it all.
     """
 
@@ -144,7 +143,6 @@ class RunRecord:
     fork_of: str = ""
     revision: int = 0
     desired_budget: Mapping[str, Any] = field(default_factory=dict)
-    desired_hint: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = ""
     failure: str = ""
 

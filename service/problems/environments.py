@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evolve.problem import EvaluatorSpec
-from service.config import cache_home
 from service.errors import InvalidProblemError
 from service.problems.declared_packages import REQUIREMENTS, declared_packages
 from service.problems.folder import Folder
 from service.problems.requirements import check_requirements
+from service.user_folders import cache_home
 
 _READY = "ready"
 _COMPLAINT = "evaluator.requirements: "  # how what `check_requirements` says of one begins

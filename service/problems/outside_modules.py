@@ -30,6 +30,8 @@ _PROVIDED = frozenset(
     {"AlgoTuneTasks", "alpha_evolve", "codeevolve", "eoh", "evolve", "funsearch", "gepa", "gigaevo", "llm4ad"}
     | {"openevolve", "service", "shinka", "skydiscover"}
 )
+# Of these, single modules are taken that neither the stand-in nor the problem has. Their packages are not.
+_EXTENDED = frozenset({"llm4ad", "shinka"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,9 @@ class _Search:
                     self._relative(importer, one, home)
                 continue
             first = one.module.partition(".")[0]
+            if first in _EXTENDED:
+                self._extension(importer, one)
+                continue
             if first in sys.stdlib_module_names or first in _PROVIDED or first in self._own:
                 continue
             for place in self._where(names, home):
@@ -143,6 +148,17 @@ class _Search:
             base = "/".join(parts[: len(parts) - one.level + 1])
             words = one.module.split(".") if one.module else []
             self._take(importer, place, [*base.split("/"), *words], one.names)
+
+    def _extension(self, importer: str, one: ImportedName) -> None:
+        """Take a single module of a package that a stand-in takes the place of."""
+        words = one.module.split(".")
+        if words[-1] in self._own:
+            return
+        for place in self._places:
+            path = place.joinpath(*words).with_suffix(".py")
+            if os.path.lexists(path):
+                self._module(importer, place, path)
+                return
 
     def _absolute(self, importer: str, one: ImportedName, place: Path) -> bool:
         return self._take(importer, place, one.module.split("."), one.names)

@@ -113,6 +113,11 @@ class EarlierRun:
         return f"{len(self.programs)} of the {self.total} programs of {self.source}"
 
 
+def population_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those files of a problem that hold the programs of an earlier run; none: its run had no `--seeds-from`."""
+    return {path: content for path, content in files.items() if path.startswith(f"{FOLDER}/") and FILE in files}
+
+
 def numbers_of(metrics: Mapping[Any, Any]) -> dict[str, float]:
     """The finite numbers among the metrics of an earlier run, the first of them."""
     found: dict[str, float] = {}

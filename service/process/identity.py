@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from service.config import data_home
+from service.user_folders import data_home
 
 _KEPT_SECONDS = 3600.0  # since it started; when it has ended as well, another has looked at its lease by then
 

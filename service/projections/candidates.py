@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from evolve.configuration import BASELINES
 from evolve.identity import proposal_id
 from evolve.problem import Direction, Objective
 from service.ports import CandidateRecord, ResultReader, RunRecord
@@ -69,3 +70,9 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
         "created_at": time_json(candidate.created_at),
         "evaluated_at": time_json(candidate.evaluated_at),
     }
+
+
+def island_count(run: RunRecord) -> int:
+    """How many islands a run has."""
+    islands = run.config.get("islands", 1)
+    return islands if isinstance(islands, int) and run.config.get("strategy") not in BASELINES else 1

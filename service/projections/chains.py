@@ -53,7 +53,8 @@ class ChainCounts:
         self._lengths.extend([_NO_END] * more)
         self._asked.extend([_NOT_YET] * more)
         self._lengths[number] = created.answers or _NO_END
-        self._open[number] = created.samples
+        if not created.change:  # a person writes no chain
+            self._open[number] = created.samples
 
     def end(self, number: int, *, written: bool) -> None:
         """Take in that a proposal ended; where nothing was written, none of its chains was begun."""

@@ -35,13 +35,15 @@ MARKS = (
     str(EventKind.RUN_PAUSED),
     str(EventKind.RUN_RESUMED),
     str(EventKind.BUDGET_EXTENDED),
+    str(EventKind.HINT_GIVEN),
+    str(EventKind.PROGRAM_INSERTED),
 )
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 1
+FORMAT = 2
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
     "_rewards", "_signed_scores", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
@@ -53,12 +55,18 @@ Places = NDArray[np.intp]
 
 @dataclass(slots=True)
 class OutcomeTally:
-    """What became of the candidates of one kind; `fitness` is the sum over the valid ones."""
+    """What became of the candidates of one kind.
+
+    Attributes:
+        fitness: the sum over the valid ones.
+        gain: of fitness, by which they raised the best of the run.
+    """
 
     evaluations: int = 0
     valid: int = 0
     improvements: int = 0
     fitness: float = 0.0
+    gain: float = 0.0
 
 
 _TALLIED = tuple(OutcomeTally.__slots__)
@@ -338,6 +346,7 @@ class Columns:
             tally.valid += 1
             tally.fitness += fitness
             if fitness > self._best:
+                tally.gain += fitness - self._best if self._best > -math.inf else 0.0
                 self._best = fitness
                 tally.improvements += 1
 

@@ -1,5 +1,6 @@
 """What asking policies came to: tokens, time, and what of their answers was lost; caught up with as a run goes on."""
 
+import math
 from array import array
 from bisect import bisect_right
 from collections import Counter
@@ -70,6 +71,11 @@ class Cost:
         for reason in reasons:
             known = reason in self.finish_reasons or len(self.finish_reasons) < MAX_REASONS
             self.finish_reasons[reason if known else OTHER] += 1
+
+    @property
+    def total_seconds(self) -> float:
+        """So long all answered proposals took together; those that overlap count each."""
+        return math.fsum(self.seconds)
 
     def quantile(self, share: float) -> float | None:
         """So long the answers of this share of proposals took at most; None: there was none."""
@@ -156,8 +162,8 @@ class Costs:
         return self._merged(lambda key: key[0])
 
     def by_policy(self) -> Mapping[str, Cost]:
-        """The sum of each policy, by name."""
-        return self._merged(lambda key: key[1])
+        """The sum of each policy, by name; programs of people were asked of none."""
+        return {name: cost for name, cost in self._merged(lambda key: key[1]).items() if name}
 
     def _merged(self, name_of: Callable[[tuple[str, str]], str]) -> Mapping[str, Cost]:
         found: dict[str, Cost] = {}

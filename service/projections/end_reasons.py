@@ -20,6 +20,7 @@ _ENDS = {
     "no_new_programs": "no answer was a new program",
     "no_valid_children": "every child failed",
     "extension_failed": "an extension failed",
+    "recorded": "it was recorded from another loop",
 }
 
 

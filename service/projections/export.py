@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evolve.search.changes import MANUAL
 from service.jsonlines import as_line
 from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
 from service.projections.candidates import candidate_json, candidate_pages, objectives_of, parent_of
@@ -63,7 +64,7 @@ def event_lines(reader: RunReader, run_id: str) -> Iterator[str]:
 
 
 def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
-    """One JSON line per answered proposal: the prompt, the completions, and what each answer was worth as a vector.
+    """One JSON line per proposal that a policy answered: prompt, completions, what each answer was worth as a vector.
 
     The parent's files are there for those who train: new answers to the prompt are read as changes of them.
     """
@@ -75,6 +76,8 @@ def training_lines(reader: RunReader, run: RunRecord) -> Iterator[str]:
         parents = {number: parent_of(own[0]) for number, own in answers.items()}
         programs = reader.programs(sorted({parent for parent in parents.values() if parent}))
         for proposal in page:
+            if proposal.operator == MANUAL and not proposal.policy:  # a person wrote the program
+                continue
             parent = parents.get(proposal.number)
             program = programs.get(parent) if parent else None
             record = _training(run, objectives, proposal, answers.get(proposal.number, []))

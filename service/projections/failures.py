@@ -9,6 +9,7 @@ from service.ports import OutcomeCount
 from service.schemas.failures import FailureGroup, RunFailures
 
 MAX_GROUPS = 50
+MAX_REASONS = 10_000  # as many as a statement takes
 DUPLICATE_REASON = "the same program as an earlier candidate"
 
 
@@ -43,9 +44,17 @@ def group_failures(run_id: str, counts: Sequence[OutcomeCount]) -> RunFailures:
         count=sum(one.times for one in failed),
         seconds=sum(one.seconds for one in failed),
         seconds_share=sum(one.seconds for one in failed) / seconds if seconds > 0 else None,
+        evaluation_seconds=seconds,
         items=[_shown(group, seconds) for group in ranked[:MAX_GROUPS]],
         omitted=max(0, len(ranked) - MAX_GROUPS),
     )
+
+
+def reasons_like(reason: str, counts: Sequence[OutcomeCount]) -> tuple[str, ...]:
+    """The reasons that share a group with one, as the ends of a run's answers tell them, the most frequent first."""
+    wanted = kind(reason)
+    found = (one.reason for one in counts if one.reason and kind(one.reason) == wanted)
+    return tuple(dict.fromkeys(found))[:MAX_REASONS]
 
 
 def _shown(group: _Group, seconds: float) -> FailureGroup:

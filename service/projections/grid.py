@@ -38,6 +38,7 @@ class Grid:
     """Axes as declared, the range of each (None: nothing was seen), and cells, the fittest first.
 
     Attributes:
+        evaluations: of how many the grid is.
         size: how many cells there are, filled or not.
         tessellation: whether cells are the regions around centroids, not the boxes of a grid.
         filled: how many cells are, those included that are not told of.
@@ -47,18 +48,26 @@ class Grid:
     ranges: Sequence[tuple[float, float] | None]
     cells: Sequence[FilledCell]
     filled: int
+    evaluations: int
     size: int
     tessellation: bool
 
 
-def fold_grid(columns: Columns, maximum: int) -> Grid:
-    """Place candidates as a grid archive does: of equals the newest holds the cell; at most so many cells."""
-    cells, filled = _cells(columns, maximum)
+def fold_grid(columns: Columns, maximum: int, until: int | None = None) -> Grid:
+    """Place candidates as a grid archive does: of equals the newest holds the cell.
+
+    Args:
+        maximum: cells that are told of, at most.
+        until: only the first so many evaluations count, in cells of the axes' ranges now; None: all of them.
+    """
+    count = len(columns) if until is None else min(until, len(columns))
+    cells, filled = _cells(columns, maximum, count)
     return Grid(
         axes=measures_of(columns.run),
         ranges=[axis.range for axis in columns.axes],
         cells=cells,
         filled=filled,
+        evaluations=count,
         size=columns.partition.size if columns.partition else 0,
         tessellation=isinstance(columns.partition, CvtPartition),
     )
@@ -93,8 +102,9 @@ def _held(fitness: Floats, first: NDArray[np.bool_]) -> Floats:
     return np.asarray(values[np.maximum.accumulate(cell + ranks) - cell])
 
 
-def _cells(columns: Columns, maximum: int) -> tuple[list[FilledCell], int]:
+def _cells(columns: Columns, maximum: int, count: int) -> tuple[list[FilledCell], int]:
     placed, bins = columns.placed()
+    placed, bins = placed[placed < count], bins[placed < count]
     if not len(placed):
         return [], 0
     fitness, values = columns.fitness[placed], columns.values[placed]

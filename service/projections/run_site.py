@@ -12,15 +12,19 @@ from service.projections.closing import assessment_of
 from service.projections.front import Front, measure_front
 
 if TYPE_CHECKING:
+    from service.projections.columns import Columns
     from service.projections.comparison import Order
     from service.schemas.artifacts import ExportForm
     from service.schemas.failures import RunFailures
-    from service.schemas.series import RunComparison
+    from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
 
 POLL_SECONDS = 0.3
+MAX_POINTS = 1000
 PAGE = 500
+
+PointsBehind = Callable[[int], "Sequence[SeriesPoint]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class RunSite:
         front: what the Pareto front of a run is worth; None where it has but one objective.
         assessment: what came of examining what a run found; None where nothing did.
         compare: runs side by side, by whole ids, as they are ordered.
+        points: opens a run over its evaluations: the points behind some evaluations, at most `MAX_POINTS`, evenly.
         statistics: what a run came to.
         failures: why answers of a run came to nothing.
         votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
@@ -48,6 +53,7 @@ class RunSite:
     front: Callable[[RunRecord], Front | None]
     assessment: Callable[[RunRecord], Assessment | None]
     compare: "Callable[[Sequence[str], Order], RunComparison]"
+    points: "Callable[[RunRecord], PointsBehind]"
     statistics: "Callable[[RunRecord], RunStatistics]"
     failures: "Callable[[RunRecord], RunFailures]"
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
@@ -78,27 +84,19 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
 
         return compare_stored(reader, run_ids, order)
 
+    def points(run: RunRecord) -> PointsBehind:
+        from service.projections.columns import Columns
+
+        return partial(_points_behind, reader, Columns(run))
+
     def statistics(run: RunRecord) -> "RunStatistics":
         from service.projections.columns import columns_of
         from service.projections.statistics import fold_statistics
 
         return fold_statistics(reader, columns_of(reader, run), run)
 
-    def failures(run: RunRecord) -> "RunFailures":
-        from service.projections.failures import group_failures
-
-        return group_failures(run.id, reader.outcomes(run.id))
-
-    def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
-        from service.projections.votes import judge
-
-        return judge(run.id, reader.poll(run.id), rule, min_share)
-
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
-
-    def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
-        return _polled(reader, run_id, after)
 
     return RunSite(
         name=redacted(url),
@@ -108,12 +106,33 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         front=front,
         assessment=partial(assessment_of, reader),
         compare=compare,
+        points=points,
         statistics=statistics,
-        failures=failures,
-        votes=votes,
+        failures=partial(_failures, reader),
+        votes=partial(_votes, reader),
         search=search,
-        events=events,
+        events=partial(_polled, reader),
     )
+
+
+def _failures(reader: RunReader, run: RunRecord) -> "RunFailures":
+    from service.projections.failures import group_failures
+
+    return group_failures(run.id, reader.outcomes(run.id))
+
+
+def _votes(reader: RunReader, run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
+    from service.projections.votes import judge
+
+    return judge(run.id, reader.poll(run.id), rule, min_share)
+
+
+def _points_behind(reader: RunReader, columns: "Columns", evaluations: int) -> "Sequence[SeriesPoint]":
+    from service.projections.series import moments_behind
+    from service.projections.series_point import series_point
+
+    columns.catch_up(reader)
+    return [series_point(moment) for moment in moments_behind(columns, evaluations, MAX_POINTS)]
 
 
 def _searched(reader: RunReader, run_id: str, text: str, *, ranked: bool) -> Iterator[CandidateRecord]:

@@ -1,7 +1,7 @@
 """A run over its evaluations: how good its best was by then, how much was wasted, what it cost, and who succeeded."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ EXACT_OBJECTIVES = 2
 SAMPLES = 4096
 BLOCK = 64
 SAMPLES_SEED = 0
+_POLICY = 1  # its place in the keys of tallies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class SeriesSample:
     Attributes:
         valid, duplicates: shares, of the evaluations and of all candidates until then.
         hypervolume: of the front until then; None without several bounded objectives.
+        best_scores: the best score of each objective, in its own unit; an objective without a valid one is missing.
         variety: how different the evaluations were.
         cells, qd_score: of the grid until then, as `cover` gives them; None without measures.
     """
@@ -38,6 +40,7 @@ class SeriesSample:
     evaluations: int
     at: datetime
     best_fitness: float | None
+    best_scores: Mapping[str, float]
     valid: float
     duplicates: float
     rejected: float
@@ -53,13 +56,14 @@ class SeriesSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """How a kind of candidates did: how many of them were valid, and became the best of the run."""
+    """How a kind of candidates did: how many of them were valid, became the best of the run, and by how much."""
 
     name: str
     evaluations: int
     valid: int
     improvements: int
     mean_fitness: float | None
+    gain: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,24 +79,31 @@ class Series:
 def fold_series(columns: Columns, points: int) -> Series:
     """Fold a run into at most so many moments; the last one is now."""
     return Series(
-        moments=_moments(columns, points) if len(columns) else [],
+        moments=_moments(columns, places(len(columns), points)) if len(columns) else [],
         operators=successes(columns, 0),
         policies=successes(columns, 1),
         positions=successes(columns, 2),
     )
 
 
+def moments_behind(columns: Columns, evaluations: int, points: int) -> list[SeriesSample]:
+    """At most so many moments behind the one after so many evaluations, evenly; the last one is now."""
+    new = len(columns) - evaluations
+    return _moments(columns, evaluations + places(new, points)) if new > 0 else []
+
+
 def successes(columns: Columns, kind: int) -> list[Success]:
     """By a part of the tallies' keys, of which seeds have the first alone: operator, policy, position of the answer."""
     found: dict[Any, OutcomeTally] = {}
     for key, tally in columns.tallies.items():
-        if kind and key[2] < 0:
+        if (kind and key[2] < 0) or (kind == _POLICY and not key[_POLICY]):  # a person asked no policy
             continue
         total = found.setdefault(key[kind], OutcomeTally())
         total.evaluations += tally.evaluations
         total.valid += tally.valid
         total.improvements += tally.improvements
         total.fitness += tally.fitness
+        total.gain += tally.gain
     return [_success(str(name), found[name]) for name in sorted(found)]
 
 
@@ -103,6 +114,7 @@ def _success(name: str, tally: OutcomeTally) -> Success:
         valid=tally.valid,
         improvements=tally.improvements,
         mean_fitness=tally.fitness / tally.valid if tally.valid else None,
+        gain=tally.gain,
     )
 
 
@@ -117,14 +129,14 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _moments(columns: Columns, points: int) -> list[SeriesSample]:
-    taken = places(len(columns), points)
+def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
     at, fitness = columns.at, columns.fitness
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
     judged = np.cumsum(columns.outcomes.unlike(Outcome.CANCELLED))  # who cancelled it said nothing of the candidate
     times = [columns.times(kind) for kind in (EventKind.CANDIDATE_DUPLICATE, EventKind.CANDIDATE_REJECTED)]
     duplicates, rejected, paid = (counts_until(at[taken - 1], one) for one in (*times, columns.paid))
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
+    scores = _best_scores(columns, taken)
     volumes, covered = _volumes(columns, taken), cover(columns)
     varied = varieties(columns, taken)
     return [
@@ -132,6 +144,7 @@ def _moments(columns: Columns, points: int) -> list[SeriesSample]:
             evaluations=int(count),
             at=datetime.fromtimestamp(at[count - 1], UTC),
             best_fitness=finite_or_none(best[count - 1]),
+            best_scores=scores[place],
             valid=float(valid[count - 1] / max(1, judged[count - 1])),
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
             rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
@@ -145,6 +158,19 @@ def _moments(columns: Columns, points: int) -> list[SeriesSample]:
             variety=varied[place],
         )
         for place, count in enumerate(taken)
+    ]
+
+
+def _best_scores(columns: Columns, taken: NDArray[np.intp]) -> list[dict[str, float]]:
+    """The best score of each objective at each moment, as the evaluator names and signs it."""
+    if not columns.objectives:
+        return [{}] * len(taken)
+    signs = np.array([objective.signed(1.0) for objective in columns.objectives])
+    signed = np.where(np.isnan(columns.signed_scores), -np.inf, columns.signed_scores)
+    best = np.maximum.accumulate(signed)[taken - 1]
+    rows = (signs * best).tolist()
+    return [
+        {name: score for name, score in zip(columns.names, row, strict=True) if math.isfinite(score)} for row in rows
     ]
 
 

@@ -1,11 +1,12 @@
 """Orders: what is wanted of a run while it is driven."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from evolve.change_events import RequestedChange
 from service.ports import CANCELLED, PAUSED, Intent
 
 
@@ -28,7 +29,7 @@ class RunOrders:
         self._intent = Intent()
         self._leaving = False
         self._taken: dict[str, Any] = {}
-        self._hinted = ""
+        self._made: set[str] = set()
         self._changed = asyncio.Event()
 
     @property
@@ -72,13 +73,11 @@ class RunOrders:
         self._taken |= fresh
         return fresh
 
-    def take_hint(self) -> Mapping[str, Any] | None:
-        """The wanted hint that was not taken yet, handed out once; None: there is none."""
-        hint = self._intent.hint
-        if not hint or hint["hint_id"] == self._hinted:
-            return None
-        self._hinted = hint["hint_id"]
-        return hint
+    def take_changes(self) -> Sequence[RequestedChange]:
+        """The wanted changes that were not taken yet, each handed out once, the oldest first."""
+        fresh = [change for change in self._intent.changes if change.data.change_id not in self._made]
+        self._made |= {change.data.change_id for change in fresh}
+        return fresh
 
     async def changed(self) -> None:
         """Wait for the next change; what changed since the last call counts."""

@@ -12,7 +12,6 @@ from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
 from evolve.event_types import (
-    HintGiven,
     RunCancelled,
     RunFinished,
     RunPaused,
@@ -179,7 +178,7 @@ class RunLoop:
         """One turn of the loop; whether it was the last."""
         self._hold.check()
         self._extend()
-        self._give_hint()
+        self._make_changes()
         if not self._full:
             self._dispatcher.ask(self._elapsed)
         self._note_waiting()
@@ -227,14 +226,13 @@ class RunLoop:
             except ConfigurationError as error:
                 _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
 
-    def _give_hint(self) -> None:
-        hint = self._orders.take_hint()
-        if hint is None:
-            return
-        try:
-            self._dispatcher.take(self._search.hint(HintGiven(**hint)))
-        except ConfigurationError as error:
-            _log.warning("hint.refused", run_id=self._job.run_id, hint_id=hint["hint_id"], reason=str(error))
+    def _make_changes(self) -> None:
+        for change in self._orders.take_changes():
+            try:
+                self._dispatcher.take(self._search.change(change))
+            except ConfigurationError as error:
+                change_id = change.data.change_id
+                _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
 
     def _write(self, events: Sequence[Event]) -> None:
         self._event_buffer.write(events)

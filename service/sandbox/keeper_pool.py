@@ -137,9 +137,13 @@ class KeeperPool:
 
 
 def _environment(evaluator: EvaluatorSpec) -> dict[str, str]:
-    """What programs and evaluator find in their environment: PATH, and the paths that they may read."""
+    """What programs and evaluator find in their environment: PATH, and the paths that they may read.
+
+    An interpreter that the problem names brings the programs beside it, as an activated environment does.
+    """
+    beside = [os.path.dirname(evaluator.python)] if os.path.isabs(evaluator.python) else []
     found = {READ_VARIABLE: os.pathsep.join(evaluator.read)} if evaluator.read else {}
-    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, ENVIRONMENT["PATH"]])}
+    return {**ENVIRONMENT, **found, "PATH": os.pathsep.join([*evaluator.path, *beside, ENVIRONMENT["PATH"]])}
 
 
 def _wants_library(evaluator: EvaluatorSpec) -> bool:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
-from service.config import SECRETS_DIR, SandboxSettings, Settings, config_file, data_home
+from service.config import SECRETS_DIR, SandboxSettings, Settings
 from service.errors import InvalidProblemError, RefusedError, UsageError
 from service.sandbox.inside import visible_files
 from service.sandbox.inside.sandbox_spec import interpreter_paths
 from service.sandbox.scratch import PREFIX
+from service.user_folders import config_file, data_home
 
 SCORER_READ = "evaluator.scorer_read"
 _KERNEL = ("/proc", "/sys", "/dev")

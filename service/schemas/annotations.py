@@ -69,28 +69,28 @@ class PinList(Reply):
     items: list[Pin] = Field(description="Pins, oldest first")
 
 
-class ViewCreate(Request):
-    """A view to save."""
+class SavedFilterCreate(Request):
+    """A filter to save."""
 
-    name: Name = Field(description="Name of the view")
+    name: Name = Field(description="Name of the filter")
     settings: Annotated[Plain, AfterValidator(_small)] = Field(description="Filters, columns, axes: any JSON")
     run_id: Identifier | None = Field(default=None, description="Null: of no run in particular")
 
 
-class View(Reply):
-    """A saved view."""
+class SavedFilter(Reply):
+    """A saved filter."""
 
-    id: str = Field(description="Id of the view")
+    id: str = Field(description="Id of the filter")
     run_id: str | None = Field(description="Id of its run. Null: no run in particular")
-    name: str = Field(description="Name of the view")
+    name: str = Field(description="Name of the filter")
     settings: Object = Field(description="Filters, columns and axes, as they were saved: any JSON")
     created_at: Moment = Field(description="When it was created")
 
 
-class ViewPage(Page):
-    """Saved views, oldest first."""
+class SavedFilterPage(Page):
+    """Saved filters, oldest first."""
 
-    items: list[View] = Field(description="Saved views, oldest first")
+    items: list[SavedFilter] = Field(description="Saved filters, oldest first")
 
 
 class ShareCreate(Request):

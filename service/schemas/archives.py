@@ -83,6 +83,11 @@ class GridCell(Reply):
     fitness: float = Field(description="Fitness of that candidate")
     candidates: Count = Field(description="How many fell into it")
     place: Count = Field(description="Place of the program's evaluation in the run, from 0")
+    view_type: str | None = Field(
+        default=None,
+        description="Media type of the view of that candidate. Empty: the view cannot be shown. "
+        "Null: its evaluator drew nothing, or the cell is not among the 200 fittest",
+    )
 
 
 class Grid(Reply):
@@ -92,6 +97,7 @@ class Grid(Reply):
     axes: list[GridAxis] = Field(description="Axes of the grid, for each measure")
     cells: list[GridCell] = Field(description="Cells, fittest first, at most 10,000")
     filled: Count = Field(description="Filled cells in all")
+    evaluations: Count = Field(description="Evaluations that the grid is of")
     size: Count = Field(description="Cells there are, filled or not")
     tessellation: bool = Field(description="Whether cells are regions around centroids (`archive.kind` = `cvt`)")
 

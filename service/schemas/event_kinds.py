@@ -169,9 +169,20 @@ class HintGivenEvent(EventBase):
     """A person suggested what to try."""
 
     kind: Literal["hint.given"] = Field(description="Kind of the event")
-    hint_id: str = Field(description="Id of the hint")
+    change_id: str = Field(description="Id of the change")
     text: str = Field(description="The suggestion. Empty: the standing hint ends")
     proposals: Count = Field(description="Number of proposals whose prompts hold it")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class ProgramInsertedEvent(EventBase):
+    """A person inserted a program. The proposal that follows holds it as its candidate."""
+
+    kind: Literal["program.inserted"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    program_id: str = Field(description="Id of the program")
+    parent: str = Field(description="Id of the candidate that it descends from")
+    island: Count = Field(description="Number of the island that it belongs to, from 0")
     by: str = Field(description="Name of the key that requested it")
 
 
@@ -203,6 +214,9 @@ class ProposalCreatedEvent(EventBase):
         default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
     hint: str = Field(default="", description="Id of the hint in its prompt. Left out if there is none")
+    change: str = Field(
+        default="", description="Id of the change by which a person inserted its program. Left out otherwise"
+    )
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -349,6 +363,7 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | ProgramInsertedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
             | ProposalFailedEvent

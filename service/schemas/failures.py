@@ -26,5 +26,8 @@ class RunFailures(Foreign):
     count: Count = Field(description="Total number of failures")
     seconds: float = Field(description="Total time of their evaluations in seconds")
     seconds_share: float | None = Field(description="Share of the time of all evaluations. Null: no evaluations")
+    evaluation_seconds: float = Field(
+        default=0.0, description="Total time of all evaluations in seconds, which may overlap"
+    )
     items: list[FailureGroup] = Field(description="The most frequent first")
     omitted: Count = Field(description="Number of further groups")

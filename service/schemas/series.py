@@ -17,6 +17,9 @@ class SeriesPoint(Reply):
     evaluations: Count = Field(description="Number of evaluations so far")
     at: Moment = Field(description="When the last of these evaluations was stored")
     best_fitness: float | None = Field(description="Null: nothing was valid yet")
+    best_scores: dict[str, float] = Field(
+        default={}, description="Best score of each objective so far, in its own unit. Empty: no objectives"
+    )
     valid_share: float = Field(description="Share of valid candidates of the evaluations so far")
     duplicate_share: float = Field(description="Share of duplicates of all candidates so far")
     rejected_share: float = Field(description="Share of rejected answers of all candidates so far")
@@ -60,6 +63,7 @@ class Success(Foreign):
     valid: Count = Field(description="Number of evaluations with the outcome `ok`")
     improvements: Count = Field(description="Number that became the best of the run")
     mean_fitness: float | None = Field(description="Mean fitness of valid candidates. Null: none")
+    gain: Number = Field(default=0.0, description="Fitness by which they raised the best of the run")
 
 
 class Cost(Foreign):
@@ -77,6 +81,7 @@ class Cost(Foreign):
     tokens_cached: Count = Field(description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: partly unknown")
+    seconds: float = Field(default=0.0, description="Total time of the answered proposals, which may overlap")
     seconds_p50: float | None = Field(description="Half of the answered proposals took at most so long")
     seconds_p95: float | None = Field(description="95 of 100 answered proposals took at most so long")
     finish_reasons: dict[str, Count] = Field(
@@ -99,7 +104,15 @@ class Metrics(Reply):
 class RunMark(Reply):
     """Something that happened to a run between its evaluations."""
 
-    kind: Literal["island.migrated", "island.reset", "run.paused", "run.resumed", "budget.extended"] = Field(
+    kind: Literal[
+        "island.migrated",
+        "island.reset",
+        "run.paused",
+        "run.resumed",
+        "budget.extended",
+        "hint.given",
+        "program.inserted",
+    ] = Field(
         description="Kind of the event",
     )
     place: Count = Field(description="Evaluations so far")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from evolve.program import MAX_PROGRAM_CHARACTERS
 from evolve.search.hints import HINT_TEXT, MAX_HINT_CHARACTERS
 from service.timestamps import rfc3339
 
@@ -105,6 +106,11 @@ Moment = Annotated[
     PlainSerializer(rfc3339, return_type=str),
 ]
 Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
+ProgramText = Annotated[
+    str,
+    Field(max_length=MAX_PROGRAM_CHARACTERS, json_schema_extra={"pattern": WITHOUT_NUL}),
+    AfterValidator(_storable),
+]
 HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=HINT_TEXT), AfterValidator(_storable)]
 Name = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evolve.event_types import HintGiven
+from evolve.change_events import HintGiven, RequestedChange
 from evolve.search.hints import check_hint
 from service.errors import ConflictError
-from service.identifiers import new_id
+from service.identifiers import CHANGE, new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
 from service.process.identity import this_process
+from service.projections.insertion import InsertedProgram, insertion_change
 from service.projections.run_site import RunSite
 from service.runner.undriven_runs import settle
 
@@ -31,6 +32,9 @@ class RunControl(Protocol):
 
     def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
         """Want a text in the prompts of the next proposals, in place of any other."""
+
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
+        """Want a program of a person evaluated as a candidate."""
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -81,9 +85,16 @@ class StoredControl:
     def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
         """Want a text in the prompts of the next proposals, in place of any other."""
         check_hint(text, proposals)
-        hint_id = new_id("hnt", self._storage.clock.now())
-        hint = HintGiven(hint_id=hint_id, text=text, proposals=proposals, by=COMMAND_LINE)
-        return self._storage.intents(run.tenant).hint(run.id, hint)
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        hint = HintGiven(change_id=change_id, text=text, proposals=proposals, by=COMMAND_LINE)
+        return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=hint))
+
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
+        """Want a program of a person evaluated as a candidate."""
+        language = self._storage.problems.get(run.tenant, run.problem_id).document.get("language", "")
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        change = insertion_change(self._storage.reader, run, language, insertion, change_id, COMMAND_LINE)
+        return self._storage.intents(run.tenant).change(run.id, change)
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]

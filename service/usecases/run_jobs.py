@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from evolve.ports import Evaluator
 from service.config import ExtensionsSettings
@@ -14,6 +14,7 @@ from service.runner.run_loop import RunJob
 from service.usecases.drive_run import evaluator_warnings
 from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
 from service.usecases.plan import PolicyFactory, RunPlan, evaluator_request, plan_stored
+from service.usecases.track_run import RunTracking
 
 Warn = Callable[[Sequence[str]], None]
 
@@ -28,6 +29,7 @@ class StoredJobs:
         extensions: those that the operator allows.
         slots: evaluations at once of each run whose configuration does not say how many.
         warn: hears what the isolation of a run leaves open.
+        tracking: sends runs to trackers while they are driven.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class StoredJobs:
         *,
         slots: int = 0,
         warn: Warn = lambda _: None,
+        tracking: RunTracking | None = None,
     ) -> None:
         self.storage = storage
         self._policies, self._evaluators, self._extensions = policies, evaluators, extensions
-        self._slots, self._warn = slots, warn
+        self._slots, self._warn, self._tracking = slots, warn, tracking
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
@@ -58,20 +61,21 @@ class StoredJobs:
             self._policies.open(plan) as asked,
             self._evaluating(plan) as evaluator,
         ):
-            yield RunJob(
-                run_id=record.id,
-                problem=plan.problem,
-                config=plan.config,
-                policies=asked.members,
-                embedder=asked.embedder,
-                health=asked.health,
-                evaluator=evaluator,
-                log=self.storage.log,
-                clock=self.storage.clock,
-                owner=this_process(),
-                extensions=named,
-                elapsed_seconds=record.active_seconds,
-            )
+            with self._tracking.follow(record.id) if self._tracking else nullcontext():
+                yield RunJob(
+                    run_id=record.id,
+                    problem=plan.problem,
+                    config=plan.config,
+                    policies=asked.members,
+                    embedder=asked.embedder,
+                    health=asked.health,
+                    evaluator=evaluator,
+                    log=self.storage.log,
+                    clock=self.storage.clock,
+                    owner=this_process(),
+                    extensions=named,
+                    elapsed_seconds=record.active_seconds,
+                )
 
     @asynccontextmanager
     async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:

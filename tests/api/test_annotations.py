@@ -88,17 +88,17 @@ async def test_pinning_twice_is_pinning_once(story: Story, owner: httpx.AsyncCli
 
 
 async def test_views_are_of_a_run_or_of_none(story: Story, owner: httpx.AsyncClient) -> None:
-    of_run = (await owner.post("/v1/views", json={"name": "a", "settings": {"x": 1}, "run_id": RUN})).json()
-    of_none = (await owner.post("/v1/views", json={"name": "b", "settings": {}})).json()
+    of_run = (await owner.post("/v1/saved-filters", json={"name": "a", "settings": {"x": 1}, "run_id": RUN})).json()
+    of_none = (await owner.post("/v1/saved-filters", json={"name": "b", "settings": {}})).json()
     assert (of_run["run_id"], of_none["run_id"]) == (RUN, None)
-    assert (await owner.get("/v1/views", params={"run_id": RUN})).json()["items"] == [of_run]
-    assert (await owner.get("/v1/views")).json()["items"] == [of_none]
-    assert (await owner.get("/v1/views", params={"run_id": "run_absent"})).status_code == 404
+    assert (await owner.get("/v1/saved-filters", params={"run_id": RUN})).json()["items"] == [of_run]
+    assert (await owner.get("/v1/saved-filters")).json()["items"] == [of_none]
+    assert (await owner.get("/v1/saved-filters", params={"run_id": "run_absent"})).status_code == 404
     assert (
-        await owner.post("/v1/views", json={"name": "c", "settings": {}, "run_id": "run_absent"})
+        await owner.post("/v1/saved-filters", json={"name": "c", "settings": {}, "run_id": "run_absent"})
     ).status_code == 404
-    assert (await owner.delete(f"/v1/views/{of_none['id']}")).status_code == 204
-    assert (await owner.delete(f"/v1/views/{of_none['id']}")).status_code == 404
+    assert (await owner.delete(f"/v1/saved-filters/{of_none['id']}")).status_code == 204
+    assert (await owner.delete(f"/v1/saved-filters/{of_none['id']}")).status_code == 404
 
 
 async def test_shares_are_listed_without_their_tokens(story: Story, owner: httpx.AsyncClient) -> None:

@@ -39,7 +39,7 @@ async def test_what_is_handed_on_leads_to_where_the_operator_says_that_people_co
         assert re.search(rf">{re.escape(base)}/shared/evs_\w+<", made.text)
 
 
-BUTTONS = ("New run", "Saved views", "Compare", "Pause", "Cancel…", "Delete…")
+BUTTONS = ("New run", "Saved filters", "Compare", "Pause", "Cancel…", "Delete…")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ BUTTONS = ("New run", "Saved views", "Compare", "Pause", "Cancel…", "Delete…
         ((), set(BUTTONS)),
         ((Scope.RUNS_READ,), {"Compare"}),
         ((Scope.RUNS_READ, Scope.RUNS_CONTROL), {"Compare", "Pause", "Cancel…"}),
-        ((Scope.RUNS_READ, Scope.RUNS_WRITE), {"Compare", "New run", "Saved views", "Delete…"}),
+        ((Scope.RUNS_READ, Scope.RUNS_WRITE), {"Compare", "New run", "Saved filters", "Delete…"}),
     ],
 )
 async def test_people_are_offered_what_their_key_may(told: Told, scopes: tuple[Scope, ...], offered: set[str]) -> None:

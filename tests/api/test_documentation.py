@@ -23,6 +23,8 @@ def site(tmp_path: Path) -> Path:
     (folder / "how-to").mkdir(parents=True)
     (folder / "index.html").write_text(PAGE)
     (folder / "how-to" / "index.html").write_text("<title>How to</title>")
+    (folder / "how-to" / "vote.md").write_text("# Vote")
+    (folder / "llms.txt").write_text("# Evolve")
     (folder / "a.js").write_text("let two = 2;")
     (tmp_path / "secret.txt").write_text("not of the site")
     return folder
@@ -42,6 +44,14 @@ async def test_its_files_are_served_to_anybody(stranger: httpx.AsyncClient) -> N
     index, page, script = [await stranger.get(f"/docs/guide/{name}") for name in ("", "how-to/", "a.js")]
     assert (index.text, page.text, script.text) == (PAGE, "<title>How to</title>", "let two = 2;")
     assert script.headers["Content-Type"].startswith("text/javascript")
+
+
+async def test_language_models_read_markdown(stranger: httpx.AsyncClient) -> None:
+    page = await stranger.get("/docs/guide/how-to/vote.md")
+    assert page.headers["Content-Type"].startswith("text/markdown")
+    assert page.text == "# Vote"
+    index = await stranger.get("/llms.txt", follow_redirects=True)
+    assert (index.url.path, index.text) == ("/docs/guide/llms.txt", "# Evolve")
 
 
 async def test_the_reference_of_the_api_stays_at_docs(stranger: httpx.AsyncClient) -> None:

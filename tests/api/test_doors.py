@@ -31,6 +31,7 @@ BODIES: dict[str, Any] = {
     "update_run": {"labels": {}},
     "extend_run": {"budget": {"evaluations": 500}},
     "create_hint": {"text": "try rings"},
+    "insert_candidate": {"files": {"program.py": "x = 77\n"}},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "check_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "create_batch": {"name": "b", "runs": [{"problem": "packing"}]},
@@ -38,7 +39,7 @@ BODIES: dict[str, Any] = {
     "set_quotas": {"active_runs": 3},
     "create_note": {"body": "text"},
     "update_note": {"body": "text"},
-    "create_view": {"name": "v", "settings": {}, "run_id": RUN},
+    "create_saved_filter": {"name": "v", "settings": {}, "run_id": RUN},
     "create_share": {},
     "create_webhook": {"url": "https://example.org/hook", "types": ["run.failed"]},
     "update_webhook": {"types": ["run.failed"]},
@@ -76,7 +77,7 @@ async def things(told: Told) -> dict[str, str]:
             "problem_id": problem,
             "note_id": await make(f"/v1/runs/{RUN}/notes", {"body": "text"}),
             "share_id": await make(f"/v1/runs/{RUN}/shares", {}),
-            "view_id": await make("/v1/views", {"name": "v", "settings": {}, "run_id": RUN}),
+            "filter_id": await make("/v1/saved-filters", {"name": "v", "settings": {}, "run_id": RUN}),
             "webhook_id": webhook,
             "delivery_id": await make(f"/v1/webhooks/{webhook}/ping", None),
             "key_id": await make("/v1/api-keys", {"name": "k", "scopes": ["runs:read"]}),
@@ -140,7 +141,7 @@ async def test_a_foreign_key_finds_nothing(told: Told, things: dict[str, str]) -
             answer = await call(foreign, method, route, things)
             assert answer.status_code in {403, 404}, (method, route.path, answer.text)
             seen.add(route.operation_id)
-        for path in ("/v1/runs", "/v1/problems", "/v1/batches", "/v1/webhooks", "/v1/views"):
+        for path in ("/v1/runs", "/v1/problems", "/v1/batches", "/v1/webhooks", "/v1/saved-filters"):
             assert (await foreign.get(path)).json()["items"] == [], path
         listed = (await foreign.get("/v1/api-keys")).json()["items"]
         assert [key["tenant"] for key in listed] == ["other"]
@@ -160,7 +161,7 @@ async def test_what_a_foreign_key_asked_for_is_as_it_was(told: Told, things: dic
 
 def mirrors(things: dict[str, str]) -> list[str]:
     run = f"/v1/runs/{RUN}"
-    return [run, f"{run}/notes", f"{run}/pins", f"{run}/shares", f"/v1/views?run_id={RUN}", "/v1/webhooks"]
+    return [run, f"{run}/notes", f"{run}/pins", f"{run}/shares", f"/v1/saved-filters?run_id={RUN}", "/v1/webhooks"]
 
 
 async def test_a_share_reads_its_run_and_no_other(told: Told, things: dict[str, str]) -> None:

@@ -122,7 +122,7 @@ async def test_what_is_said_to_be_no_json_is_refused_by_every_route(owner: httpx
 )
 async def test_json_goes_by_several_names(owner: httpx.AsyncClient, kind: str) -> None:
     body = b'{"name": "v", "settings": {}}'
-    assert (await owner.post("/v1/views", content=body, headers={"Content-Type": kind})).status_code == 201
+    assert (await owner.post("/v1/saved-filters", content=body, headers={"Content-Type": kind})).status_code == 201
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"3", b'"x"', b'{"no such member": 1}'])
@@ -141,7 +141,7 @@ async def test_texts_that_cannot_be_kept_are_refused(told: Told, owner: httpx.As
     for escape in (r"\u0000", r"\ud800", r"\udfff\ud800"):
         for path, body in (
             (f"/v1/runs/{RUN}/notes", '{"body": "%s"}'),
-            ("/v1/views", '{"name": "%s", "settings": {}}'),
+            ("/v1/saved-filters", '{"name": "%s", "settings": {}}'),
             ("/v1/api-keys", '{"name": "%s", "scopes": ["runs:read"]}'),
             ("/v1/runs", '{"problem": "%s"}'),
             ("/v1/runs", '{"problem": "p", "labels": {"a": "%s"}}'),
@@ -152,15 +152,15 @@ async def test_texts_that_cannot_be_kept_are_refused(told: Told, owner: httpx.As
             content = (body % escape).encode()
             checked(await owner.post(path, content=content, headers=JSON), 422, "invalid_request")
     for body in (r'{"name": "v", "settings": {"a": ["\ud800"]}}', r'{"name": "v", "settings": {"\udc00": 1}}'):
-        checked(await owner.post("/v1/views", content=body.encode(), headers=JSON), 422, "invalid_request")
-    assert (await owner.get("/v1/views")).json()["items"] == []
+        checked(await owner.post("/v1/saved-filters", content=body.encode(), headers=JSON), 422, "invalid_request")
+    assert (await owner.get("/v1/saved-filters")).json()["items"] == []
     assert (await owner.get(f"/v1/runs/{RUN}/notes")).json()["items"] == []
 
 
 async def test_settings_come_back_as_they_were_sent(owner: httpx.AsyncClient) -> None:
     settings = {"a": [1, 2.5, None, True, {"é": "\x00\n"}], "big": 10**200, "": "x"}
-    made = (await owner.post("/v1/views", json={"name": "v", "settings": settings})).json()
-    listed = (await owner.get("/v1/views")).json()["items"]
+    made = (await owner.post("/v1/saved-filters", json={"name": "v", "settings": settings})).json()
+    listed = (await owner.get("/v1/saved-filters")).json()["items"]
     assert listed == [made]
     assert made["settings"] == settings
 
@@ -170,7 +170,7 @@ async def test_settings_are_neither_deep_nor_large(owner: httpx.AsyncClient) -> 
     for _ in range(70):
         deep = {"a": deep}
     for settings in (deep, {"a": "x" * 20_001}):
-        answer = await owner.post("/v1/views", json={"name": "v", "settings": settings})
+        answer = await owner.post("/v1/saved-filters", json={"name": "v", "settings": settings})
         assert checked(answer, 422, "invalid_request")["errors"][0]["pointer"] == "/settings"
 
 
@@ -262,8 +262,8 @@ async def test_hostile_queries_are_refused(remote: httpx.AsyncClient, query: str
 async def test_hostile_headers_are_refused(remote: httpx.AsyncClient, headers: dict[str, str]) -> None:
     body = {"name": "v", "settings": {}}
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    checked(await remote.post("/v1/views", json=body, headers=encoded), 422, "invalid_request")
-    assert (await remote.get("/v1/views")).json()["items"] == []
+    checked(await remote.post("/v1/saved-filters", json=body, headers=encoded), 422, "invalid_request")
+    assert (await remote.get("/v1/saved-filters")).json()["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -354,12 +354,12 @@ async def chunks(count: int) -> AsyncIterator[bytes]:
 
 async def test_a_body_beyond_the_limit_is_refused_however_it_comes(small: Told) -> None:
     async with served(small.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(small.key())) as client:
-        told_length = await client.post("/v1/views", content=b"x" * (SMALL_MB * 2**20 + 1), headers=JSON)
+        told_length = await client.post("/v1/saved-filters", content=b"x" * (SMALL_MB * 2**20 + 1), headers=JSON)
         checked(told_length, 413, "too_large")
-        chunked = await client.post("/v1/views", content=chunks(32), headers=JSON)
+        chunked = await client.post("/v1/saved-filters", content=chunks(32), headers=JSON)
         assert "Content-Length" not in chunked.request.headers
         checked(chunked, 413, "too_large")
-        assert (await client.get("/v1/views")).json()["items"] == []
+        assert (await client.get("/v1/saved-filters")).json()["items"] == []
 
 
 async def test_a_body_at_the_limit_is_read(small: Told) -> None:
@@ -367,7 +367,7 @@ async def test_a_body_at_the_limit_is_read(small: Told) -> None:
     body = (frame % ("x" * (SMALL_MB * 2**20 - len(frame) + 2))).encode()
     assert len(body) == SMALL_MB * 2**20
     async with small.client() as client:
-        checked(await client.post("/v1/views", content=body, headers=JSON), 422, "invalid_request")
+        checked(await client.post("/v1/saved-filters", content=body, headers=JSON), 422, "invalid_request")
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -396,7 +396,7 @@ async def test_who_is_not_known_may_send_little(told: Told, owner: httpx.AsyncCl
 @pytest.mark.parametrize("length", ["9" * 30, "9" * 5000])
 async def test_a_length_beyond_all_bounds_is_too_large(small: Told, length: str) -> None:
     async with small.client() as client:
-        answer = await client.post("/v1/views", content=b"{}", headers=JSON | {"Content-Length": length})
+        answer = await client.post("/v1/saved-filters", content=b"{}", headers=JSON | {"Content-Length": length})
         checked(answer, 413, "too_large")
 
 

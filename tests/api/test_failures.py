@@ -1,6 +1,8 @@
 """Failures of a run over the API and on its page: grouped by reason, for those who may read programs."""
 
+import re
 from collections.abc import AsyncIterator
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -9,6 +11,7 @@ import pytest
 from evolve.identity import proposal_id
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
+from tests.api.visiting import visitor
 from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/failures"
@@ -46,6 +49,38 @@ async def test_failures_are_grouped_by_what_their_reasons_share(client: httpx.As
     assert HOSTILE in {group["reason"] for group in found["items"]}
     assert found["count"] == sum(group["count"] for group in found["items"])
     assert found["omitted"] == 0
+    assert found["evaluation_seconds"] == pytest.approx(found["seconds"] / found["seconds_share"])
+
+
+async def test_the_candidates_of_a_group_are_listed_by_its_reason(
+    told: Told, client: httpx.AsyncClient, story: Story
+) -> None:
+    path = f"/v1/runs/{RUN}/candidates"
+    for reason, numbers in (("the radius 99.5 is too large", [10, 11, 12]), (HOSTILE, [13]), ("the radius", [])):
+        found = (await client.get(path, params={"reason": reason, "include": "count"})).json()
+        assert [one["proposal_number"] for one in found["items"]] == numbers
+        assert found["count"] == len(numbers)
+    by_page = {"reason": "the radius 3 is too large", "limit": "2"}
+    first = (await client.get(path, params=by_page)).json()
+    second = (await client.get(path, params={**by_page, "cursor": first["next_cursor"]})).json()
+    assert [one["proposal_number"] for one in first["items"] + second["items"]] == [10, 11, 12]
+    async with told.client(Scope.RUNS_READ) as reader:
+        assert (await reader.get(path, params={"reason": "x"})).status_code == 403
+
+
+async def test_each_group_on_the_page_leads_to_its_members(told: Told, story: Story) -> None:
+    async with visitor(told) as visiting:
+        page = (await visiting.get(f"/runs/{RUN}")).text
+        section = page.split('id="failures-title"')[1].split("</table>")[0]
+        links = [unescape(one) for one in re.findall(r'<th scope="row"><a href="([^"]+)"', section)]
+        counts = [int(one) for one in re.findall(r'</th>\s*<td class="num">(\d+)</td>', section)]
+        assert links
+        for link, count in zip(links, counts, strict=True):
+            listed = (await visiting.get(link)).text
+            if "/candidates?" in link:
+                assert listed.count('name="id" value="cnd_') == count
+            else:
+                assert 'aria-label="Proposals"' in listed
 
 
 async def test_failures_that_were_seen_are_not_grouped_again(client: httpx.AsyncClient, story: Story) -> None:

@@ -5,15 +5,19 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from evolve.change_events import HintGiven
 from evolve.event_codec import encode
-from evolve.event_types import HintGiven, ProposalCreated
+from evolve.event_types import ProposalCreated
 from evolve.events import Event, EventKind
 from service.ports import LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
 from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/hints"
-HINT = HintGiven(hint_id="hnt_1", text="try rings", proposals=2, by="ada")
+CHANGES = f"/v1/runs/{RUN}/changes"
+FIGURES = ("proposals", "evaluations", "valid", "improvements", "best_fitness", "evaluations_before", "valid_before",
+           "improvements_before")  # fmt: skip
+HINT = HintGiven(change_id="hnt_1", text="try rings", proposals=2, by="ada")
 
 
 def tell_hinted(told: Told, story: Story, number: int, hint: str, fitness: float) -> None:
@@ -32,21 +36,24 @@ async def test_a_hint_waits_for_its_runner_and_then_tells_what_it_brought(told: 
     story = small_run(told)
     answer = await owner.post(PATH, json={"text": " try rings ", "proposals": 2})
     assert answer.status_code == 202, answer.text
-    [waiting] = (await owner.get(PATH)).json()["items"]
-    assert (waiting["text"], waiting["proposals"], waiting["at"], waiting["used"]) == ("try rings", 2, None, 0)
+    [waiting] = (await owner.get(CHANGES)).json()["items"]
+    assert (waiting["text"], waiting["wanted"], waiting["at"], waiting["proposals"]) == ("try rings", 2, None, 0)
     assert waiting["by"]
-    told.append([story.tell(EventKind.HINT_GIVEN, **encode(replace(HINT, hint_id=waiting["id"])))])
+    told.append([story.tell(EventKind.HINT_GIVEN, **encode(replace(HINT, change_id=waiting["id"])))])
     tell_hinted(told, story, 4, waiting["id"], 9.0)
     tell_hinted(told, story, 5, waiting["id"], 1.0)
     tell_hinted(told, story, 6, "", 20.0)
-    [given] = (await owner.get(PATH)).json()["items"]
+    [given] = (await owner.get(CHANGES)).json()["items"]
     assert given["at"]
-    assert {key: given[key] for key in ("used", "evaluations", "valid", "improvements", "best_fitness")} == {
-        "used": 2,
+    assert {key: given[key] for key in FIGURES} == {
+        "proposals": 2,
         "evaluations": 2,
         "valid": 2,
         "improvements": 1,
         "best_fitness": 9.0,
+        "evaluations_before": 2,
+        "valid_before": 1,
+        "improvements_before": 1,
     }
 
 
@@ -56,7 +63,7 @@ async def test_a_hint_waits_for_its_runner_and_then_tells_what_it_brought(told: 
 async def test_what_is_no_hint_is_refused(told: Told, owner: httpx.AsyncClient, body: dict[str, object]) -> None:
     small_run(told)
     assert (await owner.post(PATH, json=body)).status_code == 422
-    assert (await owner.get(PATH)).json()["items"] == []
+    assert (await owner.get(CHANGES)).json()["items"] == []
 
 
 async def test_an_ended_run_takes_no_hint(told: Told, owner: httpx.AsyncClient) -> None:
@@ -70,4 +77,4 @@ async def test_a_hint_needs_the_right_to_steer(told: Told, owner: httpx.AsyncCli
     small_run(told)
     headers = dict(bearer(told.key(Scope.RUNS_READ, Scope.PROGRAMS_READ)))
     assert (await owner.post(PATH, json={"text": "try rings"}, headers=headers)).status_code == 403
-    assert (await owner.get(PATH, headers=headers)).status_code == 200
+    assert (await owner.get(CHANGES, headers=headers)).status_code == 200

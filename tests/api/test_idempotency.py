@@ -23,33 +23,33 @@ VIEW = {"name": "v", "settings": {}}
 
 
 async def views(client: httpx.AsyncClient) -> list[Any]:
-    items: list[Any] = (await client.get("/v1/views")).json()["items"]
+    items: list[Any] = (await client.get("/v1/saved-filters")).json()["items"]
     return items
 
 
 async def test_a_repeated_request_is_answered_as_before_and_has_no_second_effect(owner: httpx.AsyncClient) -> None:
-    first = await owner.post("/v1/views", json=VIEW, headers=KEY)
-    again = await owner.post("/v1/views", json=VIEW, headers=KEY)
+    first = await owner.post("/v1/saved-filters", json=VIEW, headers=KEY)
+    again = await owner.post("/v1/saved-filters", json=VIEW, headers=KEY)
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["Location"] == first.headers["Location"]
     assert again.headers["X-Request-ID"] != first.headers["X-Request-ID"]
     assert len(await views(owner)) == 1
-    await owner.post("/v1/views", json=VIEW)
-    await owner.post("/v1/views", json=VIEW, headers={"Idempotency-Key": "k-2"})
+    await owner.post("/v1/saved-filters", json=VIEW)
+    await owner.post("/v1/saved-filters", json=VIEW, headers={"Idempotency-Key": "k-2"})
     assert len(await views(owner)) == 3
 
 
 async def test_a_key_belongs_to_one_request(told: Told, owner: httpx.AsyncClient) -> None:
     small_run(told)
-    await owner.post("/v1/views", json=VIEW, headers=KEY)
-    for path, body in (("/v1/views", VIEW | {"name": "w"}), (f"/v1/runs/{RUN}/notes", {"body": "x"})):
+    await owner.post("/v1/saved-filters", json=VIEW, headers=KEY)
+    for path, body in (("/v1/saved-filters", VIEW | {"name": "w"}), (f"/v1/runs/{RUN}/notes", {"body": "x"})):
         other = await owner.post(path, json=body, headers=KEY)
         assert (other.status_code, other.json()["code"]) == (422, "key_reused")
     assert len(await views(owner)) == 1
     async with told.client() as another:
-        assert (await another.post("/v1/views", json=VIEW, headers=KEY)).status_code == 201
+        assert (await another.post("/v1/saved-filters", json=VIEW, headers=KEY)).status_code == 201
     assert len(await views(owner)) == 2
 
 
@@ -110,7 +110,7 @@ async def test_who_comes_while_the_first_is_at_work_may_come_again(tmp_path: Pat
         return replace(parts, requests=AtWork(parts))
 
     async with open_told(tmp_path, change) as told, told.client() as owner:
-        answer = await owner.post("/v1/views", json=VIEW, headers=KEY)
+        answer = await owner.post("/v1/saved-filters", json=VIEW, headers=KEY)
     assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (409, "in_progress", "1")
 
 

@@ -79,7 +79,7 @@ class HeldUpload:
 
 
 async def answered(client: httpx.AsyncClient, size: int) -> httpx.Response:
-    return await client.post("/v1/views", content=body(size), headers=JSON)
+    return await client.post("/v1/saved-filters", content=body(size), headers=JSON)
 
 
 def assert_refused_for_now(answer: httpx.Response) -> None:
@@ -94,10 +94,10 @@ async def test_a_large_body_is_refused_while_another_has_the_memory_and_taken_af
 ) -> None:
     held = HeldUpload(3 * MIB, chunked=chunked)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
+        first = asyncio.create_task(client.post("/v1/saved-filters", content=held.pieces(), headers=held.headers))
         await budgets.until_left(LARGE, 0, MIB + 1)
         assert_refused_for_now(await answered(client, 3 * MIB))
-        assert (await client.get("/v1/views")).status_code == 200
+        assert (await client.get("/v1/saved-filters")).status_code == 200
         assert (await answered(client, UNCOUNTED_BYTES)).status_code == 422  # read, and found wrong
         held.finish()
         assert (await first).status_code == 422
@@ -108,11 +108,11 @@ async def test_a_large_body_is_refused_while_another_has_the_memory_and_taken_af
 async def test_a_body_without_its_length_is_cut_off_where_memory_ends(bounded: Told, budgets: Budgets) -> None:
     held = HeldUpload(3 * MIB)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
+        first = asyncio.create_task(client.post("/v1/saved-filters", content=held.pieces(), headers=held.headers))
         await budgets.until_left(LARGE, 0, MIB + 1)
         second = HeldUpload(2 * MIB, chunked=True)
         second.finish()
-        assert_refused_for_now(await client.post("/v1/views", content=second.pieces(), headers=second.headers))
+        assert_refused_for_now(await client.post("/v1/saved-filters", content=second.pieces(), headers=second.headers))
         held.finish()
         assert (await first).status_code == 422
 
@@ -120,7 +120,7 @@ async def test_a_body_without_its_length_is_cut_off_where_memory_ends(bounded: T
 async def test_who_hangs_up_gives_the_memory_back(bounded: Told, budgets: Budgets) -> None:
     held = HeldUpload(3 * MIB)
     async with served(bounded.app) as url, httpx.AsyncClient(base_url=url, headers=bearer(bounded.key())) as client:
-        first = asyncio.create_task(client.post("/v1/views", content=held.pieces(), headers=held.headers))
+        first = asyncio.create_task(client.post("/v1/saved-filters", content=held.pieces(), headers=held.headers))
         await budgets.until_left(LARGE, 0, MIB + 1)
         assert (await answered(client, 3 * MIB)).status_code == 503
         first.cancel()
@@ -138,7 +138,7 @@ async def test_strangers_have_a_memory_of_their_own(bounded: Told, budgets: Budg
         await budgets.until_left(SMALL, 0, 0)
         refused = await client.post("/v1/session", content=body(MIB), headers=JSON)
         assert_refused_for_now(refused)
-        large = await client.post("/v1/views", content=body(3 * MIB), headers={**JSON, **bearer(bounded.key())})
+        large = await client.post("/v1/saved-filters", content=body(3 * MIB), headers={**JSON, **bearer(bounded.key())})
         assert large.status_code == 422
         for upload in uploads:
             upload.finish()

@@ -31,8 +31,8 @@ FREE_FORMS = {
     "PolicyDescription.extra_body": "sent to the policy's server as it is",
     "PolicyDescription.params": "sent to the policy's server as they are",
     "Rationale": "a selection goes by numbers of its own, each documented in docs/explanation/search.md",
-    "View.settings": "pages store what they need to be drawn again",
-    "ViewCreate.settings": "pages store what they need to be drawn again",
+    "SavedFilter.settings": "pages store what they need to be drawn again",
+    "SavedFilterCreate.settings": "pages store what they need to be drawn again",
 }
 
 

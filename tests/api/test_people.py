@@ -51,7 +51,7 @@ async def test_a_key_is_shown_once_and_opens_what_it_may(told: Told, owner: http
     async with browser(told) as client:
         assert (await client.get("/v1/runs", headers=bearer(made["key"]))).status_code == 200
         assert (
-            await client.post("/v1/views", json={"name": "v", "settings": {}}, headers=bearer(made["key"]))
+            await client.post("/v1/saved-filters", json={"name": "v", "settings": {}}, headers=bearer(made["key"]))
         ).status_code == 403
 
 
@@ -163,10 +163,10 @@ async def test_every_change_and_every_refusal_stands_in_the_audit(told: Told, ow
 
 
 async def test_tenants_read_their_own_audit(told: Told, owner: httpx.AsyncClient) -> None:
-    await owner.post("/v1/views", json={"name": "v", "settings": {}})
+    await owner.post("/v1/saved-filters", json={"name": "v", "settings": {}})
     async with told.client(tenant="other") as foreign:
         assert await audit(foreign) == []
-        await foreign.post("/v1/views", json={"name": "w", "settings": {}})
+        await foreign.post("/v1/saved-filters", json={"name": "w", "settings": {}})
         assert len(await audit(foreign)) == 1
     assert len(await audit(owner)) == 1
 
@@ -350,9 +350,12 @@ async def test_who_signs_out_leaves_no_copy_of_the_session_behind(told: Told) ->
 async def test_sessions_opened_and_refused_stand_in_the_audit(told: Told, owner: httpx.AsyncClient) -> None:
     async with browser(told) as client:
         assert (await client.post("/v1/session", json={"key": told.key()})).status_code == 204
-        assert (await client.post("/v1/views", json={"name": "v", "settings": {}})).status_code == 403
+        assert (await client.post("/v1/saved-filters", json={"name": "v", "settings": {}})).status_code == 403
     lines = await audit(owner)
-    assert [(line["action"], line["outcome"]) for line in lines] == [("create_session", "204"), ("create_view", "403")]
+    assert [(line["action"], line["outcome"]) for line in lines] == [
+        ("create_session", "204"),
+        ("create_saved_filter", "403"),
+    ]
     assert lines[1]["actor"].startswith("ses_")
 
 

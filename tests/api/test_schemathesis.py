@@ -88,7 +88,7 @@ async def furnish(told: Told) -> None:
             ("/v1/batches", {"name": "b", "runs": [{"problem": "p"}]}),
             (f"{run}/notes", {"body": "x", "candidate_id": story.id(0)}),
             (f"{run}/shares", {}),
-            ("/v1/views", {"name": "v", "settings": {}, "run_id": RUN}),
+            ("/v1/saved-filters", {"name": "v", "settings": {}, "run_id": RUN}),
             ("/v1/webhooks", {"url": "https://example.org/hook", "types": ["run.failed"]}),
         ):
             answer = await client.post(path, json=body)

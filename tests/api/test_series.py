@@ -144,6 +144,14 @@ class TestGrid:
         assert (cell["candidate_id"], cell["place"], cell["centre"]) == (trade.id(2), 2, None)
         assert (grid["filled"], grid["tessellation"]) == (1, False)
 
+    async def test_an_earlier_grid_is_asked_for(self, client: httpx.AsyncClient, trade: Story) -> None:
+        early, whole = [await read(client, f"/v1/runs/{TRADE}/grid", **some) for some in ({"until": 1}, {"until": 0})]
+        assert [cell["candidate_id"] for cell in early["cells"]] == [trade.id(0)]
+        assert (early["evaluations"], early["cells"][0]["candidates"]) == (1, 1)
+        assert whole["evaluations"] >= 4
+        assert early["cells"][0]["view_type"] is None
+        assert (await client.get(f"/v1/runs/{TRADE}/grid?until=-1")).status_code == 422
+
     async def test_without_measures_there_is_none(self, client: httpx.AsyncClient, story: Story) -> None:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []
 
@@ -200,8 +208,8 @@ class TestMetrics:
         assert [point["duplicate_share"] for point in points] == [0, 0, 0, 0.2]
         assert all(point["hypervolume"] is point["cells"] is point["qd_score"] is None for point in points)
         assert metrics["operators"] == [
-            {"name": "mutate", "evaluations": 3, "valid": 2, "improvements": 2, "mean_fitness": 2.5},
-            {"name": "seed", "evaluations": 1, "valid": 1, "improvements": 1, "mean_fitness": 1.0},
+            {"name": "mutate", "evaluations": 3, "valid": 2, "improvements": 2, "mean_fitness": 2.5, "gain": 2.0},
+            {"name": "seed", "evaluations": 1, "valid": 1, "improvements": 1, "mean_fitness": 1.0, "gain": 0.0},
         ]
         assert [(one["name"], one["evaluations"]) for one in metrics["positions"]] == [("0", 3)]
 

@@ -60,7 +60,7 @@ async def test_others_write_while_a_name_is_waited_for(
         submitting = asyncio.create_task(owner.post(path, json=body, headers=headers))
         assert await asyncio.to_thread(names.asked.wait, 10)
         async with asyncio.timeout(4):  # less than a name is waited for
-            assert (await owner.post("/v1/views", json={"name": "v", "settings": {}})).status_code == 201
+            assert (await owner.post("/v1/saved-filters", json={"name": "v", "settings": {}})).status_code == 201
         names.answer.set()
         first = await submitting
         assert first.status_code == 201, first.text

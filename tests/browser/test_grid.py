@@ -66,7 +66,7 @@ def test_the_grid_shows_what_the_api_says(page: Page, service: Service, finished
     expect(rows.first).to_contain_text(f"{first['fitness']:.5g}")
 
 
-def test_a_cell_leads_to_its_program(page: Page, service: Service, finished_run: str) -> None:
+def test_a_cell_shows_its_candidate_in_place(page: Page, service: Service, finished_run: str) -> None:
     grid = service.get(f"/v1/runs/{finished_run}/grid")
     cell = grid["cells"][0]
     page.goto(f"/runs/{finished_run}/grid")
@@ -80,7 +80,22 @@ def test_a_cell_leads_to_its_program(page: Page, service: Service, finished_run:
     canvas.hover(position={"x": x, "y": y})
     expect(page.locator("cell-grid .tip")).to_contain_text(f"fitness {number(cell['fitness'])}")
     canvas.click(position={"x": x, "y": y})
-    expect(page).to_have_url(re.compile(cell["candidate_id"]))
+    panel = page.locator("candidate-inspector[open] [data-candidate]")
+    expect(panel).to_have_attribute("data-candidate", cell["candidate_id"])
+
+
+def test_the_grid_is_replayed(page: Page, service: Service, finished_run: str) -> None:
+    early = service.get(f"/v1/runs/{finished_run}/grid?until=30")
+    whole = service.get(f"/v1/runs/{finished_run}/grid")
+    assert 0 < early["filled"] < whole["filled"]
+    assert all(cell["place"] < 30 for cell in early["cells"])
+    page.goto(f"/runs/{finished_run}/grid?until=30")
+    expect(page.locator("cell-grid")).to_have_attribute("data-filled", str(early["filled"]))
+    expect(page.locator("cell-grid output")).to_have_text(f"After 30 evaluations: {early['filled']} cells are filled.")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("cell-grid")).to_have_attribute("data-filled", str(whole["filled"]))
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("until="))
 
 
 def test_a_third_measure_is_sliced_or_passed_over(page: Page, service: Service, deep_run: str) -> None:
@@ -104,6 +119,10 @@ def test_regions_are_drawn_by_the_measures_of_who_holds_them(
     page.goto(f"/runs/{tessellated_run}/grid")
     expect(page.locator("#grid-standing")).to_contain_text(f"{grid['filled']} of 20 cells")
     expect(page.locator("svg.regions circle")).to_have_count(grid["filled"])
+    page.wait_for_function("customElements.get('candidate-inspector') !== undefined")  # until then marks are links
+    page.locator("svg.regions circle").first.click(force=True)
+    expect(page.locator("candidate-inspector[open] [data-candidate]")).to_be_visible()
+    page.keyboard.press("Escape")
     expect(page.locator("cell-grid")).to_have_count(0)
     rows = page.get_by_role("region", name="Cells").locator("tbody tr")
     expect(rows).to_have_count(grid["filled"])

@@ -1,6 +1,7 @@
 """Every candidate of a run with its descent."""
 
 import json
+import math
 import re
 from statistics import median
 from typing import Any, Literal
@@ -139,6 +140,32 @@ def test_hovering_tells_of_the_program(page: Page, service: Service, finished_ru
     opened(page, finished_run)
     page.locator("lineage-map .map").hover(position=page.evaluate(WHERE, chosen))
     expect(page.locator("lineage-map .tip")).to_contain_text(f"Candidate {at(columns, chosen)}: ")
+
+
+def test_the_run_is_replayed(page: Page, service: Service, finished_run: str) -> None:
+    columns = service.get(f"/v1/runs/{finished_run}/columns")
+    then = max(range(40), key=lambda place: (columns["fitness"][place] or -math.inf, -place))
+    opened(page, finished_run, "?until=40")
+    expect(page.locator("lineage-map .chosen")).to_contain_text(f"Best: candidate {at(columns, then)}:")
+    expect(page.locator("lineage-map output")).to_contain_text("After 40 evaluations: ")
+    assert page.evaluate("() => document.querySelector('lineage-map').model.until") == 40
+    page.get_by_role("button", name="Play").click()
+    best = service.get(f"/v1/runs/{finished_run}")["best_candidate_id"]
+    expect(page.locator("lineage-map .chosen")).to_contain_text(
+        f"Best: candidate {service.get(f'/v1/candidates/{best}')['name']}:"
+    )
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("until="))
+
+
+def test_play_can_be_paused_and_goes_into_the_address(open_page: OpenPage, finished_run: str) -> None:
+    page = open_page(motion=True)
+    opened(page, finished_run)
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").click()
+    until = page.evaluate("() => document.querySelector('lineage-map').model.until")
+    assert until < 120
+    expect(page).to_have_url(re.compile(rf"[?&]until={until}(&|$)"))
 
 
 def test_the_map_grows_with_the_run(page: Page, live_run: str) -> None:

@@ -160,24 +160,24 @@ def test_ticked_runs_are_led_to_their_comparison(page: Page, finished_run: str, 
         assert f"run={run_id}" in page.url
 
 
-def test_a_view_is_saved_found_again_and_removed(page: Page, finished_run: str) -> None:
+def test_a_filter_is_saved_found_again_and_removed(page: Page, finished_run: str) -> None:
     page.goto("/runs?state=succeeded&group=state")
     saved = page.get_by_role("group").filter(has_text="Save these filters")
-    page.get_by_text("Saved views", exact=True).click()
+    page.get_by_text("Saved filters", exact=True).click()
     saved.get_by_label("Save these filters as").fill(HOSTILE)
     saved.get_by_role("button", name="Save", exact=True).click()
     page.goto("/runs")
-    page.get_by_role("navigation", name="Saved views").get_by_role("link").click()
+    page.get_by_role("navigation", name="Saved filters").get_by_role("link").click()
     expect(page).to_have_url(re.compile(r"\?state=succeeded&group=state$"))
     expect(page).to_have_title("Runs · Evolve")
     expect(row(page, finished_run)).to_be_visible()
-    page.get_by_text("Saved views", exact=True).click()
+    page.get_by_text("Saved filters", exact=True).click()
     page.get_by_role("button", name="Remove <img").click()
-    expect(page.get_by_role("navigation", name="Saved views")).to_have_count(0)
+    expect(page.get_by_role("navigation", name="Saved filters")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
-    ("form", "leads"), [("/runs/bulk", "/runs"), ("/runs/views", "/runs"), ("/runs/new/check", "/runs/new")]
+    ("form", "leads"), [("/runs/bulk", "/runs"), ("/runs/filters", "/runs"), ("/runs/new/check", "/runs/new")]
 )
 def test_the_address_of_a_form_leads_to_its_page(page: Page, form: str, leads: str) -> None:
     page.goto(form)

@@ -181,6 +181,26 @@ def test_small_pictures_stand_in_lists_and_in_the_story(page: Page, service: Ser
     expect(page.get_by_role("columnheader", name="View")).to_be_visible()
 
 
+def test_pictures_stand_in_lineage_grid_and_replay(page: Page, service: Service, drawn_run: str) -> None:
+    run = service.get(f"/v1/runs/{drawn_run}")
+    line = service.get(f"/v1/candidates/{run['best_candidate_id']}/lineage?direction=ancestors")["items"]
+    images = sum(one["view_type"] in (SVG, PNG) for one in line)
+    page.goto(f"/runs/{drawn_run}/lineage")
+    expect(page.locator("#line .thumbnail img")).to_have_count(images)
+    cells = service.get(f"/v1/runs/{drawn_run}/grid")["cells"]
+    named = {one["id"]: one for one in service.get(f"/v1/runs/{drawn_run}/candidates?limit=200")["items"]}
+    assert [cell["view_type"] for cell in cells] == [named[cell["candidate_id"]]["view_type"] for cell in cells]
+    drawn = sum(cell["view_type"] in (SVG, PNG) for cell in cells)
+    assert drawn
+    page.goto(f"/runs/{drawn_run}/grid")
+    expect(page.get_by_role("region", name="Cells").locator(".thumbnail img")).to_have_count(drawn)
+    page.wait_for_function(
+        "count => [...document.querySelector('cell-grid').pictures.images.values()]"
+        ".filter((one) => one.naturalWidth).length === count",
+        arg=drawn,
+    )
+
+
 def test_a_run_without_views_shows_nothing_of_them(page: Page, finished_run: str, service: Service) -> None:
     page.goto(f"/runs/{finished_run}/candidates")
     expect(page.get_by_role("columnheader", name="Candidate")).to_be_visible()
@@ -199,11 +219,13 @@ def test_a_report_holds_the_pictures(page: Page, installation: Installation, dra
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("where", ["page", "alone", "inspector"])
 def test_hostile_views_have_no_effect(
-    page: Page, complaints: Complaints, planted: Any, elsewhere: Elsewhere, name: str, alone: bool
+    page: Page, complaints: Complaints, planted: Any, elsewhere: Elsewhere, drawn_run: str, name: str, where: str
 ) -> None:
-    """On the page of the candidate and opened alone; no request reaches another server, and no page is taken over."""
+    """On the page of the candidate, beside a chart and opened alone: no request reaches another server, and no page is
+    taken over."""
+    alone = where == "alone"
     candidate = planted(HOSTILE[name], elsewhere.url)
     opened: list[Page] = []
     began = time.monotonic()
@@ -212,15 +234,29 @@ def test_hostile_views_have_no_effect(
         opened.append(other)
 
     page.context.on("page", hear)
-    place = f"/v1/candidates/{candidate}/view" if alone else f"/candidates/{candidate}"
+    short = "{}.{}".format(*candidate.split("_")[2:])
+    places = {
+        "page": f"/candidates/{candidate}",
+        "alone": f"/v1/candidates/{candidate}/view",
+        "inspector": f"/runs/{drawn_run}/lineage?inspect={short}",
+    }
+    place = places[where]
     page.goto(place)
-    if not alone:
+    if where == "inspector":
+        expect(page.locator("candidate-inspector .view").first).to_be_visible()
+        frames = page.locator("candidate-inspector iframe")
+        assert frames.count() == page.locator("candidate-inspector iframe[sandbox='']").count()
+        if frames.count():
+            expect(page.frame_locator("candidate-inspector iframe").locator("body")).to_be_attached()
+    if where == "page":
         expect(page.locator("#candidate-view")).to_be_visible()
         page.locator("#candidate-view").scroll_into_view_if_needed()
     page.wait_for_timeout(700)  # time for what would happen by itself
     if name == "links of a page" and not alone:
+        frame = "candidate-inspector iframe" if where == "inspector" else "#candidate-view iframe"
         for link in ("top", "script", "data", "new", "own"):
-            page.frame_locator("#candidate-view iframe").locator(f"#{link}").click(no_wait_after=True, timeout=5000)
+            expect(page.frame_locator(frame).locator(f"#{link}")).to_be_visible()
+            page.frame_locator(frame).locator(f"#{link}").click(no_wait_after=True, timeout=5000)
             page.wait_for_timeout(150)
             page.goto(place)
     assert page.url.endswith(place)

@@ -10,7 +10,7 @@ from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database
 from service.db.keys import SqlKeyStore
 from service.errors import NotFoundError
-from service.ports import Annotations, KeyRecord, Note, Pin, RunLog, Share, Shares, View
+from service.ports import Annotations, KeyRecord, Note, Pin, RunLog, SavedFilter, Share, Shares
 from tests.contract.story import RUN, START, Story, new_run
 
 OTHER = "run_0190bbbb000000000000000000000002"
@@ -57,7 +57,7 @@ def pin(candidate_id: str, **changes: Any) -> Pin:
     return Pin(**(fields | changes))
 
 
-def view(number: int = 1, **changes: Any) -> View:
+def saved_filter(number: int = 1, **changes: Any) -> SavedFilter:
     fields: dict[str, Any] = {
         "id": f"viw_{number}",
         "tenant": "default",
@@ -66,7 +66,7 @@ def view(number: int = 1, **changes: Any) -> View:
         "settings": {"columns": ["fitness"], "island": None},
         "created_at": START,
     }
-    return View(**(fields | changes))
+    return SavedFilter(**(fields | changes))
 
 
 def share(number: int = 1, **changes: Any) -> Share:
@@ -151,25 +151,25 @@ class TestPins:
 
 
 class TestViews:
-    def test_views_of_a_run_and_of_none_are_told_apart(self, mine: Annotations) -> None:
-        mine.save_view(view(1))
-        mine.save_view(view(2, run_id=""))
-        mine.save_view(view(3, run_id=OTHER))
-        assert mine.views(RUN) == [view(1)]
-        assert mine.views() == [view(2, run_id="")]
+    def test_saved_filters_of_a_run_and_of_none_are_told_apart(self, mine: Annotations) -> None:
+        mine.save_filter(saved_filter(1))
+        mine.save_filter(saved_filter(2, run_id=""))
+        mine.save_filter(saved_filter(3, run_id=OTHER))
+        assert mine.saved_filters(RUN) == [saved_filter(1)]
+        assert mine.saved_filters() == [saved_filter(2, run_id="")]
 
-    def test_views_come_by_age_a_page_at_a_time(self, mine: Annotations) -> None:
+    def test_saved_filters_come_by_age_a_page_at_a_time(self, mine: Annotations) -> None:
         for number in (3, 1, 2):
-            mine.save_view(view(number))
-        assert [one.id for one in mine.views(RUN, limit=2)] == ["viw_1", "viw_2"]
-        assert [one.id for one in mine.views(RUN, after="viw_2")] == ["viw_3"]
+            mine.save_filter(saved_filter(number))
+        assert [one.id for one in mine.saved_filters(RUN, limit=2)] == ["viw_1", "viw_2"]
+        assert [one.id for one in mine.saved_filters(RUN, after="viw_2")] == ["viw_3"]
 
-    def test_a_removed_view_is_gone(self, mine: Annotations) -> None:
-        mine.save_view(view())
-        mine.remove_view("viw_1")
-        assert mine.views(RUN) == []
-        with pytest.raises(NotFoundError, match="no view"):
-            mine.remove_view("viw_1")
+    def test_a_removed_filter_is_gone(self, mine: Annotations) -> None:
+        mine.save_filter(saved_filter())
+        mine.remove_filter("viw_1")
+        assert mine.saved_filters(RUN) == []
+        with pytest.raises(NotFoundError, match="no saved filter"):
+            mine.remove_filter("viw_1")
 
 
 class TestShares:
@@ -208,9 +208,9 @@ _ACTS: dict[str, Callable[[Annotations], Any]] = {
     "pin": lambda doors: doors.pin(pin(_SEED)),
     "unpin": lambda doors: doors.unpin(RUN, _SEED),
     "pins": lambda doors: doors.pins(RUN),
-    "save_view": lambda doors: doors.save_view(view(2)),
-    "views": lambda doors: doors.views(RUN),
-    "remove_view": lambda doors: doors.remove_view("viw_1"),
+    "save_filter": lambda doors: doors.save_filter(saved_filter(2)),
+    "saved_filters": lambda doors: doors.saved_filters(RUN),
+    "remove_filter": lambda doors: doors.remove_filter("viw_1"),
     "add_share": lambda doors: doors.add_share(share(2), "hash-2"),
     "shares": lambda doors: doors.shares(RUN),
     "revoke_share": lambda doors: doors.revoke_share(RUN, "shr_1", LATER),
@@ -227,18 +227,18 @@ class TestTenants:
     ) -> None:
         mine.add_note(note())
         mine.pin(pin(_SEED))
-        mine.save_view(view())
+        mine.save_filter(saved_filter())
         mine.add_share(share(), "hash-1")
         with pytest.raises(NotFoundError):
             _ACTS[act](theirs)
-        held = (mine.notes(RUN), mine.pins(RUN), mine.views(RUN), mine.shares(RUN), shares.find("hash-2"))
-        assert held == ([note()], [pin(_SEED)], [view()], [share()], None)
+        held = (mine.notes(RUN), mine.pins(RUN), mine.saved_filters(RUN), mine.shares(RUN), shares.find("hash-2"))
+        assert held == ([note()], [pin(_SEED)], [saved_filter()], [share()], None)
 
     def test_what_is_stored_is_the_tenant_s_whatever_it_says(
         self, mine: Annotations, theirs: Annotations, shares: Shares
     ) -> None:
-        theirs.save_view(view(1, run_id="", tenant="default"))
-        assert (mine.views(), [one.tenant for one in theirs.views()]) == ([], ["lab"])
+        theirs.save_filter(saved_filter(1, run_id="", tenant="default"))
+        assert (mine.saved_filters(), [one.tenant for one in theirs.saved_filters()]) == ([], ["lab"])
         mine.add_share(share(tenant="lab"), "hash-1")
         assert shares.find("hash-1") == share(tenant="default")
 

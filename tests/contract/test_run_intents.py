@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select
 
+from evolve.change_events import HintGiven, ProgramInserted, RequestedChange
 from evolve.event_codec import encode
-from evolve.event_types import HintGiven
 from evolve.events import EventKind
+from evolve.program import Program
 from service.db import deletion
-from service.db.account_models import NoteRow, PinRow, ShareRow, ViewRow
+from service.db.account_models import NoteRow, PinRow, SavedFilterRow, ShareRow
+from service.db.changes import MAX_WAITING
 from service.db.columns import Base
 from service.db.deletion import SqlDeletions
 from service.db.engine import Database
@@ -68,7 +70,7 @@ def remove_deleted(database: Database) -> None:
         pass
 
 
-HINT = HintGiven(hint_id="hnt_1", text="try rings", proposals=5, by="ada")
+HINT = HintGiven(change_id="hnt_1", text="try rings", proposals=5, by="ada")
 
 
 class TestContinuing:
@@ -236,24 +238,46 @@ class TestWanting:
         with pytest.raises(ConflictError, match="being cancelled"):
             intents.extend(RUN, {"tokens": 1}, "ada")
 
-    def test_a_hint_waits_until_the_search_was_given_it(
+    def test_changes_wait_until_the_search_made_them(
         self, log: RunLog, intents: RunIntents, claims: RunClaims, reader: RunReader, story: Story
     ) -> None:
         fence = begin(log, story)
         by = claims.wanted([RUN])[RUN].by
-        intents.hint(RUN, HINT)
-        assert intents.hint(RUN, replace(HINT, hint_id="hnt_2")).desired_hint == {**encode(HINT), "hint_id": "hnt_2"}
-        assert claims.wanted([RUN])[RUN] == Intent(hint={**encode(HINT), "hint_id": "hnt_2"}, by=by)
+        before = reader.run(RUN).revision
+        first, second = RequestedChange(data=HINT), RequestedChange(data=replace(HINT, change_id="hnt_2"))
+        intents.change(RUN, first)
+        assert intents.change(RUN, second).revision == before + 2
+        assert claims.wanted([RUN])[RUN] == Intent(changes=(first, second), by=by)
         log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **encode(HINT))])
-        assert reader.run(RUN).desired_hint["hint_id"] == "hnt_2"
-        log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **{**encode(HINT), "hint_id": "hnt_2"})])
-        assert reader.run(RUN).desired_hint == {}
+        assert intents.changes(RUN) == [second]
+        log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **encode(second.data))])
+        assert intents.changes(RUN) == []
 
-    def test_a_run_that_is_over_takes_no_hint(self, log: RunLog, intents: RunIntents) -> None:
+    def test_a_program_waits_with_its_change(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
+        log.create(new_run())
+        program = Program.of({"a.py": "x = 1\n", "b/c.py": "y = 'é'\n"})
+        data = ProgramInserted(change_id="chg_1", by="ada", program_id=program.id, parent="cnd_1", island=0)
+        intents.change(RUN, RequestedChange(data=data, program=program))
+        assert claims.wanted([RUN])[RUN].changes == (RequestedChange(data=data, program=program),)
+
+    def test_so_many_changes_wait_and_no_more(self, log: RunLog, intents: RunIntents) -> None:
+        log.create(new_run())
+        for number in range(MAX_WAITING):
+            intents.change(RUN, RequestedChange(data=replace(HINT, change_id=f"chg_{number}")))
+        with pytest.raises(ConflictError, match="100 changes"):
+            intents.change(RUN, RequestedChange(data=HINT))
+        assert len(intents.changes(RUN)) == MAX_WAITING
+
+    def test_changes_of_a_run_that_is_not_there_are_not_found(self, intents: RunIntents) -> None:
+        for ask in (lambda: intents.changes(RUN), lambda: intents.change(RUN, RequestedChange(data=HINT))):
+            with pytest.raises(NotFoundError):
+                ask()
+
+    def test_a_run_that_is_over_takes_no_change(self, log: RunLog, intents: RunIntents) -> None:
         log.create(new_run())
         intents.want(RUN, CANCELLED, "ada")
         with pytest.raises(ConflictError, match="being cancelled"):
-            intents.hint(RUN, HINT)
+            intents.change(RUN, RequestedChange(data=HINT))
 
     def test_wanted_budgets_add_up_by_key(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:
         log.create(new_run())
@@ -645,7 +669,7 @@ def put_beside(database: Database, run_id: str, candidate_id: str) -> None:
         note = {"candidate_id": candidate_id, "body": "look", "author": "ada", "updated_at": START}
         connection.execute(insert(NoteRow), [made | note | {"id": own["id"]}])
         connection.execute(insert(PinRow), [made | {"candidate_id": candidate_id, "author": "ada"}])
-        connection.execute(insert(ViewRow), [made | own | {"name": "mine", "settings": {}}])
+        connection.execute(insert(SavedFilterRow), [made | own | {"name": "mine", "settings": {}}])
         connection.execute(insert(ShareRow), [made | own | {"hash": run_id, "created_by": "ada"}])
 
 

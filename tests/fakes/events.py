@@ -17,6 +17,7 @@ _REST: Mapping[EventKind, Mapping[str, Any]] = {
     EventKind.RUN_CANCELLED: _BY,
     EventKind.BUDGET_EXTENDED: _BY,
     EventKind.HINT_GIVEN: _BY,
+    EventKind.PROGRAM_INSERTED: _BY,
     EventKind.RUN_FINISHED: {"candidate_id": None, "fitness": None},
     EventKind.PROPOSAL_ANSWERED: {"dropped": 0, "drops": {}, "cost": None, "seconds": None},
     EventKind.CANDIDATE_REJECTED: {"parents": []},

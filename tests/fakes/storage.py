@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+from evolve.change_events import RequestedChange
 from evolve.evaluation import Outcome
-from evolve.event_codec import encode
-from evolve.event_types import BestImproved, EventData, HintGiven, RunCreated, RunFinished
+from evolve.event_types import BestImproved, EventData, RunCreated, RunFinished
 from evolve.events import Event
 from evolve.identity import digest
 from evolve.program import Program
@@ -113,7 +113,6 @@ class _Run:
             fork_of=new.fork_of,
             revision=self.revision,
             desired_budget=self.intent.budget,
-            desired_hint=self.intent.hint,
             created_by=new.created_by,
             failure=failure,
         )
@@ -299,11 +298,14 @@ class MemoryRunIntents:
         run.revision += 1
         return run.record()
 
-    def hint(self, run_id: str, hint: HintGiven) -> RunRecord:
+    def change(self, run_id: str, change: RequestedChange) -> RunRecord:
         run = self._unended(run_id)
-        run.intent = replace(run.intent, hint=encode(hint))
+        run.intent = replace(run.intent, changes=(*run.intent.changes, change))
         run.revision += 1
         return run.record()
+
+    def changes(self, run_id: str) -> Sequence[RequestedChange]:
+        return self._storage.found(run_id, self._tenant).intent.changes
 
     def label(self, run_id: str, labels: Mapping[str, str], revision: int | None) -> RunRecord:
         del revision

@@ -158,6 +158,13 @@ async def _driving(settings: Settings) -> object:
             return opened.maximum
 
 
+async def _tracked(settings: Settings) -> object:
+    try:
+        return await _driving(settings)
+    except ConfigurationError as error:
+        return str(error)
+
+
 async def _environment(settings: Settings) -> object:
     """What comes of a problem that asks for a package which cannot be installed."""
     loaded = load_sketch(InlineProblem(seed="x"))
@@ -210,6 +217,7 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "retention.days": ("9", of(lambda settings: read_retention(settings.retention, None, []))),
     "retention.audit_days": ("9", of(lambda settings: read_retention(settings.retention, 1, []))),
     "runner.runs": ("3", _driving),
+    "tracking.trackers": ("nowhere:Tracker", _tracked),
     "server.url": ("https://evolve.example", of(lambda settings: server_of(settings, SourceOptions()))),
     "server.key_file": ("FOLDER/key", of(lambda settings: server_key(settings, SourceOptions()))),
 }

@@ -125,6 +125,23 @@ def test_the_grid_is_the_archive_of_all(told: list[tuple[int, int, int]], cuts: 
         assert rows[cell.place].candidate_id == best.candidate_id
     assert [cell.fitness for cell in grid.cells] == sorted((cell.fitness for cell in grid.cells), reverse=True)
     assert fold_grid(columns, 2).cells == grid.cells[:2]
+    assert grid.evaluations == len(rows)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(-3, 13)), max_size=30), st.integers(1, 40))
+def test_an_earlier_grid_has_the_cells_of_the_evaluations_until_then(
+    told: list[tuple[int, int, int]], until: int
+) -> None:
+    rows = [row(place, (float(worth),), (float(x), float(y))) for place, (worth, x, y) in enumerate(told)]
+    *_, columns = folded(rows, run_of(1, AXES))
+    then = fold_grid(columns, 100, until)
+    cells: dict[tuple[int, ...], int] = {}
+    for place, one in enumerate(rows[:until]):  # in the ranges that the axes have now
+        cell = tuple(axis.bin(one.grid_measures[axis.name]) for axis in columns.axes)
+        if cell not in cells or told[cells[cell]][0] <= told[place][0]:
+            cells[cell] = place
+    assert {tuple(cell.bins): cell.place for cell in then.cells} == cells
+    assert (then.filled, then.evaluations) == (len(cells), min(until, len(rows)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9), st.integers(-3, 13)), max_size=30), st.booleans())

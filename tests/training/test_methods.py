@@ -125,7 +125,7 @@ def test_trl(method: str) -> None:
         ],
         matrices=matrices,
     )
-    found = trl._own_part(Alone(), batch, CHAINS, method, options_of(method), WEIGHTING)
+    found = trl._own_part(Alone(), trl._gathered(batch), batch, CHAINS, method, options_of(method), WEIGHTING)
     assert found.rollouts == pytest.approx(expected(method).rollouts)
     if METHODS[method].credit is not None:
         ids = torch.tensor([list(range(len(WORDS)))] * len(prompts))
@@ -155,7 +155,7 @@ def test_verl(method: str) -> None:
 def test_a_method_that_needs_shown_weights_says_so_without_them() -> None:
     batch = trl._Batch(step=0, completions=[Completion(text="", prompt="p")] * 2, matrices=[np.ones((1, 2))] * 2)
     with pytest.raises(RewardError, match=r"'goal_conditioned' needs prompts that show weights: give each row"):
-        trl._own_part(Alone(), batch, 2, "goal_conditioned", Options(), WEIGHTING)
+        trl._own_part(Alone(), trl._gathered(batch), batch, 2, "goal_conditioned", Options(), WEIGHTING)
     with pytest.raises(RewardError, match="No training method is called 'ppo'; there are vpo"):
         method_trainer("ppo", one_by_one(json.loads))
 

@@ -63,6 +63,23 @@ def log_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
+def test_prompts_are_held_out_and_tested_while_all_weights_are_trained(settings: Callable[..., LoraSettings]) -> None:
+    from training.adapter_files import check_model
+
+    chosen = settings(rank=0, test_every=1, held_out=1, steps=2)
+    folder = train_lora(chosen, COLOURS, evaluate)
+    assert folder == chosen.output / "model"
+    check_model(folder)
+    tests = [line for line in log_of(chosen.output) if "test_set_reward" in line]
+    assert [line["step"] for line in tests] == [0, 1, 2]
+    assert all(0 <= line["test_best@1"] <= line["test_best@4"] for line in tests)
+    assert all(0 <= line["test_ew@1"] <= line["test_ew@4"] for line in tests)
+    card = json.loads((chosen.output / "training.json").read_text())
+    assert (card["prompts"], card["held_out"]) == (1, 1)
+    with pytest.raises(TrainingError, match="2 different prompts, of which 2 cannot be held out"):
+        train_lora(settings(test_every=1, held_out=2, output=chosen.output.with_name("other")), COLOURS, evaluate)
+
+
 def test_an_adapter_is_trained_saved_and_loads(settings: Callable[..., LoraSettings], tiny_model: Path) -> None:
     import torch
     from peft import PeftModel

@@ -30,7 +30,12 @@ from service.problems.native import _TABLES, _Document
 TOP = Path(__file__).parents[2]
 REFERENCE = TOP / "docs" / "reference"
 PAGES = sorted(
-    [*(TOP / "docs").rglob("*.md"), *(TOP / "examples").rglob("*.md"), *TOP.glob("*.md")],
+    [
+        *(TOP / "docs").rglob("*.md"),
+        *(TOP / "examples").rglob("*.md"),
+        *(TOP / "skills").rglob("*.md"),
+        *TOP.glob("*.md"),
+    ],
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)

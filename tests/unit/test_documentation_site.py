@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from scripts.documentation.commands import command_reference
+from scripts.documentation.llms import llms_index, write_page
 from scripts.documentation.markdown import (
     loaded_from_elsewhere,
     repository_path,
@@ -138,3 +139,19 @@ def test_links_to_schemas_lead_to_their_headings() -> None:
     named = {one for page in pages.values() for one in re.findall(r"\]\((?:schemas\.md)?#([^)]+)\)", page)}
     assert len(named) > 50
     assert named <= set(re.findall(r"\{ #(\S+) ", pages["schemas"]))
+
+
+def test_the_index_for_language_models_names_every_page_of_the_index() -> None:
+    index = (TOP / "docs" / "README.md").read_text(encoding="utf-8")
+    text = llms_index(index, {"REST API: Runs": "reference/rest/runs.md"})
+    assert text.startswith("# Evolve\n\n> ")
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)", text, re.MULTILINE)
+    named = re.findall(r"^\* \[.+?\]\((.+?\.md)\)", index, re.MULTILINE)
+    assert [path for path in listed if "/rest/" not in path] == named
+    assert all((TOP / "docs" / path).is_file() for path in named)
+    assert text.index("## Reference") < text.index("reference/rest/runs.md") < text.index("## Explanation")
+
+
+def test_the_markdown_of_a_page_is_beside_its_html(tmp_path: Path) -> None:
+    write_page(tmp_path, "how-to/vote.md", "# Vote\n")
+    assert (tmp_path / "how-to" / "vote.md").read_text() == "# Vote\n"

@@ -1,12 +1,13 @@
 """The script that tries problems of other projects: what counts as equal, and who is to blame."""
 
+import argparse
 import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.foreign_direct import checkout_of, copied, direct_metrics
-from scripts.foreign_examples import MISSING, OUR_READING, TriedFolder, compare, folders, table
+from scripts.foreign_examples import MISSING, OUR_READING, TOO_SLOW, TriedFolder, compare, done_before, folders, table
 
 
 def tried(**more: object) -> TriedFolder:
@@ -37,11 +38,29 @@ def test_the_speedup_of_a_reference_over_itself_is_about_1(speedup: float, diffe
 def test_a_folder_that_fails_is_our_reading_only_where_its_own_evaluator_does_not() -> None:
     lacking = tried(direct="ModuleNotFoundError: No module named 'jax'", reason="the seed fails")
     misread = tried(direct="", reason="the seed fails")
-    assert tried(direct="", reason="it took longer than 60 s").blame == MISSING
+    assert tried(direct="", reason="it took longer than 60 s").blame == TOO_SLOW
+    assert tried(reason="the seed a.py fails (timeout): the evaluation ran longer than 60 s").blame == TOO_SLOW
     assert (lacking.blame, misread.blame, tried(ready=True).blame) == (MISSING, OUR_READING, "")
     shown = table([lacking, misread, tried(ready=True, compared=2, improved=True, evaluated=20)])
-    assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 of 1 | 1 | 1 |" in shown
+    assert "| project | `gigaevo` | 3 | 1 | 1 of 1 | 1 of 1 | 1 | 0 | 1 |" in shown
     assert "* project/a: missing: the seed fails (its own evaluator: ModuleNotFoundError" in shown
+
+
+@pytest.mark.parametrize(
+    ("known", "again"),
+    [
+        ({"direct": "no data", "reason": "the seed fails"}, True),
+        ({"ready": True, "evaluated": 20, "ended": "evaluations"}, True),  # never compared
+        ({"ready": True, "compared": 1, "evaluated": 20, "ended": "evaluations"}, False),
+        ({"ready": True, "compared": 1, "evaluated": 3, "ended": "wall_seconds"}, True),
+        ({"ready": True, "compared": 1, "evaluated": 1, "ended": "no_usable_answers"}, False),
+    ],
+)
+def test_a_retry_tries_what_failed_or_ran_out_of_time(known: dict[str, object], again: bool) -> None:
+    one = tried(**known)
+    words = argparse.Namespace(evaluations=20, retry=True)
+    assert done_before({one.folder: one}, one, words) is not again
+    assert done_before({one.folder: one}, one, argparse.Namespace(evaluations=20, retry=False))
 
 
 def test_a_direct_call_finds_what_lies_above_the_folder_and_changes_nothing(tmp_path: Path) -> None:

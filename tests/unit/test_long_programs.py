@@ -9,8 +9,7 @@ import pytest
 from evolve.answers.edit import apply_answer
 from evolve.answers.python_source import MAX_PARSED, is_python
 from evolve.errors import AnswerError, PolicyRefused
-from evolve.program import Program
-from evolve.search.candidate_filter import MAX_PROGRAM_CHARACTERS
+from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from evolve.similarity.fingerprint import fingerprint
 from service.policy.syntax.scan import numerals
 from service.policy.syntax.source import SourceText

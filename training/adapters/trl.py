@@ -15,8 +15,10 @@ import numpy as np
 from evolve.errors import RewardError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import BatchAdvantages, Options, advantages, method_of
+from evolve.vpo.group import Rollout
 from training.adapters.answer_spans import AnswerSpan, SpansOf, numbered_spans, spread_advantages, token_spans
 from training.adapters.completions import Completion, Judge, goal_of, shown_goal
+from training.adapters.held_out import pool_figures
 from training.adapters.weighting import Weighting, checked
 
 _OWN = frozenset({"completion_ids", "trainer_state", "log_extra", "log_metric", "environments"})
@@ -68,7 +70,7 @@ def method_trainer(
 
     Returns:
         A function that takes what `GRPOTrainer` takes, without `reward_funcs`, and returns the trainer. The reward that
-            it logs is the set reward, whatever the method.
+            it logs is the set reward, whatever the method. Of an evaluation it also logs the figures of `pool_figures`.
 
     Raises:
         RewardError: there is no such method.
@@ -88,7 +90,11 @@ def method_trainer(
                     raise RewardError("This TRL computes advantages elsewhere: pip install 'trl>=1.16,<2'")
                 training = self.model.training
                 group = self.num_generations if training else self.num_generations_eval
-                found = _own_part(self.accelerator, rewards.last, group, method, chosen, drawn)
+                rows = _gathered(rewards.last)
+                if not training:
+                    for name, value in _held_out([row[0] for row in rows], group).items():
+                        self._metrics["eval"][f"vpo/{name}"].append(value)
+                found = _own_part(self.accelerator, rows, rewards.last, group, method, chosen, drawn)
                 own = output["advantages"].new_tensor(found.rollouts.tolist())
                 if known.credit is not None:
                     own = own.new_tensor(_by_token(found, rewards.last, output["completion_ids"], spans, self))
@@ -129,16 +135,38 @@ class _Rewards:
         return values
 
 
-def _own_part(
-    accelerator: Any, batch: _Batch, group: int, method: str, options: Options, weighting: Weighting
-) -> BatchAdvantages:
-    """The advantages of a process's completions, in groups that may be spread over several processes."""
-    shown = [
+_Row = tuple[Rollout, Any, list[float] | None]  # rewards of a completion, its prompt, and the weights that it shows
+
+
+def _gathered(batch: _Batch) -> list[_Row]:
+    """The completions of all processes, over which a group may be spread."""
+    shown: list[_Row] = [
         (matrix, completion.prompt, goal_of(completion))
         for matrix, completion in zip(batch.matrices, batch.completions, strict=True)
     ]
-    rows = import_module("accelerate.utils").gather_object(shown)
-    first = accelerator.process_index * len(shown)
+    rows: list[_Row] = import_module("accelerate.utils").gather_object(shown)
+    return rows
+
+
+def _held_out(matrices: Sequence[Rollout], group: int) -> dict[str, float]:
+    """The mean figures of held-out prompts."""
+    found = [pool_figures(matrices[start : start + group]) for start in range(0, len(matrices), group)]
+    shared = set.intersection(*(set(one) for one in found))
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0] if name in shared}
+
+
+def _own_part(
+    accelerator: Any,
+    rows: Sequence[_Row],
+    batch: _Batch,
+    group: int,
+    method: str,
+    options: Options,
+    weighting: Weighting,
+) -> BatchAdvantages:
+    """The advantages of a process's completions."""
+    count = len(batch.completions)
+    first = accelerator.process_index * count
     prompts, goals = [row[1] for row in rows[::group]], [row[2] for row in rows[::group]]
     shows = method_of(method).weights == "shown"
     found = advantages(
@@ -149,7 +177,7 @@ def _own_part(
         preference=(lambda place: shown_goal(goals[int(str(place))], method)) if shows else None,
         options=options,
     )
-    own = slice(first, first + len(shown))
+    own = slice(first, first + count)
     return BatchAdvantages(rollouts=found.rollouts[own], answers=None if found.answers is None else found.answers[own])
 
 

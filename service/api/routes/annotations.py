@@ -1,4 +1,4 @@
-"""What people put beside runs: notes, pins, saved views, shares."""
+"""What people put beside runs: notes, pins, saved filters, shares."""
 
 from typing import Annotated, Any
 
@@ -20,8 +20,8 @@ from service.identifiers import new_id
 from service.ports import Annotations, Caller
 from service.ports import Note as StoredNote
 from service.ports import Pin as StoredPin
+from service.ports import SavedFilter as StoredFilter
 from service.ports import Share as StoredShare
-from service.ports import View as StoredView
 from service.schemas.annotations import (
     NewShare,
     Note,
@@ -30,12 +30,12 @@ from service.schemas.annotations import (
     NotePatch,
     Pin,
     PinList,
+    SavedFilter,
+    SavedFilterCreate,
+    SavedFilterPage,
     Share,
     ShareCreate,
     ShareList,
-    View,
-    ViewCreate,
-    ViewPage,
 )
 from service.schemas.problem_details import Code
 
@@ -47,7 +47,8 @@ About = Annotated[
     str, Query(pattern=r"^([A-Za-z0-9_-]{1,64})?$", description="Notes about this candidate alone, by its whole id.")
 ]
 OfRun = Annotated[
-    str, Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Views of this run. Empty: views without a run.")
+    str,
+    Query(pattern=r"^([A-Za-z0-9_-]{6,64})?$", description="Saved filters of this run. Empty: those without a run."),
 ]
 
 
@@ -138,49 +139,51 @@ def unpin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, p
 
 
 @router.post(
-    "/views",
+    "/saved-filters",
     status_code=201,
-    response_model=View,
-    responses=_made(View) | raises(NotFoundError),
-    operation_id="create_view",
+    response_model=SavedFilter,
+    responses=_made(SavedFilter) | raises(NotFoundError),
+    operation_id="create_saved_filter",
 )
-def create_view(body: ViewCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
-    """Save a view."""
+def create_saved_filter(body: SavedFilterCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:
+    """Save a filter."""
     run = reader_of(parts, caller).run(body.run_id).id if body.run_id else ""
     now = parts.clock.now()
 
     def effect() -> Response:
-        view = StoredView(
-            id=new_id("view", now),
+        saved = StoredFilter(
+            id=new_id("flt", now),
             tenant=caller.tenant,
             run_id=run,
             name=body.name,
             settings=body.settings,
             created_at=now,
         )
-        parts.annotations(caller.tenant).save_view(view)
-        return made(_view(view), 201, {"Location": f"/v1/views/{view.id}"})
+        parts.annotations(caller.tenant).save_filter(saved)
+        return made(_saved_filter(saved), 201, {"Location": f"/v1/saved-filters/{saved.id}"})
 
     return once(effect)
 
 
-@router.get("/views", response_model=ViewPage, responses=raises(NotFoundError), operation_id="list_views")
-def list_views(
+@router.get(
+    "/saved-filters", response_model=SavedFilterPage, responses=raises(NotFoundError), operation_id="list_saved_filters"
+)
+def list_saved_filters(
     caller: Reading, parts: PartsDep, run_id: OfRun = "", limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
-) -> ViewPage:
-    """List the saved views of a run, or those without a run, oldest first."""
+) -> SavedFilterPage:
+    """List the saved filters of a run, or those without a run, oldest first."""
     reader = reader_of(parts, caller)
     run = reader.run(run_id or caller.run_id).id if run_id or caller.run_id else ""
-    paging = Paging(parts.signer, cursor, limit, {"list": "views", "tenant": caller.tenant, "run": run})
-    found = parts.annotations(caller.tenant).views(run, paging.after or "", paging.limit + 1)
+    paging = Paging(parts.signer, cursor, limit, {"list": "saved filters", "tenant": caller.tenant, "run": run})
+    found = parts.annotations(caller.tenant).saved_filters(run, paging.after or "", paging.limit + 1)
     rows, following = paging.cut(found, lambda row: row.id)
-    return ViewPage(items=[_view(row) for row in rows], next_cursor=following)
+    return SavedFilterPage(items=[_saved_filter(row) for row in rows], next_cursor=following)
 
 
-@router.delete("/views/{view_id}", status_code=204, responses=EMPTY, operation_id="delete_view")
-def delete_view(view_id: Id, caller: Writing, parts: PartsDep) -> Response:
-    """Delete a saved view."""
-    parts.annotations(caller.tenant).remove_view(view_id)
+@router.delete("/saved-filters/{filter_id}", status_code=204, responses=EMPTY, operation_id="delete_saved_filter")
+def delete_saved_filter(filter_id: Id, caller: Writing, parts: PartsDep) -> Response:
+    """Delete a saved filter."""
+    parts.annotations(caller.tenant).remove_filter(filter_id)
     return Response(status_code=204)
 
 
@@ -251,9 +254,9 @@ def _pin(pin: StoredPin) -> Pin:
     return Pin(**{name: getattr(pin, name) for name in Pin.model_fields})
 
 
-def _view(view: StoredView) -> View:
-    fields = {name: getattr(view, name) for name in View.model_fields}
-    return View(**fields | {"run_id": view.run_id or None})
+def _saved_filter(stored: StoredFilter) -> SavedFilter:
+    fields = {name: getattr(stored, name) for name in SavedFilter.model_fields}
+    return SavedFilter(**fields | {"run_id": stored.run_id or None})
 
 
 def _share(share: StoredShare) -> Share:

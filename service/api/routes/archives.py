@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from evolve.configuration import BASELINES
 from evolve.event_types import IslandMigrated
 from evolve.events import EventKind
 from service.api.auth import PartsDep
@@ -20,8 +19,9 @@ from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
 from service.api.serializers.candidates import shown_candidate
 from service.errors import NotFoundError
-from service.ports import LoggedEvent, MembershipRecord, RunRecord
+from service.ports import LoggedEvent, MembershipRecord
 from service.projections.best import none_yet, read_weights
+from service.projections.candidates import island_count
 from service.projections.closing import assessment_of
 from service.schemas.archives import (
     Best,
@@ -41,6 +41,7 @@ from service.schemas.assessment import Assessment
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"])
 
 MAX_CELLS = 10_000
+MAX_VIEWS = 200  # cells of which it is told whether the candidate has a picture
 IslandNumber = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of an island, from 0.")]
 Weights = Annotated[
     str,
@@ -53,7 +54,7 @@ Weights = Annotated[
 
 
 @router.get("/islands", response_model=IslandPage, operation_id="list_islands")
-def list_islands(
+def listisland_count(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,
@@ -65,7 +66,7 @@ def list_islands(
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "islands", "run": run.id})
-    members: dict[int, list[MembershipRecord]] = {number: [] for number in range(_islands(run))}
+    members: dict[int, list[MembershipRecord]] = {number: [] for number in range(island_count(run))}
     for membership in reader.memberships(run.id):
         members.setdefault(membership.island, []).append(membership)
     behind = [number for number in sorted(members) if number > (-1 if paging.after is None else paging.after)]
@@ -91,8 +92,8 @@ def list_island_members(
     run = reader.run(run_id)
     paging = Paging(parts.signer, cursor, limit, {"list": "members", "run": run.id, "island": number})
     members = reader.memberships(run.id, number)
-    if not members and number >= _islands(run):
-        raise NotFoundError(f"run {run.id} has no island {number}: it has {_islands(run)}, numbered from 0")
+    if not members and number >= island_count(run):
+        raise NotFoundError(f"run {run.id} has no island {number}: it has {island_count(run)}, numbered from 0")
     rows, following = paging.cut(_behind(members, paging.after)[: paging.limit + 1], _place)
     programs = {record.id: record for record in reader.named([row.candidate_id for row in rows])}
     items = [
@@ -160,7 +161,14 @@ def get_assessment(request: Request, run_id: RunId, caller: Reading, parts: Part
 
 
 @router.get("/grid", response_model=Grid, responses=NOT_MODIFIED, operation_id="get_grid")
-def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDep) -> Response:
+def get_grid(
+    request: Request,
+    run_id: RunId,
+    caller: Reading,
+    parts: PartsDep,
+    run_cache: FoldsDep,
+    until: Annotated[int, Query(ge=0, description="Only the first so many evaluations. 0: all")] = 0,
+) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
     An axis without a declared range spans the values seen so far, as in the archives of the islands. A run without
@@ -168,9 +176,12 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    if seen(request, run_tag(run)):
-        return Response(status_code=304, headers={"ETag": run_tag(run)})
-    grid = run_cache.grid(reader, run, MAX_CELLS)
+    tag = run_tag(run) if not until else f'{run_tag(run)[:-1]}-{until}"'
+    if seen(request, tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    grid = run_cache.grid(reader, run, MAX_CELLS, until or None)
+    holders = [cell.candidate_id for cell in grid.cells[:MAX_VIEWS]]
+    view_types = {one.id: one.view_type for one in reader.named(holders)}
     axes = [
         GridAxis(
             name=axis.name,
@@ -190,13 +201,20 @@ def get_grid(request: Request, run_id: RunId, caller: Reading, parts: PartsDep, 
             fitness=cell.fitness,
             candidates=cell.candidates,
             place=cell.place,
+            view_type=view_types.get(cell.candidate_id),
         )
         for cell in grid.cells
     ]
     told = Grid(
-        run_id=run.id, axes=axes, cells=cells, filled=grid.filled, size=grid.size, tessellation=grid.tessellation
+        run_id=run.id,
+        axes=axes,
+        cells=cells,
+        filled=grid.filled,
+        evaluations=grid.evaluations,
+        size=grid.size,
+        tessellation=grid.tessellation,
     )
-    return tagged(request, told, run_tag(run))
+    return tagged(request, told, tag)
 
 
 @router.get("/best", response_model=Best, operation_id="get_best")
@@ -216,11 +234,6 @@ def get_best(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: FoldsDe
     if not fittest:
         raise none_yet(run)
     return Best(candidate=shown_candidate(fittest[0], caller), weights={}, value=None)
-
-
-def _islands(run: RunRecord) -> int:
-    islands = run.config.get("islands", 1)
-    return islands if isinstance(islands, int) and run.config.get("strategy") not in BASELINES else 1
 
 
 def _island(number: int, members: Sequence[MembershipRecord], filled: int | None, cells: int | None) -> Island:

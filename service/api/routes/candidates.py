@@ -25,6 +25,7 @@ from service.errors import ConflictError, NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of
 from service.projections.diff import Files, file_diffs
+from service.projections.failures import reasons_like
 from service.schemas.candidates import (
     Candidate,
     CandidateDiff,
@@ -66,6 +67,15 @@ SourceText = Annotated[
         pattern=NAME,
         max_length=200,
         description=("Only with exactly this text in a source file, in upper or lower case. Needs `programs:read`."),
+    ),
+]
+Reason = Annotated[
+    str,
+    Query(
+        pattern=NAME,
+        max_length=300,
+        description="Only those that failed for this reason, whatever its numbers and quoted values. A group of"
+        " `/v1/runs/{run_id}/failures` tells its reason. Needs `programs:read`.",
     ),
 ]
 Order = Annotated[
@@ -116,6 +126,7 @@ def list_candidates(
     parts: PartsDep,
     only: Wanted,
     text: SourceText = "",
+    reason: Reason = "",
     order: Order = "age",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = "",
@@ -128,11 +139,13 @@ def list_candidates(
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    about = {"list": "candidates", "run": run.id, "only": only, "order": order, "text": text}
+    if (text or reason) and Scope.PROGRAMS_READ not in caller.scopes:
+        raise missing(Scope.PROGRAMS_READ)
+    about = {"list": "candidates", "run": run.id, "only": only, "order": order, "text": text, "reason": reason}
     paging = Paging(parts.signer, cursor, limit, about)
+    if reason:
+        only = replace(only, reasons=reasons_like(reason, reader.outcomes(run.id)))
     if text:
-        if Scope.PROGRAMS_READ not in caller.scopes:
-            raise missing(Scope.PROGRAMS_READ)
         after = tuple(paging.after) if paging.after else None
         found = reader.search(run.id, text, paging.limit, after, only, ranked=order == "fitness")
         items = [shown_candidate(row, caller) for row in found.candidates]

@@ -13,7 +13,13 @@ from service.schemas.candidates import ProposalDetail, ProposalPage
 
 router = APIRouter(prefix="/v1", tags=["proposals"])
 
-State = Annotated[str, Query(pattern=r"^(asked|answered|failed)?$", description="Only in this state.")]
+State = Annotated[
+    str,
+    Query(
+        pattern=r"^(asked|answered|failed|unreadable)?$",
+        description="Only in this state. `unreadable`: with parts of completions that made no answer.",
+    ),
+]
 ProposalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="Id of a proposal: `prp_...`.")]
 Number = Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of a proposal in its run.")]
 

@@ -88,12 +88,12 @@ _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
 _PREPARED = raises(NotFoundError, ConfigurationError, InvalidProblemError, RefusedError)
 _SUBMITTED = _MADE | _PREPARED | raises(QuotaError)
-_STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
+STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
     202: {"model": Run, "headers": LOCATION | REPLAY_HEADER}
 }
-_CONTINUED = _STEERED | raises(QuotaError)
+_CONTINUED = STEERED | raises(QuotaError)
 _EXTENDED = _CONTINUED | raises(ConfigurationError)
-HINTED = _STEERED | raises(ConfigurationError)
+HINTED = STEERED | raises(ConfigurationError)
 
 
 def reader_of(parts: ApiDependencies, caller: Caller) -> RunReader:
@@ -196,7 +196,7 @@ def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatc
     return Response(status_code=202)
 
 
-@router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=_STEERED, operation_id="pause_run")
+@router.post("/{run_id}/pause", status_code=202, response_model=Run, responses=STEERED, operation_id="pause_run")
 def pause_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Pause a run. Repeating has no effect."""
     return once(lambda: _want(parts, caller, run_id, PAUSED))
@@ -208,7 +208,7 @@ def resume_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) 
     return once(lambda: _want(parts, caller, run_id, RUNNING))
 
 
-@router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=_STEERED, operation_id="cancel_run")
+@router.post("/{run_id}/cancel", status_code=202, response_model=Run, responses=STEERED, operation_id="cancel_run")
 def cancel_run(run_id: RunId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """End a run permanently. Repeating has no effect."""
     return once(lambda: _want(parts, caller, run_id, CANCELLED))

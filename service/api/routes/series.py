@@ -19,6 +19,7 @@ from service.ports import RunReader, RunRecord
 from service.projections import costs, series
 from service.projections.comparison import Order, compare
 from service.projections.comparison_reply import shown
+from service.projections.series_point import series_point
 from service.schemas.problem_details import Code
 from service.schemas.series import (
     MAX_COMPARED,
@@ -27,7 +28,6 @@ from service.schemas.series import (
     Metrics,
     RunColumns,
     RunComparison,
-    SeriesPoint,
     Success,
 )
 from service.schemas.types import WITHOUT_NUL
@@ -95,7 +95,7 @@ def get_run_metrics(
     spent = run_cache.costs(reader, run)
     body = Metrics(
         run_id=run.id,
-        points=[_point(moment) for moment in folded.moments],
+        points=[series_point(moment) for moment in folded.moments],
         operators=[_success(one) for one in folded.operators],
         policies=[_success(one) for one in folded.policies],
         positions=[_success(one) for one in folded.positions],
@@ -174,34 +174,13 @@ def _found(reader: RunReader, ids: list[str], names: list[str]) -> tuple[list[Ru
     return list(found.values()), [groups[run_id] for run_id in found] if groups else []
 
 
-def _point(moment: series.SeriesSample) -> SeriesPoint:
-    return SeriesPoint(
-        evaluations=moment.evaluations,
-        at=moment.at,
-        best_fitness=moment.best_fitness,
-        valid_share=moment.valid,
-        duplicate_share=moment.duplicates,
-        rejected_share=moment.rejected,
-        hypervolume=moment.hypervolume,
-        cells=moment.cells,
-        qd_score=moment.qd_score,
-        tokens_input=moment.tokens_input,
-        tokens_cached=moment.tokens_cached,
-        tokens_output=moment.tokens_output,
-        cost=moment.cost,
-        distinct_share=moment.variety.distinct,
-        reward_distance=moment.variety.distance,
-        island_entropy=moment.variety.island_entropy,
-        outcome_entropy=moment.variety.outcome_entropy,
-    )
-
-
 def _costs(found: Mapping[str, costs.Cost]) -> list[Cost]:
     return [
         Cost(
             name=name,
             **{counted: getattr(cost, counted) for counted in costs.COUNTED},
             cost=cost.money,
+            seconds=cost.total_seconds,
             seconds_p50=cost.quantile(0.5),
             seconds_p95=cost.quantile(0.95),
             finish_reasons=dict(cost.finish_reasons),
@@ -217,4 +196,5 @@ def _success(success: series.Success) -> Success:
         valid=success.valid,
         improvements=success.improvements,
         mean_fitness=success.mean_fitness,
+        gain=success.gain,
     )

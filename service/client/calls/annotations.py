@@ -11,11 +11,11 @@ from service.schemas.annotations import (
     NotePatch,
     Pin,
     PinList,
+    SavedFilter,
+    SavedFilterCreate,
+    SavedFilterPage,
     ShareCreate,
     ShareList,
-    View,
-    ViewCreate,
-    ViewPage,
 )
 
 
@@ -59,19 +59,21 @@ def unpin_candidate(run_id: str, candidate_id: str) -> Call[None]:
     return Call(method="DELETE", path=place("/v1/runs/{}/pins/{}", run_id, candidate_id), answer=NoneType)
 
 
-def create_view(body: ViewCreate) -> Call[View]:
-    """Save a view."""
-    return Call(method="POST", path="/v1/views", body=body, answer=View)
+def create_saved_filter(body: SavedFilterCreate) -> Call[SavedFilter]:
+    """Save a filter."""
+    return Call(method="POST", path="/v1/saved-filters", body=body, answer=SavedFilter)
 
 
-def list_views(*, run_id: str | None = None, limit: int | None = None) -> Call[ViewPage]:
-    """List the saved views of a run, or those without a run, oldest first."""
-    return Call(method="GET", path="/v1/views", params=chosen(run_id=run_id, limit=limit), answer=ViewPage)
+def list_saved_filters(*, run_id: str | None = None, limit: int | None = None) -> Call[SavedFilterPage]:
+    """List the saved filters of a run, or those without a run, oldest first."""
+    return Call(
+        method="GET", path="/v1/saved-filters", params=chosen(run_id=run_id, limit=limit), answer=SavedFilterPage
+    )
 
 
-def delete_view(view_id: str) -> Call[None]:
-    """Delete a saved view."""
-    return Call(method="DELETE", path=place("/v1/views/{}", view_id), answer=NoneType)
+def delete_saved_filter(filter_id: str) -> Call[None]:
+    """Delete a saved filter."""
+    return Call(method="DELETE", path=place("/v1/saved-filters/{}", filter_id), answer=NoneType)
 
 
 def create_share(run_id: str, body: ShareCreate) -> Call[NewShare]:

@@ -43,9 +43,15 @@ def get_assessment(run_id: str) -> Call[Assessment]:
     return Call(method="GET", path=place("/v1/runs/{}/assessment", run_id), answer=Assessment)
 
 
-def get_grid(run_id: str) -> Call[Grid]:
+def get_grid(run_id: str, *, until: int | None = None) -> Call[Grid]:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together."""
-    return Call(method="GET", path=place("/v1/runs/{}/grid", run_id), answer=Grid, wait_seconds=FOLD_SECONDS)
+    return Call(
+        method="GET",
+        path=place("/v1/runs/{}/grid", run_id),
+        params=chosen(until=until),
+        answer=Grid,
+        wait_seconds=FOLD_SECONDS,
+    )
 
 
 def get_best(run_id: str, *, weights: str | None = None) -> Call[Best]:

@@ -3,8 +3,15 @@
 from types import NoneType
 
 from service.client.call import Call, place
-from service.schemas.hints import HintCreate, HintList
+from service.schemas.changes import ChangeList
+from service.schemas.hints import HintCreate
+from service.schemas.insertions import CandidateInsert
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPatch
+
+
+def list_changes(run_id: str) -> Call[ChangeList]:
+    """List the changes of a run that users asked for, each with its effect."""
+    return Call(method="GET", path=place("/v1/runs/{}/changes", run_id), answer=ChangeList)
 
 
 def create_hint(run_id: str, body: HintCreate) -> Call[Run]:
@@ -12,9 +19,9 @@ def create_hint(run_id: str, body: HintCreate) -> Call[Run]:
     return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=Run)
 
 
-def list_hints(run_id: str) -> Call[HintList]:
-    """List the hints of a run, each with the results of the proposals that it was shown to."""
-    return Call(method="GET", path=place("/v1/runs/{}/hints", run_id), answer=HintList)
+def insert_candidate(run_id: str, body: CandidateInsert) -> Call[Run]:
+    """Insert a program that you wrote. The workers of the run evaluate it, and its operator is `manual`."""
+    return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=Run)
 
 
 def create_run(body: RunCreate) -> Call[Run]:

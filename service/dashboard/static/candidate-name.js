@@ -12,3 +12,10 @@ export function nameOfId(id) {
   const found = /^cnd_[0-9a-f]{20}_(\d+)_(\d+)$/.exec(id);
   return found ? `${found[1]}.${found[2]}` : id.slice(0, 12);
 }
+
+/** Where a candidate is among the columns of a run; -1: nowhere. @param {Names} columns @param {string} name */
+export function placeOf(columns, name) {
+  if (!name) return -1;
+  const [number, position] = name.split(".").map(Number);
+  return columns.proposal_number.findIndex((value, at) => value === number && columns.position[at] === position);
+}

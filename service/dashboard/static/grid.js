@@ -1,16 +1,23 @@
 // <cell-grid data-src data-slice data-since>: the fittest of each cell over two measures. The others are fixed, or the
 // best over them counts.
 // @ts-check
+import { Scale, Tip, drawAcross, drawUp, fitted } from "./canvas-chart.js";
 import { chartData } from "./chart-data.js";
-import { fit, fitted } from "./objectives.js";
+import { nameOfId } from "./candidate-name.js";
+import { inspect, inspected, onInspected } from "./inspect.js";
+import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
 import { colour, dark, onTheme } from "./palette.js";
+import { CandidatePictures } from "./candidate-pictures.js";
+import { Replay } from "./replay.js";
 import { asScore, scoreWord } from "./score.js";
 
 const PAD = { left: 70, right: 10, top: 8, bottom: 46 };
 const MAX_HEIGHT = 460;
 const MAX_SIDE = 64;
 const MIN_SIDE = 4;
+const MIN_PICTURE = 36; // side of a cell that has the room for one
+const PAPER_EDGE = 5;
 const WAIT_MILLISECONDS = 2000;
 // From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
 const LIGHT = [
@@ -31,6 +38,7 @@ const DARK = [
  * @property {number} fitness
  * @property {number} candidates
  * @property {number} place
+ * @property {string | null} view_type
  */
 /** @typedef {{x: number, y: number | null, fixed: Record<string, number>}} Slice */
 
@@ -49,7 +57,19 @@ export function sliced(cells, slice) {
 
 /** @param {Axis} axis @param {number} bin where it begins */
 function edge(axis, bin) {
-  return axis.low === null || axis.high === null ? null : axis.low + ((axis.high - axis.low) * bin) / axis.bins;
+  return axis.low === null || axis.high === null ? null : new Scale(axis.low, axis.high).value(bin / axis.bins);
+}
+
+/** Rows from the top, cells of a row from the left. @param {string} one @param {string} other */
+function inReadingOrder(one, other) {
+  const [[column, row], [otherColumn, otherRow]] = [one, other].map((key) => key.split(",").map(Number));
+  return otherRow - row || column - otherColumn;
+}
+
+/** Every so many edges of the bins. @param {Axis} axis @param {number} every @param {(bin: number) => number} place */
+function edges(axis, every, place) {
+  const count = Math.floor(axis.bins / every) + 1;
+  return Array.from({ length: count }, (_, one) => ({ at: place(one * every), text: number(edge(axis, one * every)) }));
 }
 
 /** @param {number} share from 0 to 1 */
@@ -59,6 +79,7 @@ function tint(share) {
 }
 
 class CellGrid extends HTMLElement {
+  pictures = new CandidatePictures(() => this.later());
   axes = /** @type {Axis[]} */ ([]);
 
   connectedCallback() {
@@ -71,10 +92,11 @@ class CellGrid extends HTMLElement {
     this.resize = new ResizeObserver(() => this.later());
     this.resize.observe(this);
     onTheme(() => this.later());
+    onInspected(() => this.later());
     document.addEventListener("evolve:news", () => {
-      this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS);
+      this.asked ||= window.setTimeout(() => void this.read(true), WAIT_MILLISECONDS);
     });
-    void this.read();
+    void this.read(true);
   }
 
   disconnectedCallback() {
@@ -87,32 +109,63 @@ class CellGrid extends HTMLElement {
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", "Grid of the fittest candidates, not drawn yet");
-    this.tip = document.createElement("div");
-    this.tip.className = "tip";
-    this.tip.hidden = true;
+    this.tip = new Tip();
     this.scale = document.createElement("p");
     this.scale.className = "scale";
-    plot.append(this.canvas, this.tip);
+    plot.append(this.canvas, this.tip.element);
     this.append(plot, this.scale);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => void this.read(),
+      best: () => this.best ?? "",
+      stops: () => [],
+    });
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
     this.canvas.addEventListener("mouseleave", () => {
       this.near = "";
-      if (this.tip) this.tip.hidden = true;
+      this.tip?.hide();
     });
-    this.canvas.addEventListener("click", () => {
-      const cell = this.cells?.get(this.near ?? "");
-      if (cell) location.assign(`/candidates/${cell.candidate_id}`);
+    this.canvas.addEventListener("click", () => this.open(this.near ?? "", false));
+    new MarkWalk(plot, "Filled cells of the grid, row by row", {
+      order: () => [...(this.cells?.keys() ?? [])].sort(inReadingOrder),
+      first: () => this.cells?.keys().next().value,
+      show: (key) => this.tell(key),
+      open: (key) => this.open(key, true),
+      leave: () => this.tip?.hide(),
     });
   }
 
-  async read() {
+  /**
+   * Reads the grid of the moment that the slider is at. A slider that moves meanwhile has it read once more.
+   * @param {boolean} [anew] whether the run may have more evaluations than the slider
+   */
+  async read(anew = false) {
     this.asked = 0;
-    const grid = await chartData(this, this.dataset.src ?? "", () => void this.read());
-    if (!grid) return;
+    this.again = Boolean(this.busy);
+    if (this.busy) return;
+    this.busy = true;
+    const { replay } = this;
+    const all = replay?.atEnd || (anew && !replay?.total);
+    const moment = all ? "" : `?until=${replay?.until}`;
+    const grid = await chartData(this, `${this.dataset.src}${moment}`, () => void this.read(anew));
+    this.busy = false;
+    if (grid) this.take(grid, moment === "");
+    if (this.again) await this.read();
+  }
+
+  /** @param {any} grid @param {boolean} whole */
+  take(grid, whole) {
+    const first = !this.replay?.total;
+    if (whole) this.replay?.take(grid.evaluations);
+    this.best = grid.cells.length ? nameOfId(grid.cells[0].candidate_id) : "";
+    this.replay?.tell(`After ${number(grid.evaluations)} evaluations: ${number(grid.filled)} cells are filled.`);
+    void this.replay?.depict();
+    // The address names an earlier moment.
+    if (first && this.replay && !this.replay.atEnd) void this.read();
     this.axes = /** @type {Axis[]} */ (grid.axes);
     this.cells = sliced(grid.cells, /** @type {Slice} */ (this.slice));
     const changed = document.querySelector("[data-changed]");
-    if (changed instanceof HTMLElement) changed.hidden = grid.filled === Number(changed.dataset.filled);
+    if (changed instanceof HTMLElement && whole) changed.hidden = grid.filled === Number(changed.dataset.filled);
     this.later();
   }
 
@@ -145,6 +198,7 @@ class CellGrid extends HTMLElement {
     for (const [key, cell] of this.cells) this.paint(pen, key, cell);
     this.lines(pen, columns, rows);
     this.name(pen, x, y);
+    this.frameInspected(pen);
     this.explain();
     this.dataset.filled = String(this.cells.size);
   }
@@ -165,6 +219,7 @@ class CellGrid extends HTMLElement {
     const words = number(asScore(cell.fitness), 3);
     pen.fillStyle = tint(share);
     pen.fillRect(x, y, wide, tall);
+    if (Math.min(wide, tall) >= MIN_PICTURE && this.depict(pen, cell, x, y)) return;
     pen.fillStyle = share < 0.45 === dark() ? "#ffffff" : "#06130e";
     if (cell.place >= (this.since ?? Infinity)) {
       pen.beginPath();
@@ -174,6 +229,36 @@ class CellGrid extends HTMLElement {
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     if (tall >= 18 && pen.measureText(words).width < wide - 6) pen.fillText(words, x + wide / 2, y + tall / 2);
+  }
+
+  /**
+   * Draws the picture of a cell's candidate on paper of its own, once it has come. The tint stays around it.
+   * @param {CanvasRenderingContext2D} pen @param {Cell} cell @param {number} x @param {number} y
+   */
+  depict(pen, cell, x, y) {
+    const [wide, tall] = this.side ?? [1, 1];
+    const image = this.pictures.of(cell.candidate_id, cell.view_type);
+    if (!image) return false;
+    const [room, height] = [wide - 2 * PAPER_EDGE, tall - 2 * PAPER_EDGE];
+    const size = Math.min(room / image.naturalWidth, height / image.naturalHeight);
+    const [width, high] = [image.naturalWidth * size, image.naturalHeight * size];
+    pen.fillStyle = "#ffffff";
+    pen.fillRect(x + PAPER_EDGE, y + PAPER_EDGE, room, height);
+    pen.drawImage(image, x + (wide - width) / 2, y + (tall - high) / 2, width, high);
+    return true;
+  }
+
+  /** @param {CanvasRenderingContext2D} pen */
+  frameInspected(pen) {
+    const name = inspected();
+    const [wide, tall] = this.side ?? [1, 1];
+    pen.strokeStyle = colour("accent");
+    pen.lineWidth = 3;
+    for (const [key, cell] of this.cells ?? [])
+      if (name && nameOfId(cell.candidate_id) === name) {
+        const [x, y] = this.corner(key);
+        pen.strokeRect(x, y, wide, tall);
+      }
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {number} columns @param {number} rows */
@@ -199,28 +284,25 @@ class CellGrid extends HTMLElement {
     const [wide, tall] = this.side ?? [1, 1];
     const rows = this.rows ?? 1;
     const foot = PAD.top + rows * tall;
-    pen.fillStyle = colour("soft");
-    pen.textAlign = "center";
-    pen.textBaseline = "top";
-    const every = Math.max(1, Math.ceil(54 / wide));
-    for (let column = 0; column <= x.bins; column += every)
-      pen.fillText(number(edge(x, column)), PAD.left + column * wide, foot + 5);
-    pen.textAlign = "right";
-    pen.textBaseline = "middle";
-    const each = Math.max(1, Math.ceil(18 / tall));
-    for (let row = 0; y && row <= rows; row += each)
-      pen.fillText(number(edge(y, row)), PAD.left - 6, foot - row * tall);
-    pen.fillStyle = colour("ink");
-    pen.textAlign = "center";
-    pen.textBaseline = "bottom";
-    pen.fillText(fit(pen, x.name, x.bins * wide), PAD.left + (x.bins * wide) / 2, foot + PAD.bottom - 6);
+    const width = Math.max(PAD.left + x.bins * wide + PAD.right, this.canvas?.clientWidth ?? 0);
+    const frame = {
+      left: PAD.left,
+      right: PAD.left + x.bins * wide,
+      top: PAD.top,
+      foot,
+      width,
+      height: foot + PAD.bottom,
+    };
+    const columns = edges(x, Math.max(1, Math.ceil(54 / wide)), (bin) => frame.left + bin * wide);
+    drawAcross(pen, frame, columns, x.name, { lines: false });
     if (!y) return;
-    pen.save();
-    pen.translate(12, PAD.top + (rows * tall) / 2);
-    pen.rotate(-Math.PI / 2);
-    pen.textBaseline = "middle";
-    pen.fillText(fit(pen, y.name, rows * tall), 0, 0);
-    pen.restore();
+    drawUp(
+      pen,
+      frame,
+      edges(y, Math.max(1, Math.ceil(18 / tall)), (bin) => foot - bin * tall),
+      y.name,
+      { lines: false },
+    );
   }
 
   explain() {
@@ -248,20 +330,31 @@ class CellGrid extends HTMLElement {
     const column = Math.floor((event.offsetX - PAD.left) / wide);
     const row = (this.rows ?? 1) - 1 - Math.floor((event.offsetY - PAD.top) / tall);
     this.near = `${column},${row}`;
-    const cell = this.cells?.get(this.near);
-    const tip = this.tip;
-    const axes = this.axes;
-    if (!tip || !this.canvas) return;
-    this.canvas.style.cursor = cell ? "pointer" : "default";
-    tip.hidden = !cell;
-    if (!cell) return;
-    const values = axes.map((axis, which) => `${axis.name} ${number(cell.values[which])}`).join(", ");
+    if (this.canvas) this.canvas.style.cursor = this.cells?.has(this.near) ? "pointer" : "default";
+    this.tell(this.near);
+  }
+
+  /** Has the tip tell of a cell. @param {string} key */
+  tell(key) {
+    const cell = this.cells?.get(key);
+    const { tip, canvas } = this;
+    tip?.hide();
+    if (!cell || !tip || !canvas) return;
+    const [wide, tall] = this.side ?? [1, 1];
+    const [x, y] = this.corner(key);
+    const values = this.axes.map((axis, which) => `${axis.name} ${number(cell.values[which])}`).join(", ");
     const history = `${number(cell.candidates)} fell into it, held since evaluation ${cell.place + 1}`;
-    tip.textContent = `${values}: ${scoreWord()} ${number(asScore(cell.fitness))}; ${history}. Click to open.`;
-    const right = event.offsetX > this.canvas.clientWidth / 2;
-    tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
-    tip.style.right = right ? `${this.canvas.clientWidth - event.offsetX + 14}px` : "auto";
-    tip.style.top = `${Math.max(0, event.offsetY - 20)}px`;
+    const words = `${values}: ${scoreWord()} ${number(asScore(cell.fitness))}; ${history}. Click to inspect.`;
+    tip.show(words, x + wide / 2, y + tall / 2, canvas.clientWidth);
+  }
+
+  /** @param {string} key @param {boolean} keyboard */
+  open(key, keyboard) {
+    const cell = this.cells?.get(key);
+    const { canvas } = this;
+    if (!cell || !canvas) return;
+    const x = canvas.getBoundingClientRect().left + this.corner(key)[0];
+    inspect(this, nameOfId(cell.candidate_id), { origin: canvas.parentElement, keyboard, x });
   }
 }
 

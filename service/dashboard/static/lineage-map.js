@@ -1,9 +1,11 @@
 // <lineage-map data-src data-run data-x data-lanes data-at>: all candidates of a run by score, with lines of descent.
 // @ts-check
-import { nameOf } from "./candidate-name.js";
+import { Drag, Tip } from "./canvas-chart.js";
+import { chosen, keep } from "./address.js";
+import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { asScore } from "./score.js";
-import { bestChild, modelOf, relativesOf } from "./lineage-model.js";
+import { NARROWEST, bestChild, modelOf, relativesOf, viewAfter, zoomed } from "./lineage-model.js";
 import {
   LEFT,
   MAX_LANES,
@@ -15,14 +17,13 @@ import {
   paintLines,
   paintMarks,
 } from "./lineage-paint.js";
-import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeMap } from "./lineage-parts.js";
+import { fetchLine, made, makeButtons, makeLayers, makeLegend, makeLink, makeMap, originOf } from "./lineage-parts.js";
+import { inspect, inspected } from "./inspect.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
+import { bestUntil, replayedRecords } from "./records.js";
+import { Replay } from "./replay.js";
 
-const STEP = 0.2;
-const ZOOM = 1.5;
-const CLICK = 4;
-const NARROWEST = 4;
 const AXES = { proposal: "Proposals", evaluation: "Evaluations" };
 
 class LineageMap extends HTMLElement {
@@ -57,27 +58,35 @@ class LineageMap extends HTMLElement {
     const map = makeMap();
     this.map = map;
     this.pens = makeLayers(map);
-    this.tip = made("div", "tip");
-    this.tip.hidden = true;
-    map.append(this.tip);
+    this.tip = new Tip();
+    map.append(this.tip.element);
     this.side = made("p", "chosen note");
     this.legend = made("ul", "legend");
     const buttons = makeButtons((key) => this.press(key));
     this.append(map, this.legend, this.side, buttons);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => this.replayed(),
+      ...replayedRecords(() => this.store?.columns),
+    });
     map.addEventListener("keydown", (event) => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
     });
     map.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    map.addEventListener("pointerdown", (event) => this.grab(event));
-    map.addEventListener("pointermove", (event) => this.move(event));
-    map.addEventListener("pointerup", (event) => this.drop(event));
-    map.addEventListener("pointercancel", () => {
-      this.held = undefined;
-      map.classList.remove("dragging");
-    });
-    map.addEventListener("pointerleave", () => {
-      this.pointed = -1;
-      this.later();
+    this.drag = new Drag(map, {
+      press: () => {
+        this.grabbed = this.view;
+        return true;
+      },
+      drag: (event, from) => this.pan(event, from),
+      drop: () => map.classList.remove("dragging"),
+      click: (event) => {
+        const at = this.nearest(event);
+        if (at >= 0 || this.chosen >= 0) this.choose(at);
+        if (at >= 0) this.inspect(at, false);
+      },
+      hover: (event) => this.point(this.nearest(event)),
+      leave: () => this.point(-1),
     });
   }
 
@@ -88,6 +97,8 @@ class LineageMap extends HTMLElement {
     const first = !this.model;
     const axis = this.dataset.x ?? "proposal";
     this.model = modelOf(columns, axis);
+    this.replay?.take(columns.total);
+    this.rewind();
     if (first) this.open();
     if (this.whole) this.view = { from: this.start(), to: this.model.end };
     this.choose(this.placeOf(this.dataset.at ?? ""), false);
@@ -95,27 +106,52 @@ class LineageMap extends HTMLElement {
   }
 
   open() {
-    const asked = new URL(location.href).searchParams;
-    const from = Number(asked.get("from"));
-    const to = Number(asked.get("to"));
-    if (asked.has("from") && to - from >= NARROWEST) {
-      this.whole = false;
-      this.view = { from, to };
-    }
+    const [from, to] = [chosen("from"), chosen("to")].map(Number);
+    if (!chosen("from") || !(to - from >= NARROWEST)) return;
+    this.whole = false;
+    this.view = { from, to };
+  }
+
+  /** Shows the run as it was at the moment of the slider. */
+  replayed() {
+    this.rewind();
+    this.choose(this.chosen, false);
+  }
+
+  rewind() {
+    const { model, replay } = this;
+    const columns = this.store?.columns;
+    if (!model || !replay || !columns) return;
+    model.until = replay.atEnd ? model.count : replay.until;
+    model.best = bestUntil(columns, model.until);
+    replay.tell(
+      `After ${number(model.until)} evaluations: ${model.best < 0 ? "nothing valid" : this.worth(model.best)}.`,
+    );
   }
 
   start() {
     return this.dataset.x === "evaluation" ? 0 : -0.5;
   }
 
+  /** The chosen candidate once it is there, else the best. */
+  shown() {
+    const { model } = this;
+    return !model || (this.chosen >= 0 && this.chosen < model.until) ? this.chosen : model.best;
+  }
+
   /** @param {string} at as in the address */
   placeOf(at) {
     const columns = this.store?.columns;
-    const [number, position] = at.split(".").map(Number);
-    if (!columns || !at) return -1;
-    return columns.proposal_number.findIndex(
-      (value, place) => value === number && columns.position[place] === position,
-    );
+    return columns ? placeOf(columns, at) : -1;
+  }
+
+  /** @param {number} at @param {boolean} keyboard */
+  inspect(at, keyboard) {
+    const { layout, model, map } = this;
+    const columns = this.store?.columns;
+    if (!layout || !model || !map || !columns) return;
+    const x = map.getBoundingClientRect().left + across(layout, model.xs[at]);
+    inspect(this, nameOf(columns, at), { origin: map, keyboard, x });
   }
 
   arrange() {
@@ -151,14 +187,7 @@ class LineageMap extends HTMLElement {
     layout.view = this.view;
     paintGround(ground, model, layout, AXES[/** @type {keyof AXES} */ (this.dataset.x ?? "proposal")]);
     paintMarks(marks, image, taken, model, layout, this.chosen < 0 ? null : kin.flags, this.scale ?? 1);
-    paintLines(
-      lines,
-      model,
-      layout,
-      this.chosen < 0 ? null : kin.flags,
-      this.chosen < 0 ? model.best : this.chosen,
-      this.pointed,
-    );
+    paintLines(lines, model, layout, this.chosen < 0 ? null : kin.flags, this.shown(), this.pointed);
     this.took = performance.now() - begin;
     this.dataset.shown = String(model.count);
     this.hint();
@@ -168,17 +197,12 @@ class LineageMap extends HTMLElement {
     const { model, layout, tip, pointed } = this;
     const columns = this.store?.columns;
     if (!tip || !model || !layout || !columns) return;
-    tip.hidden = pointed < 0 || Boolean(this.held);
-    if (tip.hidden) return;
-    const x = across(layout, model.xs[pointed]);
-    const near = x > layout.width / 2;
-    const place = nameOf(columns, pointed);
-    const origin = `island ${columns.island[pointed]}, ${columns.operators[columns.operator[pointed]]}`;
+    tip.hide();
+    if (pointed < 0 || this.drag?.held) return;
     const depth = `${model.depth[pointed]} steps from its seed`;
-    tip.textContent = `Candidate ${place}: ${this.worth(pointed)}, ${origin}, ${depth}.`;
-    tip.style.left = near ? "auto" : `${x + 14}px`;
-    tip.style.right = near ? `${layout.width - x + 14}px` : "auto";
-    tip.style.top = `${Math.max(0, layout.ys[pointed] - 16)}px`;
+    const about = `${this.worth(pointed)}, ${originOf(columns, pointed)}, ${depth}`;
+    const words = `Candidate ${nameOf(columns, pointed)}: ${about}.`;
+    tip.show(words, across(layout, model.xs[pointed]), layout.ys[pointed], layout.width);
   }
 
   /** @param {number} at */
@@ -200,16 +224,24 @@ class LineageMap extends HTMLElement {
     if (!model || !columns || !this.side) return;
     this.chosen = at;
     this.side.setAttribute("aria-live", told ? "polite" : "off"); // what a run at work adds is not read out
-    const shown = at < 0 ? model.best : at;
+    const shown = this.shown();
     this.kin = relativesOf(model, shown);
     if (told) {
       this.dataset.at = at < 0 ? "" : nameOf(columns, at);
       this.tell();
       window.clearTimeout(this.wait);
-      this.wait = window.setTimeout(() => fetchLine(this.dataset.run, this.dataset.at), 150);
+      this.wait = window.setTimeout(() => this.accompany(at), 150);
     }
     this.say(shown);
     this.later();
+  }
+
+  /** Has the table and an open inspector show what was chosen. @param {number} at */
+  accompany(at) {
+    const columns = this.store?.columns;
+    fetchLine(this.dataset.run, this.dataset.at);
+    const shown = inspected();
+    if (at >= 0 && columns && shown && shown !== nameOf(columns, at)) this.inspect(at, false);
   }
 
   /** @param {number} at */
@@ -221,24 +253,17 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const place = nameOf(columns, at);
-    const link = /** @type {HTMLAnchorElement} */ (made("a", "", `candidate ${place}`));
-    link.href = `/runs/${this.dataset.run}/candidates/${place}`;
-    const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}, depth ${model.depth[at]}`;
     const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
-    const words = `: ${this.worth(at)}, ${origin}, ${family}.`;
-    side.replaceChildren(this.chosen < 0 ? "Best: " : "Chosen: ", link, words);
+    const link = makeLink(this.dataset.run, nameOf(columns, at));
+    const words = `: ${this.worth(at)}, ${originOf(columns, at)}, depth ${model.depth[at]}, ${family}.`;
+    side.replaceChildren(at === this.chosen ? "Chosen: " : "Best: ", link, words);
   }
 
   /** The address says what is seen. */
   tell() {
-    const here = new URL(location.href);
     const { x = "", lanes = "", at = "" } = this.dataset;
     const [from, to] = this.whole ? ["", ""] : [this.view.from.toFixed(2), this.view.to.toFixed(2)];
-    for (const [name, value] of Object.entries({ x, lanes, at, from, to }))
-      if (value) here.searchParams.set(name, value);
-      else here.searchParams.delete(name);
-    history.replaceState(history.state, "", here);
+    keep({ x, lanes, at, from, to });
   }
 
   /** Links of the page that choose a candidate or an axis do it here. @param {MouseEvent} event */
@@ -274,28 +299,14 @@ class LineageMap extends HTMLElement {
 
   /** @param {string} key @returns {boolean} whether it means something here */
   press(key) {
-    const { model, view } = this;
+    const { model } = this;
     const columns = this.store?.columns;
     if (!model || !columns) return false;
-    const wide = view.to - view.from;
-    const at = this.chosen < 0 ? model.best : this.chosen;
+    const at = this.shown();
+    const view = viewAfter(key, this.view);
+    if (view) this.look(...view);
+    if (view) return true;
     switch (key) {
-      case "ArrowLeft":
-        this.look(view.from - STEP * wide, view.to - STEP * wide);
-        break;
-      case "ArrowRight":
-        this.look(view.from + STEP * wide, view.to + STEP * wide);
-        break;
-      case "+":
-      case "=":
-        this.zoom(ZOOM, (view.from + view.to) / 2);
-        break;
-      case "-":
-        this.zoom(1 / ZOOM, (view.from + view.to) / 2);
-        break;
-      case "0":
-        this.look(-Infinity, Infinity);
-        break;
       case "ArrowUp":
         if (at >= 0 && model.parent[at] >= 0) this.choose(model.parent[at]);
         break;
@@ -305,7 +316,7 @@ class LineageMap extends HTMLElement {
         break;
       }
       case "Enter":
-        if (at >= 0) location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, at)}`);
+        if (at >= 0) this.inspect(at, true);
         break;
       case "Escape":
         this.choose(-1);
@@ -314,13 +325,6 @@ class LineageMap extends HTMLElement {
         return false;
     }
     return true;
-  }
-
-  /** @param {number} factor @param {number} around */
-  zoom(factor, around) {
-    const { from, to } = this.view;
-    const half = Math.max(NARROWEST, (to - from) / factor) / (to - from);
-    this.look(around - (around - from) * half, around + (to - around) * half);
   }
 
   /** Shows a part of the axis, inside of the run. @param {number} from @param {number} to */
@@ -348,43 +352,23 @@ class LineageMap extends HTMLElement {
     const share = (event.offsetX - LEFT) / (this.layout.width - LEFT - RIGHT);
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
       this.look(this.view.from + (wide * event.deltaX) / 1000, this.view.to + (wide * event.deltaX) / 1000);
-    else this.zoom(1.002 ** -event.deltaY, this.view.from + wide * Math.max(0, Math.min(1, share)));
+    else this.look(...zoomed(this.view, 1.002 ** -event.deltaY, Math.max(0, Math.min(1, share))));
   }
 
-  /** @param {PointerEvent} event */
-  grab(event) {
-    if (event.button) return;
-    this.held = { x: event.clientX, y: event.clientY, view: this.view, moved: false };
-    this.map?.setPointerCapture(event.pointerId);
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const { held, layout, map } = this;
-    if (!layout || !map) return;
-    if (!held) {
-      const at = this.nearest(event);
-      if (at !== this.pointed) {
-        this.pointed = at;
-        this.later();
-      }
-      return;
-    }
-    held.moved ||= Math.hypot(event.clientX - held.x, event.clientY - held.y) > CLICK;
-    if (!held.moved) return;
+  /** @param {PointerEvent} event @param {PointerEvent} from */
+  pan(event, from) {
+    const { layout, map, grabbed } = this;
+    if (!layout || !map || !grabbed) return;
     map.classList.add("dragging");
-    const by = ((held.x - event.clientX) / (layout.width - LEFT - RIGHT)) * (held.view.to - held.view.from);
-    this.look(held.view.from + by, held.view.to + by);
+    const by = ((from.clientX - event.clientX) / (layout.width - LEFT - RIGHT)) * (grabbed.to - grabbed.from);
+    this.look(grabbed.from + by, grabbed.to + by);
   }
 
-  /** @param {PointerEvent} event */
-  drop(event) {
-    const held = this.held;
-    this.held = undefined;
-    this.map?.classList.remove("dragging");
-    if (!held || held.moved) return;
-    const at = this.nearest(event);
-    if (at >= 0 || this.chosen >= 0) this.choose(at);
+  /** @param {number} at */
+  point(at) {
+    if (at === this.pointed) return;
+    this.pointed = at;
+    this.later();
   }
 
   /** The candidate at the pointer. @param {PointerEvent} event */

@@ -4,6 +4,9 @@
 export const SELF = 1;
 export const ANCESTOR = 2;
 export const DESCENDANT = 3;
+export const NARROWEST = 4; // part of the axis
+const STEP = 0.2;
+const ZOOM = 1.5;
 
 /**
  * @typedef {object} Model
@@ -20,7 +23,8 @@ export const DESCENDANT = 3;
  * @property {number} high
  * @property {number} end where the axis ends
  * @property {number} best place of the first of the highest fitness; -1: nothing is valid
- * @property {{x: number, kind: string, from: number, to: number}[]} moves migrations and resets
+ * @property {{x: number, place: number, kind: string, from: number, to: number}[]} moves migrations and resets
+ * @property {number} until how many of the candidates are shown, in the order of their evaluations
  */
 
 /**
@@ -58,6 +62,7 @@ export function modelOf(columns, axis) {
         axis === "evaluation"
           ? one.place + 0.5
           : (one.place ? (columns.proposal_number[Math.min(one.place, count) - 1] ?? 0) : 0) + 0.9,
+      place: one.place,
       kind: one.kind,
       from: one.from_island ?? -1,
       to: one.to_island ?? -1,
@@ -78,6 +83,7 @@ export function modelOf(columns, axis) {
     end: count ? sorted[count - 1] + 1 : 1,
     best,
     moves,
+    until: count,
   };
 }
 
@@ -135,4 +141,31 @@ export function firstAt(values, wanted) {
     else high = middle;
   }
   return low;
+}
+
+/**
+ * The part of the axis that a key leads to; null: it leads nowhere.
+ * @param {string} key
+ * @param {{from: number, to: number}} view
+ * @returns {[number, number] | null}
+ */
+export function viewAfter(key, { from, to }) {
+  const step = STEP * (to - from);
+  if (key === "ArrowLeft") return [from - step, to - step];
+  if (key === "ArrowRight") return [from + step, to + step];
+  if (key === "+" || key === "=") return zoomed({ from, to }, ZOOM, 0.5);
+  if (key === "-") return zoomed({ from, to }, 1 / ZOOM, 0.5);
+  return key === "0" ? [-Infinity, Infinity] : null;
+}
+
+/**
+ * A part of the axis that is so many times as narrow, around a share of the view.
+ * @param {{from: number, to: number}} view @param {number} factor @param {number} share
+ * @returns {[number, number]}
+ */
+export function zoomed({ from, to }, factor, share) {
+  const wide = to - from;
+  const narrow = Math.max(NARROWEST, wide / factor);
+  const around = from + share * wide;
+  return [around - share * narrow, around + (1 - share) * narrow];
 }

@@ -1,5 +1,6 @@
 // How the map of a run is painted: a ground of lanes, marks stamped pixel by pixel, and lines of descent above them.
 // @ts-check
+import { drawAcross, nearestMark } from "./canvas-chart.js";
 import { number, roundStep, ticksBy } from "./numbers.js";
 import { FAILURE, colour, islandColour, islandShape, mark, onTheme } from "./palette.js";
 import { asScore } from "./score.js";
@@ -19,7 +20,7 @@ import { DESCENDANT, firstAt } from "./lineage-model.js";
 export const LEFT = 64;
 export const RIGHT = 14;
 export const TOP = 12;
-export const BOTTOM = 30;
+export const BOTTOM = 40;
 export const GUTTER = 16;
 export const MAX_LANES = 24;
 const REACH = 9;
@@ -95,19 +96,12 @@ export function paintGround(pen, model, layout, words) {
     pen.fillText(number(asScore(model.high), 3), LEFT - 6, top + 10);
     pen.fillText(number(asScore(model.low), 3), LEFT - 6, top + layout.lane - GUTTER - 2);
   }
-  pen.textAlign = "center";
-  pen.strokeStyle = colours.sunk;
-  pen.beginPath();
   const { from, to } = layout.view;
   const step = Math.max(1, roundStep((to - from) / Math.max(2, (right - LEFT) / 110)));
-  for (const x of ticksBy(from, to, step)) {
-    const at = Math.round(across(layout, x)) + 0.5;
-    pen.moveTo(at, TOP);
-    pen.lineTo(at, foot - 2);
-    pen.fillText(number(x), Math.min(at, right - 12), foot + 12);
-  }
-  pen.stroke();
-  pen.fillText(words, (LEFT + right) / 2, foot + 26);
+  const ticks = ticksBy(from, to, step).map((x) => ({ at: across(layout, x), text: number(x) }));
+  drawAcross(pen, { left: LEFT, right, top: TOP, foot, width: layout.width, height: layout.height }, ticks, words);
+  pen.textAlign = "center";
+  pen.textBaseline = "alphabetic";
   moves(pen, model, layout);
 }
 
@@ -125,6 +119,7 @@ function moves(pen, model, layout) {
   let last = -Infinity;
   for (const one of model.moves) {
     const x = across(layout, one.x);
+    if (one.place > model.until) continue;
     if (x < LEFT - 40 || x > layout.width + 40) continue;
     if (one.kind === "island.reset") {
       pen.fillText("↺", x, layout.lanes > 1 ? middle(one.to) : TOP + 10);
@@ -175,6 +170,7 @@ export function paintMarks(pen, image, taken, model, layout, flags, scale) {
     taken.fill(0);
     for (let place = lo; place < hi; place += 1) {
       const at = model.order[place];
+      if (at >= model.until) continue;
       if (flags && (flags[at] !== 0) !== (lit === 1)) continue;
       const x = (model.sorted[place] * factor + shift) | 0;
       const y = (ys[at] * scale) | 0;
@@ -280,7 +276,7 @@ export function paintLines(pen, model, layout, flags, top, pointed) {
  */
 function edges(model, view, flags, top) {
   const found = [];
-  for (let at = top + 1; at < model.count; at += 1) {
+  for (let at = top + 1; at < model.until; at += 1) {
     if (flags[at] !== DESCENDANT) continue;
     const x = model.xs[at];
     const origin = model.xs[model.parent[at]];
@@ -297,19 +293,8 @@ function edges(model, view, flags, top) {
 export function nearestTo(model, layout, x, y) {
   const wide = (layout.view.to - layout.view.from) / (layout.width - LEFT - RIGHT);
   const middle = layout.view.from + (x - LEFT) * wide;
-  let best = -1;
-  let least = REACH;
-  for (
-    let place = firstAt(model.sorted, middle - REACH * wide);
-    place < model.count && model.sorted[place] <= middle + REACH * wide;
-    place += 1
-  ) {
-    const at = model.order[place];
-    const off = Math.hypot(across(layout, model.xs[at]) - x, layout.ys[at] - y);
-    if (off < least) {
-      least = off;
-      best = at;
-    }
-  }
-  return best;
+  const [low, high] = [-REACH, REACH].map((off) => firstAt(model.sorted, middle + off * wide));
+  const place = (/** @type {number} */ at) => [across(layout, model.xs[at]), layout.ys[at]];
+  const seen = model.order.subarray(low, high).filter((at) => at < model.until);
+  return nearestMark(seen, place, x, y, REACH);
 }

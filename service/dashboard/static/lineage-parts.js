@@ -15,7 +15,7 @@ const BUTTONS = /** @type {const} */ ([
 ]);
 const KEYS = [
   "Map of all candidates. Arrow keys left and right move, plus and minus zoom, 0 shows all, up chooses the parent,",
-  "down the best child, Enter opens the chosen candidate, Escape chooses none. The table below shows the lineage of",
+  "down the best child, Enter inspects the chosen candidate, Escape chooses none. The table below shows the lineage of",
   "the chosen candidate.",
 ];
 
@@ -85,4 +85,17 @@ export function made(name, kind, words = "") {
   element.className = kind;
   element.textContent = words;
   return element;
+}
+
+/** Where a candidate comes from. @param {import("./columns.js").Columns} columns @param {number} at */
+export function originOf(columns, at) {
+  return `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
+}
+
+/** @param {string | undefined} run @param {string} name of a candidate */
+export function makeLink(run, name) {
+  const link = document.createElement("a");
+  link.textContent = `candidate ${name}`;
+  link.href = `/runs/${run}/candidates/${name}`;
+  return link;
 }

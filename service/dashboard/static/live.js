@@ -145,6 +145,7 @@ const KINDS = [
   "candidate.reevaluated",
   "run.closing",
   "hint.given",
+  "program.inserted",
   "holdout.scored",
   "audit.scored",
   "individual.inserted",

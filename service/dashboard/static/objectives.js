@@ -1,7 +1,6 @@
 // What the charts of objectives share: scores out of rewards, fronts over time, and the page's choices in its address.
 // @ts-check
 import { nameOf } from "./candidate-name.js";
-import { colour } from "./palette.js";
 
 /**
  * @typedef {object} Objective
@@ -100,24 +99,6 @@ export function stairs(columns, order, up, count) {
   return steps;
 }
 
-/**
- * A canvas as large as its place, for sharp lines; its pen draws in CSS pixels.
- * @param {HTMLCanvasElement} canvas
- * @param {number} height
- */
-export function fitted(canvas, height) {
-  const width = Math.max(280, canvas.parentElement?.clientWidth ?? 600);
-  const ratio = devicePixelRatio || 1;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  pen.font = "12px system-ui, sans-serif";
-  return { pen, width };
-}
-
 /** @typedef {import("./candidate-name.js").Names} Names */
 
 /** Where a candidate is. @param {string} run @param {Names} columns @param {number} at */
@@ -125,20 +106,7 @@ export function addressOf(run, columns, at) {
   return `/runs/${run}/candidates/${nameOf(columns, at)}`;
 }
 
-/** Text no longer than a width. @param {CanvasRenderingContext2D} pen @param {string} text @param {number} width */
-export function fit(pen, text, width) {
-  if (pen.measureText(text).width <= width) return text;
-  let cut = text.slice(0, 200);
-  while (cut.length > 1 && pen.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
-  return `${cut}…`;
-}
-
 /** An axis as words: its name, and which way is better. @param {Objective} objective */
 export function titled(objective) {
   return `${objective.name} (${objective.direction === "minimize" ? "smaller" : "larger"} is better)`;
-}
-
-/** Colours of the theme that charts need. @param {string[]} names @returns {Record<string, string>} */
-export function colours(...names) {
-  return Object.fromEntries(names.map((name) => [name, colour(name)]));
 }

@@ -84,6 +84,18 @@ export function mark(pen, shape, x, y, size) {
   }
 }
 
+/**
+ * The ring around what is inspected.
+ * @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} size
+ */
+export function ring(pen, x, y, size) {
+  pen.strokeStyle = colour("accent");
+  pen.lineWidth = size / 3;
+  pen.beginPath();
+  pen.arc(x, y, size, 0, 2 * Math.PI);
+  pen.stroke();
+}
+
 /** An entry of a legend with its mark drawn. @param {string} shape @param {string} fill @param {string} words */
 export function entry(shape, fill, words) {
   const made = document.createElement("li");

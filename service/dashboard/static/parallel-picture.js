@@ -1,26 +1,23 @@
 // The picture of candidates over parallel axes: where values are, the lines, the axes with what is brushed on them.
 // @ts-check
-import { tickTexts, ticks } from "./numbers.js";
-import { colours, fit } from "./objectives.js";
+import { Scale, colours, fit, nearestMark } from "./canvas-chart.js";
 import { islandColour } from "./palette.js";
 
 export const HEIGHT = 330;
 const PAD = { side: 58, top: 40, bottom: 20 };
+const LINE_REACH = 8;
 const MAX_LINES = 4000; // of those off the front; more are a surface, not lines
 
 /** An axis of scores. `flipped`: smaller is up. */
-export class Axis {
+export class Axis extends Scale {
   /** @param {string} name @param {boolean} minimised @param {(at: number) => number} score */
   constructor(name, minimised, score) {
+    super(0, 1, { flipped: minimised });
     this.name = name;
     this.minimised = minimised;
     this.score = score;
-    this.flipped = minimised;
-    this.log = false;
     /** @type {[number, number] | null} */
     this.brush = null;
-    this.low = 0;
-    this.high = 1;
   }
 
   /** Spans what there is. @param {number[]} places */
@@ -38,19 +35,6 @@ export class Axis {
   /** Whether all values have a logarithm. */
   get loggable() {
     return this.low > 0;
-  }
-
-  /** From the foot (0) to the head (1) of the axis. @param {number} value */
-  share(value) {
-    const [low, high, here] = this.log ? [this.low, this.high, value].map(Math.log) : [this.low, this.high, value];
-    const share = high > low ? (here - low) / (high - low) : 0.5;
-    return this.flipped ? 1 - share : share;
-  }
-
-  /** The value at a share. @param {number} share */
-  value(share) {
-    const part = Math.min(1, Math.max(0, this.flipped ? 1 - share : share));
-    return this.log ? this.low * (this.high / this.low) ** part : this.low + part * (this.high - this.low);
   }
 
   /** Whether an evaluation is kept by this axis. @param {number} at */
@@ -78,8 +62,26 @@ export function shareAt(y) {
 }
 
 /**
+ * The candidate whose line is nearest to a point between axes, within reach; -1: none is.
+ * @param {Axis[]} axes @param {number[]} order of candidates, those that are meant first among equals
+ * @param {number} x @param {number} y @param {number} width
+ */
+export function nearestLine(axes, order, x, y, width) {
+  const places = axes.map((_, which) => across(which, axes.length, width));
+  const right = places.findIndex((place) => place >= x);
+  if (right < 1) return -1;
+  const [from, to] = [axes[right - 1], axes[right]];
+  const part = (x - places[right - 1]) / (places[right] - places[right - 1]);
+  const place = (/** @type {number} */ at) => {
+    const [begin, end] = [from, to].map((axis) => up(axis.share(axis.score(at))));
+    return [x, begin + part * (end - begin)];
+  };
+  return nearestMark(order, place, x, y, LINE_REACH);
+}
+
+/**
  * @param {CanvasRenderingContext2D} pen @param {number} width @param {Axis[]} axes
- * @param {{places: number[], kept: Set<number>, front: Set<number>, islands: number[]}} shown
+ * @param {{places: number[], kept: Set<number>, front: Set<number>, islands: number[], inspected: number}} shown
  */
 export function drawLines(pen, width, axes, shown) {
   const tone = colours("ink", "soft", "line", "accent", "ground");
@@ -124,6 +126,12 @@ export function drawLines(pen, width, axes, shown) {
     0.95,
     2,
   );
+  draw(
+    shown.places.filter((at) => at === shown.inspected),
+    () => tone.accent,
+    1,
+    4,
+  );
   const room = (width - 2 * PAD.side) / Math.max(1, axes.length - 1);
   for (const [which, axis] of axes.entries()) drawAxis(pen, axis, across(which, axes.length, width), room, tone);
 }
@@ -150,11 +158,7 @@ function drawAxis(pen, axis, x, room, tone) {
   pen.fillText(`${axis.flipped ? "smaller" : "larger"} is up${axis.log ? ", log" : ""}`, x, 31);
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  const values = axis.log || axis.high === axis.low ? [axis.low, axis.high] : ticks(axis.low, axis.high, 4);
-  const texts = tickTexts(values);
-  for (const [at, value] of values.entries()) {
-    const y = up(axis.share(value));
-    const words = texts[at];
+  for (const { at: y, text: words } of axis.ticks(4, up(0), up(1))) {
     pen.fillStyle = tone.ground;
     pen.globalAlpha = 0.75;
     pen.fillRect(x - 8 - pen.measureText(words).width, y - 7, pen.measureText(words).width + 4, 14);

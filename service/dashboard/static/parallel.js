@@ -1,15 +1,17 @@
 // <parallel-axes data-src data-run>: every objective and the fitness side by side; brushes on axes keep candidates.
 // @ts-check
-import { nameOf } from "./candidate-name.js";
+import { nameOf, placeOf } from "./candidate-name.js";
+import { inspect, inspected, onInspected } from "./inspect.js";
+import { MarkWalk } from "./mark-walk.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
-import { addressOf, fitted, frontOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
+import { Drag, Tip, fitted } from "./canvas-chart.js";
+import { addressOf, frontOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
-import { across, Axis, drawLines, HEIGHT, shareAt } from "./parallel-picture.js";
+import { across, Axis, drawLines, HEIGHT, nearestLine, shareAt, up } from "./parallel-picture.js";
 
 const REACH = 26;
-const STILL = 4;
 const LISTED = 20;
 
 class ParallelAxes extends HTMLElement {
@@ -18,8 +20,8 @@ class ParallelAxes extends HTMLElement {
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
     this.frame = 0;
-    /** @type {{axis: Axis, begin: number, moved: boolean} | null} */
-    this.drag = null;
+    /** @type {Axis | null} */
+    this.brushed = null;
     this.axes = this.makeAxes();
     this.build();
     this.readAddress();
@@ -27,6 +29,7 @@ class ParallelAxes extends HTMLElement {
     this.resize = new ResizeObserver(() => this.later());
     this.resize.observe(this);
     onTheme(() => this.later());
+    onInspected(() => this.later());
     if (this.store.columns) this.take();
   }
 
@@ -53,11 +56,27 @@ class ParallelAxes extends HTMLElement {
     this.canvas = canvas;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", "Candidates over parallel axes, not drawn yet");
-    plot.append(canvas);
-    canvas.addEventListener("pointerdown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.move(event));
-    canvas.addEventListener("pointerup", () => this.release());
-    canvas.addEventListener("pointercancel", () => this.release());
+    this.tip = new Tip();
+    plot.append(canvas, this.tip.element);
+    const actions = {
+      press: (/** @type {PointerEvent} */ event) => this.press(event),
+      drag: (/** @type {PointerEvent} */ event, /** @type {PointerEvent} */ from) => this.brush(event, from),
+      drop: () => this.release(),
+      click: (/** @type {PointerEvent} */ event) => {
+        if (this.brushed) this.clear();
+        else this.open(this.lineAt(event), event.clientX);
+      },
+      hover: (/** @type {PointerEvent} */ event) => this.hover(event),
+      leave: () => this.tip?.hide(),
+    };
+    new MarkWalk(plot, "Lines of the fittest candidates", {
+      order: () => this.listed ?? [],
+      show: (at) =>
+        this.tell(at, across(0, this.axes.length, canvas.clientWidth), up(this.axes[0].share(this.axes[0].score(at)))),
+      open: (at) => this.open(at, null),
+      leave: () => this.tip?.hide(),
+    });
+    new Drag(canvas, actions, true);
     this.fields = this.axes.map((axis, which) => this.makeFields(axis, which));
     fields.append(...this.fields.map((one) => one.box));
     this.told = document.createElement("p");
@@ -145,39 +164,69 @@ class ParallelAxes extends HTMLElement {
     this.later();
   }
 
-  /** @param {PointerEvent} event */
-  press(event) {
-    const axes = this.axes;
+  /** The axis at the pointer. @param {PointerEvent} event */
+  axisAt(event) {
     const wide = this.canvas?.clientWidth ?? 0;
-    const axis = axes.find((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH);
-    if (!axis || event.button) return;
-    event.preventDefault();
-    this.canvas?.setPointerCapture(event.pointerId);
-    this.drag = { axis, begin: event.offsetY, moved: false };
+    return this.axes.find((_, which) => Math.abs(across(which, this.axes.length, wide) - event.offsetX) < REACH);
   }
 
   /** @param {PointerEvent} event */
-  move(event) {
-    const axes = this.axes;
-    const wide = this.canvas?.clientWidth ?? 0;
-    if (this.canvas)
-      this.canvas.style.cursor =
-        this.drag || axes.some((_, which) => Math.abs(across(which, axes.length, wide) - event.offsetX) < REACH)
-          ? "ns-resize"
-          : "default";
-    if (!this.drag) return;
-    this.drag.moved ||= Math.abs(event.offsetY - this.drag.begin) >= STILL;
-    if (!this.drag.moved) return;
-    const ends = [this.drag.begin, event.offsetY].map((y) => this.drag?.axis.value(shareAt(y)) ?? 0);
-    this.drag.axis.brush = [Math.min(...ends), Math.max(...ends)];
+  press(event) {
+    this.brushed = this.axisAt(event) ?? null;
+    if (this.brushed) event.preventDefault();
+    return true;
+  }
+
+  /** @param {PointerEvent} event */
+  hover(event) {
+    const axis = this.axisAt(event);
+    const at = axis ? -1 : this.lineAt(event);
+    if (this.canvas) this.canvas.style.cursor = axis ? "ns-resize" : at < 0 ? "default" : "pointer";
+    if (at < 0) this.tip?.hide();
+    else this.tell(at, event.offsetX, event.offsetY);
+  }
+
+  /** The candidate whose line passes the pointer; -1: none does. @param {PointerEvent} event */
+  lineAt(event) {
+    const { kept, front, canvas } = this;
+    if (!kept || !front || !canvas) return -1;
+    const order = [...front].filter((at) => kept.has(at)).concat([...kept].filter((at) => !front.has(at)));
+    return nearestLine(this.axes, order, event.offsetX, event.offsetY, canvas.clientWidth);
+  }
+
+  /** @param {number} at @param {number} x @param {number} y */
+  tell(at, x, y) {
+    const columns = this.store?.columns;
+    if (!columns) return;
+    const scores = this.axes.map((axis) => `${axis.name} ${number(axis.score(at))}`).join(", ");
+    const words = `${nameOf(columns, at)}, island ${columns.island[at]}: ${scores}. Click to inspect.`;
+    this.tip?.show(words, x, y, this.canvas?.clientWidth ?? 0);
+  }
+
+  /** @param {number} at @param {number | null} x of the click; null: it was a key */
+  open(at, x) {
+    const columns = this.store?.columns;
+    if (!columns || at < 0) return;
+    inspect(this, nameOf(columns, at), { origin: this.canvas?.parentElement, keyboard: x === null, x });
+  }
+
+  /** @param {PointerEvent} event @param {PointerEvent} from */
+  brush(event, from) {
+    const axis = this.brushed;
+    if (!axis) return;
+    const ends = [from, event].map((one) => axis.value(shareAt(one.offsetY)));
+    axis.brush = [Math.min(...ends), Math.max(...ends)];
     this.later();
   }
 
   /** A drag leaves a brush, a mere click takes it away. */
+  clear() {
+    if (this.brushed) this.brushed.brush = null;
+    this.release();
+  }
+
   release() {
-    if (!this.drag) return;
-    if (!this.drag.moved) this.drag.axis.brush = null;
-    this.drag = null;
+    this.brushed = null;
     this.writeAddress();
     this.later();
   }
@@ -205,12 +254,15 @@ class ParallelAxes extends HTMLElement {
     const brushed = axes.filter((axis) => axis.brush);
     const kept = new Set(places.filter((at) => brushed.every((axis) => axis.keeps(at))));
     const { pen, width } = fitted(this.canvas, HEIGHT);
-    drawLines(pen, width, axes, {
-      places,
-      kept,
-      front: new Set(frontOf(columns, columns.total)),
-      islands: columns.island,
-    });
+    const front = new Set(frontOf(columns, columns.total));
+    const inspectedAt = placeOf(columns, inspected());
+    drawLines(pen, width, axes, { places, kept, front, islands: columns.island, inspected: inspectedAt });
+    this.kept = kept;
+    this.front = front;
+    const fittest = axes[axes.length - 1];
+    this.listed = [...(brushed.length ? kept : front)]
+      .sort((one, other) => fittest.score(other) - fittest.score(one) || one - other)
+      .slice(0, LISTED);
     for (const [which, axis] of axes.entries()) this.showFields(axis, which);
     this.dataset.kept = String(kept.size);
     const drawn = columns.sampled ? `drawn of ${number(columns.total)} candidates` : "valid candidates";
@@ -220,7 +272,7 @@ class ParallelAxes extends HTMLElement {
       : `${columns.sampled ? "" : "All "}${number(places.length)} ${drawn}. No range is selected.`;
     if (this.told && this.told.textContent !== words) this.told.textContent = words;
     this.canvas.setAttribute("aria-label", `${axes.map((axis) => axis.name).join(", ")} side by side. ${words}`);
-    if (!this.drag) this.list(columns, brushed.length ? [...kept] : []);
+    if (!this.brushed) this.list(columns, brushed.length ? this.listed : [], kept.size);
   }
 
   /** @param {Axis} axis @param {number} which */
@@ -237,19 +289,17 @@ class ParallelAxes extends HTMLElement {
     log.title = axis.loggable ? "" : "Some values are 0 or below, which have no logarithm";
   }
 
-  /** @param {import("./columns.js").Columns} columns @param {number[]} kept */
-  list(columns, kept) {
+  /** @param {import("./columns.js").Columns} columns @param {number[]} shown @param {number} count in the brushes */
+  list(columns, shown, count) {
     const axes = this.axes;
-    const fittest = axes[axes.length - 1];
-    const shown = kept.sort((one, other) => fittest.score(other) - fittest.score(one) || one - other).slice(0, LISTED);
     if (!this.table) return;
     this.table.hidden = !shown.length;
     const table = document.createElement("table");
     const head = table.createTHead().insertRow();
     const body = table.createTBody();
     table.createCaption().textContent =
-      kept.length > LISTED
-        ? `The ${LISTED} fittest of ${kept.length} candidates in the brushes`
+      count > LISTED
+        ? `The ${LISTED} fittest of ${count} candidates in the brushes`
         : "Candidates in the brushes, the fittest first";
     for (const name of ["Candidate", ...axes.map((axis) => axis.name), "Island"]) {
       const cell = document.createElement("th");

@@ -1,7 +1,7 @@
 // The picture of two objectives against each other: axes in scores, marks, front, ray of weights, reference point.
 // @ts-check
-import { colours, fit, floorOf, rewardOf, scoreOf, titled, valid } from "./objectives.js";
-import { tickTexts, ticks } from "./numbers.js";
+import { Scale, colours, drawAcross, drawUp } from "./canvas-chart.js";
+import { floorOf, scoreOf, titled, valid } from "./objectives.js";
 import { islandColour, islandShape, mark } from "./palette.js";
 
 export const HEIGHT = 420;
@@ -37,27 +37,34 @@ export class Picture {
     this.columns = columns;
     this.axes = axes;
     this.rewards = which.map((one) => /** @type {number[]} */ (columns.rewards[one]));
-    this.tone = colours("ink", "soft", "sunk", "accent", "bad");
+    this.tone = colours("ink", "accent", "bad");
     this.seen = this.rewards.map((column) => range(column, order));
     this.floors = axes.map(floorOf);
+    this.frame = {
+      left: PAD.left,
+      right: width - PAD.right,
+      top: PAD.top,
+      foot: HEIGHT - PAD.bottom,
+      width,
+      height: HEIGHT,
+    };
     this.spans = this.seen.map(([low, high], side) => {
       const floor = this.floors[side];
       const least = floor !== null && floor < low && high - floor <= REFERENCE_ROOM * (high - low) ? floor : low;
       const edge = 0.05 * (high - least) || 0.05 * Math.abs(high) || 1;
       return [least - edge, high + edge];
     });
+    this.scales = this.spans.map(([low, high]) => new Scale(low, high));
   }
 
   /** @param {number} reward */
   across(reward) {
-    const [low, high] = this.spans[0];
-    return PAD.left + ((reward - low) / (high - low)) * (this.width - PAD.left - PAD.right);
+    return this.scales[0].at(reward, this.frame.left, this.frame.right);
   }
 
   /** @param {number} reward */
   up(reward) {
-    const [low, high] = this.spans[1];
-    return PAD.top + (1 - (reward - low) / (high - low)) * (HEIGHT - PAD.top - PAD.bottom);
+    return this.scales[1].at(reward, this.frame.foot, this.frame.top);
   }
 
   /** @param {number} at */
@@ -74,10 +81,11 @@ export class Picture {
 
   /** @param {{count: number, front: Set<number>, steps: number[], weights: number[], winner: number}} shown */
   draw(shown) {
-    this.frame();
+    const { left, right, top, foot } = this.frame;
+    this.drawAxes();
     this.pen.save();
     this.pen.beginPath();
-    this.pen.rect(PAD.left, PAD.top, this.width - PAD.left - PAD.right, HEIGHT - PAD.top - PAD.bottom);
+    this.pen.rect(left, top, right - left, foot - top);
     this.pen.clip();
     this.ray(shown.weights);
     this.stairs(shown.steps);
@@ -88,43 +96,17 @@ export class Picture {
     this.pen.restore();
   }
 
-  frame() {
-    const { pen, width, tone } = this;
-    const foot = HEIGHT - PAD.bottom;
-    this.axes.forEach((objective, side) => {
-      const ends = this.spans[side].map((reward) => scoreOf(objective, reward)).sort((a, b) => a - b);
-      pen.strokeStyle = tone.sunk;
-      pen.fillStyle = tone.soft;
-      pen.textAlign = side ? "right" : "center";
-      pen.textBaseline = side ? "middle" : "top";
-      const scores = ticks(ends[0], ends[1], side ? 5 : Math.max(2, Math.floor(width / 110)));
-      const texts = tickTexts(scores);
-      for (const [which, score] of scores.entries()) {
-        const at = side ? this.up(rewardOf(objective, score)) : this.across(rewardOf(objective, score));
-        pen.beginPath();
-        pen.moveTo(side ? PAD.left : at, side ? at : PAD.top);
-        pen.lineTo(side ? width - PAD.right : at, side ? at : foot);
-        pen.stroke();
-        pen.fillText(texts[which], side ? PAD.left - 6 : at, side ? at : foot + 6);
-      }
+  /** Axes have round scores on them, and run the way in which rewards grow. */
+  drawAxes() {
+    const { left, right, top, foot } = this.frame;
+    const ticks = this.axes.map((objective, side) => {
+      const ends = this.spans[side].map((reward) => scoreOf(objective, reward));
+      const scale = new Scale(Math.min(...ends), Math.max(...ends), { flipped: ends[0] > ends[1] });
+      return side ? scale.ticks(5, foot, top) : scale.ticks(Math.max(2, Math.floor(this.width / 110)), left, right);
     });
-    this.titles(foot);
-  }
-
-  /** @param {number} foot */
-  titles(foot) {
-    const { pen, width } = this;
     const [across, up] = this.axes.map((objective) => `${titled(objective)} →`);
-    pen.fillStyle = this.tone.ink;
-    pen.textAlign = "center";
-    pen.textBaseline = "bottom";
-    pen.fillText(fit(pen, across, width - PAD.left - PAD.right), (PAD.left + width - PAD.right) / 2, HEIGHT - 4);
-    pen.save();
-    pen.translate(13, (PAD.top + foot) / 2);
-    pen.rotate(-Math.PI / 2);
-    pen.textBaseline = "middle";
-    pen.fillText(fit(pen, up, foot - PAD.top), 0, 0);
-    pen.restore();
+    drawAcross(this.pen, this.frame, ticks[0], across);
+    drawUp(this.pen, this.frame, ticks[1], up);
   }
 
   /** The way that weights pull: from the worst in both on. @param {number[]} weights */

@@ -1,23 +1,17 @@
 // <pareto-scatter data-src data-metrics data-run>: two objectives of a run against each other, up to a moment.
 // @ts-check
-import { nameOf } from "./candidate-name.js";
+import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
-import { chosen, keep } from "./address.js";
-import {
-  addressOf,
-  fitted,
-  frontOf,
-  frontSize,
-  objectivesOfPage,
-  ordered,
-  scoreOf,
-  stairs,
-  titled,
-  valid,
-} from "./objectives.js";
+import { keep } from "./address.js";
+import { Tip, fitted, nearestMark } from "./canvas-chart.js";
+import { frontOf, frontSize, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
+import { inspect, inspected, onInspected } from "./inspect.js";
+import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
-import { entry, islandColour, islandShape, onTheme } from "./palette.js";
+import { colour, entry, islandColour, islandShape, onTheme } from "./palette.js";
 import { HEIGHT, Picture } from "./pareto-picture.js";
+import { replayedRecords } from "./records.js";
+import { Replay } from "./replay.js";
 
 const NEAR = 14;
 const VOLUMES_MILLISECONDS = 2000;
@@ -42,6 +36,7 @@ class ParetoScatter extends HTMLElement {
     this.resize = new ResizeObserver(() => this.later());
     this.resize.observe(this);
     onTheme(() => this.later());
+    onInspected(() => this.later());
     if (this.store.columns) this.take();
   }
 
@@ -51,36 +46,32 @@ class ParetoScatter extends HTMLElement {
 
   build() {
     const plot = document.createElement("div");
-    const until = document.createElement("div");
-    const label = document.createElement("label");
     plot.className = "plot";
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", "Trade-off of two objectives, not drawn yet");
-    this.tip = document.createElement("div");
-    this.tip.className = "tip";
-    this.tip.hidden = true;
-    plot.append(this.canvas, this.tip);
+    this.tip = new Tip();
+    plot.append(this.canvas, this.tip.element);
     this.canvas.addEventListener("mousemove", (event) => this.point(event));
     this.canvas.addEventListener("mouseleave", () => {
       this.near = -1;
-      if (this.tip) this.tip.hidden = true;
+      this.tip?.hide();
     });
-    this.canvas.addEventListener("click", () => this.open());
-    until.className = "until";
-    this.slider = document.createElement("input");
-    this.slider.type = "range";
-    this.slider.id = label.htmlFor = "until";
-    this.slider.min = "1";
-    label.textContent = "Up to evaluation";
-    this.told = document.createElement("output");
-    this.told.htmlFor.add("until");
-    until.append(label, this.slider, this.told);
-    this.slider.addEventListener("input", () => this.later());
-    this.slider.addEventListener("change", () => keep({ until: this.atEnd() ? "" : String(this.slider?.value) }));
+    this.canvas.addEventListener("click", () => this.open(this.near ?? -1, false));
+    new MarkWalk(plot, "Front of the two objectives", {
+      order: () => this.steps ?? [],
+      show: (at) => this.tell(at),
+      open: (at) => this.open(at, true),
+      leave: () => this.tip?.hide(),
+    });
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
-    this.append(plot, this.legend, until);
+    this.append(plot, this.legend);
+    this.replay = new Replay(this, {
+      run: this.dataset.run ?? "",
+      show: () => this.later(),
+      ...replayedRecords(() => this.store?.columns),
+    });
   }
 
   selects() {
@@ -101,19 +92,12 @@ class ParetoScatter extends HTMLElement {
     this.later();
   }
 
-  atEnd() {
-    return this.slider?.value === this.slider?.max;
-  }
-
   take() {
     const columns = this.store?.columns;
-    const slider = this.slider;
-    if (!columns || !slider) return;
+    if (!columns) return;
     const first = !this.dataset.total;
-    const follow = first || this.atEnd();
     this.order = null;
-    slider.max = String(Math.max(1, columns.total));
-    if (follow) slider.value = (first && chosen("until")) || slider.max;
+    this.replay?.take(columns.total);
     this.dataset.total = String(columns.total);
     const changed = document.querySelector("[data-changed]");
     if (changed instanceof HTMLElement)
@@ -149,11 +133,12 @@ class ParetoScatter extends HTMLElement {
     const which = this.which;
     if (!columns || !this.canvas || !this.isConnected || !which || which.length < 2) return;
     const order = this.order ?? ordered(columns, which[0], which[1]);
-    const count = Number(this.slider?.value);
+    const count = this.replay?.until ?? columns.total;
     this.order = order;
     this.count = count;
     const front = new Set(frontOf(columns, count));
     const steps = stairs(columns, order, columns.rewards[which[1]], count);
+    this.steps = steps;
     if (!order.length) return;
     const { pen, width } = fitted(this.canvas, HEIGHT);
     this.picture = new Picture(
@@ -172,12 +157,14 @@ class ParetoScatter extends HTMLElement {
       winner: this.winner ?? -1,
     });
     this.front = front;
-    this.tell(columns, count, steps.length);
+    const shown = placeOf(columns, inspected());
+    if (shown >= 0 && valid(columns, shown)) this.picture.ring(shown, 9, colour("accent"), 3);
+    this.summarise(columns, count, steps.length);
     this.list(columns, this.picture);
   }
 
   /** @param {import("./columns.js").Columns} columns @param {number} count @param {number} steps */
-  tell(columns, count, steps) {
+  summarise(columns, count, steps) {
     const { size, about: nearly } = frontSize(columns, count);
     const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
@@ -186,7 +173,7 @@ class ParetoScatter extends HTMLElement {
     const members = `${nearly ? "about " : ""}${number(size)} on the front`;
     const shown = `${members}, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;
-    if (this.told) this.told.textContent = words;
+    this.replay?.tell(words);
     const axes = (this.which ?? []).map((one) => titled((this.objectives ?? [])[one]));
     this.canvas?.setAttribute("aria-label", `${axes.join(" against ")}. ${words} The front is in the table below.`);
     this.dataset.front = String(size);
@@ -228,40 +215,41 @@ class ParetoScatter extends HTMLElement {
   point(event) {
     const columns = this.store?.columns;
     const picture = this.picture;
-    const tip = this.tip;
-    if (!columns || !picture || !tip || !this.canvas) return;
-    let near = -1;
-    let least = NEAR * NEAR;
-    for (const at of this.order ?? []) {
-      if (columns.place[at] >= (this.count ?? 0)) continue;
-      const [x, y] = picture.place(at);
-      const away = (x - event.offsetX) ** 2 + (y - event.offsetY) ** 2 - (this.front?.has(at) ? 1 : 0);
-      if (away < least) {
-        least = away;
-        near = at;
-      }
-    }
+    if (!columns || !picture || !this.canvas) return;
+    const { offsetX: x, offsetY: y } = event;
+    const seen = (this.order ?? []).filter((at) => columns.place[at] < (this.count ?? 0));
+    // Of marks in one place that on the front is meant.
+    const [front, others] = [true, false].map((on) => seen.filter((at) => (this.front?.has(at) ?? false) === on));
+    const near = nearestMark([...front, ...others], (at) => picture.place(at), x, y, NEAR);
     this.near = near;
     this.canvas.style.cursor = near < 0 ? "default" : "pointer";
-    tip.hidden = near < 0;
-    if (near < 0) return;
+    if (near < 0) this.tip?.hide();
+    else this.tell(near);
+  }
+
+  /** Has the tip tell of a candidate. @param {number} near */
+  tell(near) {
+    const columns = this.store?.columns;
+    const picture = this.picture;
+    if (!columns || !picture) return;
     const scores = (this.objectives ?? []).map(
       (objective, one) =>
         `${objective.name} ${number(scoreOf(objective, /** @type {number} */ (columns.rewards[one][near])))}`,
     );
     const origin = `evaluation ${columns.place[near] + 1}, island ${columns.island[near]}`;
     const found = `${nameOf(columns, near)}, ${origin}${this.front?.has(near) ? ", on the front" : ""}`;
-    tip.textContent = `${found}: ${scores.join(", ")}; fitness ${number(columns.fitness[near])}. Click to open.`;
-    const right = event.offsetX > picture.width / 2;
-    tip.style.left = right ? "auto" : `${event.offsetX + 14}px`;
-    tip.style.right = right ? `${picture.width - event.offsetX + 14}px` : "auto";
-    tip.style.top = `${Math.max(0, event.offsetY - 20)}px`;
+    const words = `${found}: ${scores.join(", ")}; fitness ${number(columns.fitness[near])}. Click to inspect.`;
+    const [x, y] = picture.place(near);
+    this.tip?.show(words, x, y, picture.width);
   }
 
-  open() {
+  /** @param {number} at @param {boolean} keyboard */
+  open(at, keyboard) {
     const columns = this.store?.columns;
-    const near = this.near ?? -1;
-    if (columns && near >= 0 && valid(columns, near)) location.assign(addressOf(this.dataset.run ?? "", columns, near));
+    const { canvas, picture } = this;
+    if (!columns || !canvas || !picture || at < 0 || !valid(columns, at)) return;
+    const x = canvas.getBoundingClientRect().left + picture.place(at)[0];
+    inspect(this, nameOf(columns, at), { origin: canvas.parentElement, keyboard, x });
   }
 }
 

@@ -2,19 +2,16 @@
 // @ts-check
 import { across, upwards } from "./axes.js";
 import { chartData } from "./chart-data.js";
+import { AHEAD, SERIES, aheadSeries, band, forecastData, forecastOfPage } from "./cost-forecast.js";
 import { lineSample } from "./line-sample.js";
 import { number } from "./numbers.js";
 import { islandColour, onTheme } from "./palette.js";
 
 const HEIGHT = 260;
 const WAIT = 2000;
-const SERIES = /** @type {const} */ ([
-  ["tokens_input", "read", []],
-  ["tokens_cached", "from a cache", [2, 4]],
-  ["tokens_output", "written", [8, 4]],
-]);
 
-/** @typedef {{evaluations: number, tokens_input: number, tokens_cached: number, tokens_output: number}} Point */
+/** @typedef {import("./cost-forecast.js").Point} Point */
+/** @typedef {import("./cost-forecast.js").Ahead} Ahead */
 
 class TokenCurve extends HTMLElement {
   connectedCallback() {
@@ -59,19 +56,19 @@ class TokenCurve extends HTMLElement {
   draw() {
     const points = /** @type {Point[]} */ (this.points ?? []);
     if (!points.length || !this.isConnected) return;
-    /** @type {uPlot.AlignedData} */
-    const data = [
-      points.map((point) => point.evaluations),
-      ...SERIES.map(([name]) => points.map((point) => point[name])),
-    ];
-    if (this.chart) this.chart.setData(data);
-    else this.chart = this.make(data);
+    const ahead = forecastOfPage();
+    const data = forecastData(points, ahead);
+    if (this.chart && this.chart.data.length === data.length) this.chart.setData(data);
+    else {
+      this.chart?.destroy();
+      this.chart = this.make(data, ahead);
+    }
     this.say(points.length - 1);
     this.dataset.shown = String(points.length);
   }
 
-  /** @param {uPlot.AlignedData} data */
-  make(data) {
+  /** @param {uPlot.AlignedData} data @param {Ahead | null} ahead */
+  make(data, ahead) {
     return new uPlot(
       {
         width: this.clientWidth || 600,
@@ -89,8 +86,12 @@ class TokenCurve extends HTMLElement {
             width: 2,
             points: { show: false },
           })),
+          ...(ahead ? aheadSeries() : []),
         ],
-        hooks: { setCursor: [(chart) => this.say(chart.cursor.idx ?? (this.points?.length ?? 0) - 1)] },
+        ...(ahead ? { bands: AHEAD.map((_, at) => band(SERIES.length + 1 + 3 * at)) } : {}),
+        hooks: {
+          setCursor: [(chart) => this.say(Math.min(chart.cursor.idx ?? Infinity, (this.points?.length ?? 0) - 1))],
+        },
       },
       data,
       this.plot,

@@ -16,7 +16,7 @@
 
   /** Shows a candidate, where the file holds it. @param {URL} address */
   const show = (address) => {
-    const found = address.pathname.match(/\/at\/(\d+)\/(\d+)$/);
+    const found = address.pathname.match(/\/candidates\/(\d+)\.(\d+)$/);
     const place = found ? `candidate-${found[1]}-${found[2]}` : "";
     const element = place ? document.getElementById(place) : null;
     if (element instanceof HTMLDetailsElement) location.hash = place;

@@ -4,10 +4,15 @@
 // @ts-check
 import { chosen, keep } from "./address.js";
 import { across, unitOf, upwards } from "./axes.js";
-import { nameOf } from "./candidate-name.js";
+import { nameOf, placeOf } from "./candidate-name.js";
+import { Tip } from "./canvas-chart.js";
 import { storeOf } from "./columns.js";
+import { inspect, inspected, onInspected } from "./inspect.js";
+import { distances } from "./known-best.js";
+import { MarkWalk } from "./mark-walk.js";
+import { recordsOf } from "./records.js";
 import { number } from "./numbers.js";
-import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme } from "./palette.js";
+import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme, ring } from "./palette.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
@@ -19,6 +24,8 @@ const MARKS = {
   "run.paused": "‖",
   "run.resumed": "▸",
   "budget.extended": "+",
+  "hint.given": "!",
+  "program.inserted": "✎",
 };
 
 /** @typedef {"linear" | "log" | "gap"} Scale */
@@ -38,9 +45,7 @@ class ScoreCurve extends HTMLElement {
     this.choice.className = "choice";
     this.plot = document.createElement("div");
     this.plot.className = "plot";
-    this.tip = document.createElement("div");
-    this.tip.className = "tip";
-    this.tip.hidden = true;
+    this.tip = new Tip();
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
     this.append(this.choice, this.plot, this.legend);
@@ -49,6 +54,14 @@ class ScoreCurve extends HTMLElement {
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
     onTheme(() => this.anew());
+    onInspected(() => this.chart?.redraw(false));
+    new MarkWalk(this.plot, "Scores of the candidates that set a record", {
+      order: () => this.records(),
+      first: () => this.records().at(-1),
+      show: (at) => this.pointTo(at),
+      open: (at) => this.open(at, true),
+      leave: () => this.tip?.hide(),
+    });
     if (this.store.columns) this.later();
   }
 
@@ -122,18 +135,7 @@ class ScoreCurve extends HTMLElement {
    */
   scaled(values, scores) {
     if (this.scale !== "gap" || this.known === null || this.known === undefined) return values;
-    const { known, sign = 1 } = this;
-    const gap = (/** @type {number | null} */ value) => (value === null ? null : sign * (known - value));
-    // A score that reaches what is known has no logarithm: it is drawn below the smallest gap.
-    const least = scores.reduce((/** @type {number} */ size, value) => {
-      const found = gap(value);
-      return found !== null && found > 0 ? Math.min(size, found) : size;
-    }, Infinity);
-    const floor = least === Infinity ? 1e-12 : least / 2;
-    return values.map((value) => {
-      const found = gap(value);
-      return found === null ? null : Math.max(found, floor);
-    });
+    return distances(values, scores, this.known, this.sign ?? 1);
   }
 
   /** Offers the scales that these scores have. @param {(number | null)[]} scores */
@@ -205,12 +207,12 @@ class ScoreCurve extends HTMLElement {
       data,
       plot,
     );
-    chart.over.append(/** @type {HTMLElement} */ (this.tip));
+    if (this.tip) chart.over.append(this.tip.element);
     // A click opens a candidate unless a second one follows, which shows the whole run again.
     let opening = 0;
     chart.over.addEventListener("click", () => {
       window.clearTimeout(opening);
-      opening = window.setTimeout(() => this.open(), DOUBLE_CLICK_MILLISECONDS);
+      opening = window.setTimeout(() => this.open(this.at ?? null, false), DOUBLE_CLICK_MILLISECONDS);
     });
     const whole = () => {
       window.clearTimeout(opening);
@@ -286,6 +288,12 @@ class ScoreCurve extends HTMLElement {
       }
     }
     pen.globalAlpha = 1;
+    const chosenAt = placeOf(columns, inspected());
+    if (chosenAt >= 0) {
+      const y = chart.valToPos(this.shown?.[chosenAt] ?? -Infinity, "y", true);
+      const x = chart.valToPos(columns.place[chosenAt] + 1, "x", true);
+      ring(pen, x, Math.max(top, Math.min(y, foot)), 7 * devicePixelRatio);
+    }
     pen.fillStyle = colours.soft;
     pen.font = `${12 * devicePixelRatio}px system-ui`;
     pen.textAlign = "center";
@@ -302,26 +310,38 @@ class ScoreCurve extends HTMLElement {
   /** @param {uPlot} chart */
   point(chart) {
     const columns = this.store?.columns;
-    const tip = /** @type {HTMLElement} */ (this.tip);
     const at = chart.cursor.idx ?? null;
     const left = chart.cursor.left ?? -1;
     this.at = at;
-    tip.hidden = !columns || at === null || left < 0;
-    if (tip.hidden || !columns || at === null || at >= columns.place.length) return;
+    this.tip?.hide();
+    if (!columns || at === null || left < 0 || at >= columns.place.length) return;
     const value = columns.fitness[at];
     const result = value === null ? columns.outcomes[columns.outcome[at]] : number((this.sign ?? 1) * value, 7);
     const origin = `island ${columns.island[at]}, ${columns.operators[columns.operator[at]]}`;
-    tip.textContent = `Candidate ${nameOf(columns, at)}: ${result}, ${origin}. Click to open.`;
-    const near = left > chart.over.clientWidth / 2;
-    tip.style.left = near ? "auto" : `${left + 12}px`;
-    tip.style.right = near ? `${chart.over.clientWidth - left + 12}px` : "auto";
-    tip.style.top = "8px";
+    const words = `Candidate ${nameOf(columns, at)}: ${result}, ${origin}. Click to inspect.`;
+    this.tip?.show(words, left, 28, chart.over.clientWidth);
   }
 
-  open() {
+  records() {
     const columns = this.store?.columns;
-    if (columns && this.at !== undefined && this.at !== null)
-      location.assign(`/runs/${this.dataset.run}/candidates/${nameOf(columns, this.at)}`);
+    return columns ? recordsOf(columns) : [];
+  }
+
+  /** Has the tip tell of a candidate. @param {number} at */
+  pointTo(at) {
+    const { chart } = this;
+    const place = this.store?.columns?.place[at];
+    if (!chart || place === undefined) return;
+    chart.setCursor({ left: chart.valToPos(place + 1, "x"), top: chart.valToPos(this.shown?.[at] ?? 0, "y") });
+  }
+
+  /** @param {number | null} at @param {boolean} keyboard */
+  open(at, keyboard) {
+    const columns = this.store?.columns;
+    const { chart } = this;
+    if (!columns || !chart || at === null) return;
+    const x = chart.over.getBoundingClientRect().left + chart.valToPos(columns.place[at] + 1, "x");
+    inspect(this, nameOf(columns, at), { origin: this.plot, keyboard, x });
   }
 
   /** @param {import("./columns.js").Columns} columns */

@@ -5,10 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from service.client import Call, calls
+from service.client import AsyncClient, Call, calls
+from service.dashboard.numbers import number
 from service.dashboard.pages import PageRoute, go_to, may, render
+from service.dashboard.parallel_settings import HEIGHT, TOP, WIDTH, parallel
 from service.dashboard.parameters import differing
 from service.dashboard.run_page import ENDED, run_title
+from service.dashboard.scores import score_word, shared_sign
 from service.dashboard.session import Api
 from service.dashboard.views.runs_bulk import MAX_COMPARED
 from service.dashboard.views.runs_filter import policy_name
@@ -32,23 +35,39 @@ async def show_batches(request: Request, api: Api, cursor: Annotated[str, Query(
 @router.get("/{batch_id}")
 async def show_batch(request: Request, batch_id: BatchId, api: Api) -> Response:
     """Show a batch: its groups, its runs, and how much each setting explains of their results."""
+    return render(request, "batch.html", **await _standing(request, api, batch_id))
+
+
+@router.get("/{batch_id}/standing")
+async def show_standing(request: Request, batch_id: BatchId, api: Api) -> Response:
+    """Show the figures of a batch alone, as they are now."""
+    return render(request, "batch_standing.html", **await _standing(request, api, batch_id))
+
+
+async def _standing(request: Request, api: AsyncClient, batch_id: str) -> dict[str, Any]:
     summary = await api.send(calls.get_batch_summary(batch_id))
     runs = list((await api.send(calls.list_runs(batch_id=summary.batch.id, limit=RUNS_SHOWN))).items)
     runs.sort(key=lambda run: (run.best_fitness is None, -(run.best_fitness or 0.0)))
     configs = [{**run.config, "policy": ", ".join(policy_name(one) for one in run.policies)} for run in runs]
     results = [run.best_fitness for run in runs]
-    values: dict[str, Any] = {
+    parameters, sign, over = differing(configs, results), shared_sign(runs), ended(summary.batch)
+    word = score_word(runs[0]) if runs else "fitness"
+    return {
         "batch": summary.batch,
         "groups": summary.groups,
         "runs": runs,
-        "parameters": differing(configs, results),
+        "parameters": parameters,
+        "picture": parallel(parameters, results, f"Best {word}", lambda value: number(sign * value + 0.0)),
+        "picture_size": (WIDTH, HEIGHT),
+        "picture_top": TOP,
+        "word": word,
+        "active": over < sum(summary.batch.states.values()),
         "several_problems": len({run.problem for run in runs}) > 1,
         "title_of": run_title,
         "compared": "&".join(f"run={run.id}" for run in runs[:MAX_COMPARED]),
-        "over": ended(summary.batch),
+        "over": over,
         "steering": [name for name in STEERING if _sensible(summary.batch, name) and may(request, "runs:control")],
     }
-    return render(request, "batch.html", **values)
 
 
 @router.post("/{batch_id}/{action}")

@@ -101,18 +101,21 @@ async def render_candidate(
 ) -> HTMLResponse:
     """The page of a candidate."""
     family = calls.list_children(candidate.id, limit=CHILDREN)
-    run, source, parent, page, attempts, pins, notes, proposal, (before, after) = await asyncio.gather(
-        api.send(calls.get_run(candidate.run_id)),
-        if_any(api, calls.get_candidate_source(candidate.id)),
-        _first_parent(api, candidate),
-        api.send(family.at(children) if children else family),
-        api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
-        if_any(api, calls.list_pins(candidate.run_id)),
-        _notes(api, candidate),
-        _proposal(api, candidate),
-        neighbours(api, candidate),
+    (run, source, attempts, pins, notes), (parent, page, proposal, (before, after)) = await asyncio.gather(
+        asyncio.gather(
+            api.send(calls.get_run(candidate.run_id)),
+            _source(api, candidate),
+            api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
+            _pins(api, candidate),
+            _notes(api, candidate),
+        ),
+        asyncio.gather(
+            first_parent(api, candidate),
+            api.send(family.at(children) if children else family),
+            proposal_of(api, candidate),
+            neighbours(api, candidate),
+        ),
     )
-    pinned = pins.items if pins else []
     texts = [(file.path, file.text) for file in source.files] if source else []
     files = await asyncio.to_thread(shown_files, texts)  # it may take a second, and others wait for their pages
     return await render_about(
@@ -127,24 +130,32 @@ async def render_candidate(
         files=files if source else None,
         files_left_out=max(0, len(texts) - MAX_FILES),
         compared=await compare(api, candidate, source, against) if source else None,
-        rivals=_rivals(run, candidate, pinned),
+        rivals=_rivals(run, candidate, pins),
         view=view,
         may_see_texts=candidate.feedback is not None,
         against_typed=against,
         scores=scores_of(run, candidate, parent),
-        measures=plain_scores(candidate.measures, parent.measures if parent else {}),
-        cases=plain_scores(candidate.cases, parent.cases if parent else {})[:MAX_CASES],
-        feedback=(candidate.feedback or "")[:MAX_FEEDBACK],
-        feedback_left_out=max(0, len(candidate.feedback or "") - MAX_FEEDBACK),
+        **_values(candidate, parent),
         attempts=attempts.items,
         children=page,
-        pinned=any(one.candidate_id == candidate.id for one in pinned),
+        pinned=any(one.candidate_id == candidate.id for one in pins),
         notes=notes,
         proposal=proposal,
         again=run.state in {*ENDED, "paused"} and candidate.program_id is not None and candidate.status == "evaluated",
         waits=wanted is not None and len(attempts.items) <= wanted,
         **{"complaint": "", "typed": "", "edited": "", **values},
     )
+
+
+def _values(candidate: Candidate, parent: Candidate | None) -> dict[str, Any]:
+    """Beside its scores: what else its evaluation says."""
+    feedback = candidate.feedback or ""
+    return {
+        "measures": plain_scores(candidate.measures, parent.measures if parent else {}),
+        "cases": plain_scores(candidate.cases, parent.cases if parent else {})[:MAX_CASES],
+        "feedback": feedback[:MAX_FEEDBACK],
+        "feedback_left_out": max(0, len(feedback) - MAX_FEEDBACK),
+    }
 
 
 async def render_about(
@@ -216,17 +227,28 @@ async def _of(api: AsyncClient, run_id: str, number: int) -> list[Candidate]:
     return (await api.send(calls.list_candidates(run_id, proposal_number=number, limit=ANSWERS))).items
 
 
-async def _first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:
+async def first_parent(api: AsyncClient, candidate: Candidate) -> Candidate | None:
+    """What a candidate was made from first; None: it is a seed, or the visitor may not see it."""
     first = next((edge.candidate_id for edge in candidate.parents if edge.role == "parent"), None)
     if first is None:
         return None
     return await if_any(api, calls.get_candidate(first))
 
 
-async def _proposal(api: AsyncClient, candidate: Candidate) -> Any:
+async def proposal_of(api: AsyncClient, candidate: Candidate) -> Any:
+    """The proposal that a candidate answers; None: it is a seed, or the visitor may not see it."""
     if not candidate.proposal_number:
         return None
     return await if_any(api, calls.get_proposal(candidate.run_id, candidate.proposal_number))
+
+
+async def _source(api: AsyncClient, candidate: Candidate) -> Source | None:
+    return await if_any(api, calls.get_candidate_source(candidate.id))
+
+
+async def _pins(api: AsyncClient, candidate: Candidate) -> Sequence[Pin]:
+    found = await if_any(api, calls.list_pins(candidate.run_id))
+    return () if found is None else found.items
 
 
 async def _notes(api: AsyncClient, candidate: Candidate) -> list[Note]:

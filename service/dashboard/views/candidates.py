@@ -1,7 +1,7 @@
 """The candidates of a run as a table, filtered and ordered, with columns as asked for; several side by side."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Literal, get_args
 from urllib.parse import urlencode
 
@@ -42,6 +42,7 @@ class Filters:
     policy: str = ""
     proposal_number: str = ""
     text: str = ""
+    reason: str = ""
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -57,6 +58,7 @@ def filters(
     policy: Text = "",
     proposal_number: Whole = "",
     text: Text = "",
+    reason: Annotated[str, Query(max_length=300)] = "",
 ) -> Filters:
     """The filters of an address."""
     return Filters(
@@ -67,6 +69,7 @@ def filters(
         policy=policy.strip(),
         proposal_number=proposal_number.strip(),
         text=text,
+        reason=reason,
     )
 
 
@@ -92,6 +95,7 @@ async def list_candidates(
         policy=only.policy,
         proposal_number=_whole(only.proposal_number),
         text=only.text,
+        reason=only.reason,
         limit=PAGE,
         count=not only.text,
     )
@@ -114,6 +118,7 @@ async def list_candidates(
         value_of=value_of,
         statuses=get_args(Status),
         outcomes=[str(one) for one in Outcome],
+        any_reason=_address(place, replace(only, reason=""), order, more),
         by={name: _address(place, only, name, more) for name in get_args(Order)},
         first=_address(place, only, order, more) if cursor else None,
         following=_address(place, only, order, behind) if page.next_cursor else None,

@@ -24,6 +24,12 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
+@router.get("/llms.txt")
+def redirect_to_llms() -> Response:
+    """Send language models to the index of the documentation in Markdown."""
+    return RedirectResponse(ADDRESS + "llms.txt", status_code=308)
+
+
 @router.get("/docs/guide")
 def redirect_to_index() -> Response:
     """Send the browser to the index, to which links are relative."""

@@ -1,15 +1,17 @@
 """Policy and cost, "who writes what is worth something, and what does it cost?": operators, policies, positions."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from service.client import AsyncClient, calls
+from service.dashboard.forecast import cost_forecast
 from service.dashboard.loading import RunPageRoute
-from service.dashboard.run_page import RunId, render_run
+from service.dashboard.run_page import ENDED, RunId, render_run
 from service.dashboard.session import Api
 from service.projections.end_reasons import length_advice
 from service.projections.money import money_share
@@ -38,6 +40,7 @@ class PriceRow:
         per_improvement: tokens read and written for each candidate that became the best.
         money_per_improvement: the same of money, rounded; None: it is not known, or nothing became the best.
         dropped, duplicates, rejected: shares of what was written that came to nothing.
+        yielded: valid candidates for each 1,000 tokens read and written; None: no tokens, or nobody counted them.
     """
 
     cost: Cost
@@ -47,6 +50,7 @@ class PriceRow:
     dropped: float | None
     duplicates: float | None
     rejected: float | None
+    yielded: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,7 @@ class Totals:
     tokens_output: int
     per_improvement: float | None
     per_evaluation: float | None
+    yielded: float | None
     money_per_improvement: str | None
     money_per_evaluation: str | None
 
@@ -82,6 +87,7 @@ def yields(successes: Sequence[Success]) -> list[YieldRow]:
 def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[PriceRow]:
     """Kinds of proposals with what they cost for what they brought."""
     improvements = {one.name: one.improvements for one in successes}
+    valid = {one.name: one.valid for one in successes}
     return [
         PriceRow(
             cost=one,
@@ -91,6 +97,7 @@ def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[PriceRow
             dropped=share_of(one.dropped, one.answers + one.dropped),
             duplicates=share_of(one.duplicates, one.answers),
             rejected=share_of(one.rejected, one.answers),
+            yielded=share_of(1000 * valid.get(one.name, 0), one.tokens_input + one.tokens_output),
         )
         for one in costs
     ]
@@ -118,6 +125,7 @@ def totals(metrics: Metrics, cost: str | None) -> Totals:
         tokens_output=written,
         per_improvement=share_of(read + written, improvements),
         per_evaluation=share_of(read + written, evaluations),
+        yielded=share_of(1000 * sum(one.valid for one in metrics.policies), read + written),
         money_per_improvement=money_share(cost, improvements),
         money_per_evaluation=money_share(cost, evaluations),
     )
@@ -139,7 +147,12 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str) 
     run = await api.send(calls.get_run(run_id))
     metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
     points = metrics.points
+    ahead = None if run.state in ENDED else cost_forecast(run, points)
     values = {
+        "forecast": ahead,
+        "drawn": json.dumps({"end": ahead.end, **{name: astuple(one) for name, one in ahead.drawn.items()}})
+        if ahead and ahead.drawn
+        else "",
         "totals": totals(metrics, run.usage.cost),
         "points": points[:: max(1, len(points) // SHOWN)][:-1] + points[-1:],
         "yields": [

@@ -19,7 +19,7 @@ PAGE, ANSWERS = 50, 200
 MAX_TEXT = 100_000
 router = APIRouter(prefix="/runs/{run_id}/proposals", route_class=RunPageRoute, include_in_schema=False)
 Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
-State = Literal["", "asked", "answered", "failed"]
+State = Literal["", "asked", "answered", "failed", "unreadable"]
 
 
 @router.get("")

@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
@@ -14,22 +15,28 @@ from service.dashboard.difference import pairs
 from service.dashboard.loading import RunPageRoute
 from service.dashboard.pages import came_from, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
+from service.dashboard.scores import as_score, sign_of
 from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
-from service.dashboard.views.hints import hints_of
-from service.dashboard.views.runs_filter import read_labels
+from service.dashboard.views.changes import changes_of
+from service.dashboard.views.runs_filter import gap_closed, read_labels
 from service.dashboard.views.story import story_of
+from service.dashboard.views.time_use import time_use
 from service.errors import UsageError
 from service.schemas.assessment import Assessment
 from service.schemas.candidates import Candidate
+from service.schemas.failures import FailureGroup
 from service.schemas.requests import checked
 from service.schemas.runs import Budget, BudgetExtension, Run, RunPatch
 from service.schemas.series import Metrics
 
 BEST_SHOWN, FAILURES_SHOWN = 8, 8
 SEEDS_READ, SEEDS_SHOWN = 50, 3
-UNEVALUATED, WITHOUT_PROGRAM = ("rejected", "duplicate"), ("unreadable", "unanswered")
+DUPLICATE = "duplicate"
+UNEVALUATED = ("rejected", DUPLICATE)
+# What made no candidate stands in proposals of this state.
+PROPOSALS_OF = {"unreadable": "unreadable", "unanswered": "failed"}
 POINTS = 200
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
@@ -41,10 +48,11 @@ router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in
 async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
-    standing, failures, story, hints = await asyncio.gather(
-        _standing(api, run), _failures(api, run), _story(api, run), hints_of(request, api, run)
+    parts = await asyncio.gather(
+        _standing(api, run), _failures(api, run), _story(api, run), changes_of(request, api, run), time_use(api, run)
     )
-    return await render_run(request, api, run, "run.html", "overview", **standing, **failures, **story, **hints)
+    values = {name: value for part in parts for name, value in part.items()}
+    return await render_run(request, api, run, "run.html", "overview", **values)
 
 
 @router.get("/standing")
@@ -166,6 +174,8 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
         "left_seconds": left_seconds(run),
         "money_used": money_used(run),
+        "closed": gap_closed(run),
+        "missing": missing_to_known(run),
     }
 
 
@@ -187,12 +197,14 @@ async def _failures(api: AsyncClient, run: Run) -> dict[str, object]:
     }
 
 
-def failures_link(run_id: str, outcome: str) -> str:
-    """Where the candidates of an outcome are listed; empty: what failed made none."""
-    if outcome in WITHOUT_PROGRAM:
-        return ""
-    key = "status" if outcome in UNEVALUATED else "outcome"
-    return f"/runs/{run_id}/candidates?{key}={outcome}"
+def failures_link(run_id: str, group: FailureGroup) -> str:
+    """Where the candidates of a group of failures are listed, or its proposals; empty: neither are."""
+    if group.outcome in PROPOSALS_OF:
+        return f"/runs/{run_id}/proposals?{urlencode({'state': PROPOSALS_OF[group.outcome]})}"
+    key = "status" if group.outcome in UNEVALUATED else "outcome"
+    told = {} if group.outcome == DUPLICATE else {"reason": group.reason}
+    only = {key: group.outcome, **{name: text for name, text in told.items() if text}}
+    return f"/runs/{run_id}/candidates?{urlencode(only)}"
 
 
 async def _assessed(api: AsyncClient, run: Run) -> Assessment | None:
@@ -219,6 +231,14 @@ def money_used(run: Run) -> float | None:
     if limit is None or run.usage.cost is None:
         return None
     return float(Money.read(run.usage.cost).amount / Money.read(limit).amount)
+
+
+def missing_to_known(run: Run) -> float | None:
+    """How much the best of a run is worse than the best known score, below 0 where it is better; None: not known."""
+    best = as_score(run.best_fitness, run)
+    if best is None or run.known_best is None:
+        return None
+    return (run.known_best - best) * sign_of(run) + 0.0
 
 
 def left_seconds(run: Run) -> float | None:

@@ -1,4 +1,4 @@
-"""The list of runs, "what is going on?": filters in the address, views that were saved, and what is new beside it."""
+"""The list of runs, "what is going on?": filters in the address, filters that were saved, and what is new beside it."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,14 +25,14 @@ from service.dashboard.views.runs_filter import (
     policy_name,
 )
 from service.errors import NotFoundError, UsageError
-from service.schemas.annotations import View, ViewCreate
+from service.schemas.annotations import SavedFilter, SavedFilterCreate
 from service.schemas.requests import checked
 from service.schemas.runs import Run
 
 SHOWN = 50
 MAX_REFRESHED = 8
-MAX_PROBLEMS = MAX_VIEWS = 200
-PAGE = "runs"  # whose saved views these are, among those of all pages
+MAX_PROBLEMS = MAX_FILTERS = 200
+PAGE = "runs"  # whose saved filters these are, among those of all pages
 router = APIRouter(prefix="/runs", route_class=PageRoute, include_in_schema=False)
 Id = Annotated[str, Path(max_length=100)]
 
@@ -63,23 +63,23 @@ async def show_fresh(request: Request, api: Api, after: Annotated[str, Query(max
     return render(request, "runs_fresh.html", fresh=fresh, more=fresh == SHOWN, back=only.address())
 
 
-@router.post("/views")
-async def save_view(request: Request, api: Api, form: FormDep) -> Response:
+@router.post("/filters")
+async def save_filter(request: Request, api: Api, form: FormDep) -> Response:
     """Save the filters of the list under a name."""
     only = RunsFilter.read(form.get("query", ""))
     settings = {"page": PAGE, "query": only.query()}
     try:
-        view = checked(ViewCreate, name=" ".join(form.get("name", "").split()), settings=settings)
+        saved = checked(SavedFilterCreate, name=" ".join(form.get("name", "").split()), settings=settings)
     except UsageError as error:
         return await _page(request, api, only, complaint=str(error), name=form.get("name", ""))
-    await api.send(calls.create_view(view))
+    await api.send(calls.create_saved_filter(saved))
     return go_to(only.address())
 
 
-@router.post("/views/{view_id}/delete")
-async def forget_view(view_id: Id, api: Api, form: FormDep) -> Response:
-    """Remove a saved view."""
-    await api.send(calls.delete_view(view_id))
+@router.post("/filters/{filter_id}/delete")
+async def forget_filter(filter_id: Id, api: Api, form: FormDep) -> Response:
+    """Remove a saved filter."""
+    await api.send(calls.delete_saved_filter(filter_id))
     return go_to(RunsFilter.read(form.get("query", "")).address())
 
 
@@ -87,10 +87,10 @@ async def _page(
     request: Request, api: AsyncClient, only: RunsFilter, cursor: str = "", *, complaint: str = "", name: str = ""
 ) -> Response:
     position = (await api.send(calls.list_all_events(limit=1))).position  # before the list: nothing falls between
-    problems, views = [], list[View]()
+    problems, saved = [], list[SavedFilter]()
     if not is_guest(request):  # to whom one run is shown, and nothing else
         problems = (await api.send(calls.list_problems(limit=MAX_PROBLEMS))).items
-        views = (await api.send(calls.list_views(limit=MAX_VIEWS))).items
+        saved = (await api.send(calls.list_saved_filters(limit=MAX_FILTERS))).items
     wrong = ""
     runs, following, count = list[Run](), None, None
     try:
@@ -113,10 +113,10 @@ async def _page(
         count=count,
         owners=sorted({run.created_by for run in runs if run.created_by}),
         problems=sorted({problem.name for problem in problems}),
-        views=[(view, RunsFilter.read(str(view.settings.get("query", "")))) for view in _ours(views)],
+        saved_filters=[(one, RunsFilter.read(str(one.settings.get("query", "")))) for one in _ours(saved)],
         wrong=wrong,
-        view_reason=complaint,
-        view_name=name,
+        filter_reason=complaint,
+        filter_name=name,
         states=STATES,
         group_names=GROUPS,
         compared=(MIN_COMPARED, MAX_COMPARED),
@@ -135,8 +135,8 @@ def _words() -> dict[str, Any]:
     }
 
 
-def _ours(views: Iterable[View]) -> list[View]:
-    return [view for view in views if view.settings.get("page") == PAGE]
+def _ours(saved: Iterable[SavedFilter]) -> list[SavedFilter]:
+    return [one for one in saved if one.settings.get("page") == PAGE]
 
 
 async def _found(api: AsyncClient, ids: Iterable[str]) -> list[Run]:

@@ -44,6 +44,7 @@ class Jump:
 class Story:
     """How the best candidate came about. `steps`: of its line, `gains`: those that gained."""
 
+    best: Candidate
     steps: int
     gains: int
     jumps: Sequence[Jump]
@@ -58,7 +59,7 @@ async def story_of(api: AsyncClient, run: Run) -> Story | None:
     if not gains:
         return None
     jumps = await asyncio.gather(*(_told(api, jump) for jump in gains[:JUMPS]))
-    return Story(steps=len(lineage.items) - 1, gains=len(gains), jumps=jumps)
+    return Story(best=lineage.items[0], steps=len(lineage.items) - 1, gains=len(gains), jumps=jumps)
 
 
 def gains_of(line: Sequence[Candidate]) -> list[Jump]:

@@ -185,6 +185,7 @@ def _settings(command: CommandProblem, rules: ScoringRules) -> dict[str, Any]:
         "pattern": command.pattern,
         "objective": rules.objective,
         "sources": list(command.sources),
+        "folder": str(command.folder.resolve()),
         "main": next(iter(command.sources)),
         "files": list(command.files),
         "links": _links(command),

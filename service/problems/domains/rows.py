@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -48,6 +49,36 @@ def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
             return read_row(str(path), file, number)
     except OSError as error:
         raise _wrong(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """All rows of a file on disk, in a single pass.
+
+    Raises:
+        InvalidProblemError: as `read_row_of`, for any of the rows.
+    """
+    name = str(path)
+    try:
+        if path.suffix == ".parquet":
+            yield from _parquet_rows(path)
+        elif path.suffix == ".jsonl":
+            with path.open("rb") as file:
+                for place, line in enumerate(_lines(name, file), start=1):
+                    if line.strip():
+                        yield _row(f"{name}, line {place}", _parse(name, line, place - 1))
+        else:
+            yield from _entries(path)
+    except OSError as error:
+        raise _wrong(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows of a JSON file: a list of them, or a single one."""
+    if path.suffix != ".json":
+        raise _wrong(f"{path} has an unknown suffix: use one of  {', '.join(SUFFIXES)}")
+    value = _parse(str(path), path.read_bytes(), 0)
+    for number, row in enumerate(value if isinstance(value, list) else [value]):
+        yield _row(f"{path}, question {number}", row)
 
 
 def _line(name: str, file: IO[bytes], number: int) -> Mapping[str, Any]:
@@ -104,6 +135,25 @@ def _parse(name: str, content: bytes, lines_before: int) -> Any:
 
 
 def _parquet(path: Path, number: int) -> Mapping[str, Any]:
+    with _parquet_file(path) as file:
+        before = 0
+        for group in range(file.num_row_groups):
+            count = file.metadata.row_group(group).num_rows
+            if number < before + count:
+                return _row(str(path), file.read_row_group(group).slice(number - before, 1).to_pylist()[0])
+            before += count
+    raise _absent(str(path), number, before)
+
+
+def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with _parquet_file(path) as file:
+        for group in range(file.num_row_groups):
+            for row in file.read_row_group(group).to_pylist():
+                yield _row(str(path), row)
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
     try:
         from pyarrow import parquet
     except ImportError:
@@ -112,15 +162,9 @@ def _parquet(path: Path, number: int) -> Mapping[str, Any]:
         ) from None
     try:
         with parquet.ParquetFile(path) as file:
-            before = 0
-            for group in range(file.num_row_groups):
-                count = file.metadata.row_group(group).num_rows
-                if number < before + count:
-                    return _row(str(path), file.read_row_group(group).slice(number - before, 1).to_pylist()[0])
-                before += count
+            yield file
     except (ValueError, TypeError, KeyError, MemoryError) as error:  # what pyarrow raises stands on these, and OSError
         raise _wrong(f"{path} is not a Parquet file that can be read: {str(error)[:200]}") from error
-    raise _absent(str(path), number, before)
 
 
 def _row(place: str, value: object) -> Mapping[str, Any]:

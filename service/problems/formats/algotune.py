@@ -47,9 +47,8 @@ class AlgoTuneFormat:
         node = next(one for one in source.classes if has_base(one, _BASE))
         missing = [name for name in _METHODS if not has_method(node, name)]
         if missing:
-            raise ConversionError(
-                f"{names[0]}: the class {node.name} lacks {', '.join(missing)}: an AlgoTune task has it"
-            )
+            lacking = " and ".join(missing)
+            raise ConversionError(f"{names[0]}: the class {node.name} lacks {lacking}, which an AlgoTune task has")
         said = {"file": names[0], "class": node.name, "n": 0, "instances": _INSTANCES}
         return stand_in_problem(
             folder,

@@ -14,8 +14,9 @@ from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_pr
 
 SKELETON, INPUTS = "evolve_skeleton.py", "inputs.json"
 _MARK = re.compile(r"^#?[ \t]*@funsearch\.(run|evolve)\b.*$", re.MULTILINE)
+_ROLES = {"run": "function that scores", "evolve": "function that may change"}
 _SUFFIXES = (".txt", ".py", ".ipynb")
-_NAMES = ("inputs", "INPUTS")
+_INPUT_NAMES = ("inputs", "INPUTS")
 # FunSearch's own limit is 30 s for each input.
 _SECONDS = 300.0
 
@@ -26,9 +27,10 @@ class FunSearchFormat:
     title = "a FunSearch specification"
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
-        """As the protocol says: both marks are in one file."""
+        """As the protocol says: both marks are in one file. One of them is half a specification."""
         names = _specifications(folder)
-        return RecognisedFiles(files=tuple(names)) if names else None
+        found = names or _halves(folder)
+        return RecognisedFiles(files=tuple(found), complete=bool(names)) if found else None
 
     def convert(self, folder: ProblemFolder) -> ConvertedProblem:
         """As the protocol says.
@@ -37,6 +39,12 @@ class FunSearchFormat:
             ConversionError: several files, several marked functions, or no inputs.
         """
         names = _specifications(folder)
+        for half in [] if names else _halves(folder):
+            there = next(iter(_marks(_raw(folder, half))))
+            other = "run" if there == "evolve" else "evolve"
+            raise ConversionError(
+                f"{half} has @funsearch.{there} and no @funsearch.{other}: mark the {_ROLES[other]} with it"
+            )
         if len(names) != 1:
             several = ", ".join(names) or "none"
             raise ConversionError(f"a FunSearch problem has one file with both marks, not {several}: name one of them")
@@ -74,8 +82,16 @@ class _Specification:
 
 
 def _specifications(folder: ProblemFolder) -> list[str]:
-    names = [name for name in folder.files if "/" not in name and PurePosixPath(name).suffix in _SUFFIXES]
-    return [name for name in sorted(names) if _marks(_raw(folder, name)) == {"run", "evolve"}]
+    return [name for name in _names(folder) if _marks(_raw(folder, name)) == {"run", "evolve"}]
+
+
+def _halves(folder: ProblemFolder) -> list[str]:
+    """The files with one of the marks."""
+    return [name for name in _names(folder) if len(_marks(_raw(folder, name))) == 1]
+
+
+def _names(folder: ProblemFolder) -> list[str]:
+    return sorted(name for name in folder.files if "/" not in name and PurePosixPath(name).suffix in _SUFFIXES)
 
 
 def _raw(folder: ProblemFolder, name: str) -> str:
@@ -120,7 +136,7 @@ def _inputs(folder: ProblemFolder, source: PythonSource, name: str, run: str) ->
         except ValueError as error:
             raise ConversionError(f"{INPUTS} is not JSON ({error})") from error
     else:
-        found = next((source.names[key] for key in _NAMES if key in source.names), None)
+        found = next((source.names[key] for key in _INPUT_NAMES if key in source.names), None)
     if not isinstance(found, list | tuple) or not found:
         raise ConversionError(
             f"{name} does not say what {run} is called with: add a line such as inputs = [(12, 7)] to it, or a list in"

@@ -132,13 +132,13 @@ TOO_LARGE = "'[' + ' ' * (17 * 2**20) + ']'"
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        (shinka("None, None"), "evaluate.py wrote no metrics.json and correct.json (status None)"),
+        (shinka("None, None"), "evaluate.py writes no metrics.json: write it into the folder of --results_dir"),
         (shinka("'{', {'correct': True}"), "evaluate.py wrote a metrics.json that is not JSON"),
         (shinka("[1], {'correct': True}"), "evaluate.py wrote a metrics.json that is not a JSON object"),
         (shinka(f"{TOO_LARGE}, {{'correct': True}}"), "evaluate.py wrote a metrics.json of 17 MB, and at most 16 MB"),
         (shinka("{'combined_score': 1}, {'correct': False, 'error': 'too long'}"), "the evaluator says: too long"),
         (shinka("'{\"combined_score\": NaN}', {'correct': True}"), "the score combined_score is nan, not a finite"),
-        (codeevolve("None"), "evaluate.py wrote no results (status None)"),
+        (codeevolve("None"), "evaluate.py writes no results: write them as JSON into the file of its second argument"),
         (codeevolve("'{'"), "evaluate.py wrote results that are not JSON"),
         (codeevolve("[1]"), "evaluate.py wrote results that are not a JSON object"),
         (codeevolve(TOO_LARGE), "evaluate.py wrote results of 17 MB, and at most 16 MB are read"),

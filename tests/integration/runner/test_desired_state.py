@@ -10,10 +10,11 @@ from uuid import uuid4
 
 import pytest
 
+from evolve.change_events import HintGiven, RequestedChange
 from evolve.configuration import BudgetConfig, DeterministicConfig
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.event_codec import encode
-from evolve.event_types import HintGiven, ProposalCreated, RunCancelled
+from evolve.event_types import ProposalCreated, RunCancelled
 from evolve.events import Event, EventKind
 from evolve.program import Program
 from service.db.engine import Database
@@ -212,14 +213,15 @@ def test_a_run_goes_on_with_a_larger_budget(log: SqlRunLog, database: Database, 
 
 @pytest.mark.parametrize("window", [0, 4])
 def test_a_hint_stands_in_prompts_and_a_resumed_run_knows_it(log: SqlRunLog, database: Database, window: int) -> None:
-    hint = HintGiven(hint_id="hnt_1", text="try rings", proposals=5, by="key_a")
-    SqlRunIntents(database, "default", SystemClock()).hint(RUN, hint)
+    hint = HintGiven(change_id="hnt_1", text="try rings", proposals=5, by="key_a")
+    SqlRunIntents(database, "default", SystemClock()).change(RUN, RequestedChange(data=hint))
     work = job(log, evaluations=25, deterministic=DeterministicConfig(window=window))
-    _, first = play_until(work, Intent(hint=encode(hint)))
-    assert SqlRunReader(database).run(RUN).desired_hint == {}
+    wanted = Intent(changes=(RequestedChange(data=hint),))
+    _, first = play_until(work, wanted)
+    assert SqlRunIntents(database, "default", SystemClock()).changes(RUN) == []
     [given] = [e.event.payload for e in first if e.event.kind is EventKind.HINT_GIVEN]
     assert given == encode(hint)
-    play(work, Notes(), wanting(Intent(hint=encode(hint))))  # the same once more gives it no second time
+    play(work, Notes(), wanting(wanted))  # the same once more gives it no second time
     told = [entry.event.data for entry in log.events(RUN)]
     used = [data.hint for data in told if isinstance(data, ProposalCreated)]
     assert used.count("hnt_1") == min(5, len(used))

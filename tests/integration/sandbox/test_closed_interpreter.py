@@ -40,6 +40,15 @@ async def test_namespaces_show_it_to_programs(tmp_path: Path, closed: Path, sour
         assert isolation_warnings(opened) == []
 
 
+async def test_the_programs_beside_it_are_on_the_path(tmp_path: Path, closed: Path) -> None:
+    tool = closed / "venv/bin/measure"
+    tool.write_text("#!/bin/sh\necho 2.5\n")
+    tool.chmod(0o755)
+    source = STARTS.replace('[sys.executable, "-c", "print(2.5)"]', '["measure"]')
+    async with sandbox(tmp_path, python=str(closed / "venv/bin/python"), require=IsolationLevel.STRONG) as opened:
+        assert (await opened.evaluate(program(source), "evl_1")).scores == {"score": 2.5}
+
+
 @pytest.mark.parametrize("source", [IMPORTS, STARTS])
 async def test_without_namespaces_layer_warning_and_program_say_what_is_closed(
     tmp_path: Path, closed: Path, source: str

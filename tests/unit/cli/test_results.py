@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evolve.identity import candidate_name
 from evolve.money import Money
@@ -509,6 +510,29 @@ def test_a_parquet_file_holds_what_the_lines_do(evolve: Evolve, packing: str, tm
         for name in ("created_at", "evaluated_at"):
             row[name] = row[name] and rfc3339(row[name])
         assert {**row, "schema": 1} == line
+
+
+def test_a_data_set_is_a_folder_with_a_card_and_two_tables(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: make install")
+    folder, where = tmp_path / "set", ("--db", packing)
+    (told,) = evolve("export", "last", "--format", "datasets", "-o", str(folder), "--json", *where).lines
+    candidates, proposals = (evolve("export", "last", *form, *where).lines for form in ((), ("--training",)))
+    assert (told["candidates"], told["proposals"]) == (len(candidates), len(proposals))
+    card = yaml.safe_load((folder / "README.md").read_text().split("---")[1])
+    assert [one["config_name"] for one in card["configs"]] == ["candidates", "proposals"]
+    rows = parquet.read_table(folder / "candidates.parquet").to_pylist()
+    assert [row["candidate_id"] for row in rows] == [line["candidate_id"] for line in candidates]
+    rows = parquet.read_table(folder / "proposals.parquet").to_pylist()
+    assert [row["answers"] for row in rows] == [line["answers"] for line in proposals]
+    assert [json.loads(row["asked"]) for row in rows] == [line["asked"] for line in proposals]
+
+
+def test_a_data_set_needs_a_folder_that_is_empty(evolve: Evolve, packing: str, tmp_path: Path) -> None:
+    assert "with -o" in evolve("export", "last", "--format", "datasets", "--db", packing).err
+    (tmp_path / "mine").write_text("x")
+    said = evolve("export", "last", "--format", "datasets", "-o", str(tmp_path), "--db", packing)
+    assert said.code == 5
+    assert "not an empty folder" in said.err
 
 
 def test_parquet_without_what_writes_it_is_one_sentence(

@@ -93,6 +93,20 @@ def test_a_run_is_continued_with_its_own_problem(evolve: Evolve, interrupted: tu
     assert f"{folder} has changed since the run began, but the run keeps the problem as it was" in again.err
 
 
+def test_the_programs_of_an_earlier_run_are_no_change_of_the_problem(
+    evolve: Evolve, interrupted: tuple[Path, str]
+) -> None:
+    folder, url = interrupted
+    words = ("--seeds-from", "last:2", "--evaluations", "4", "--policy", "syntax")
+    assert evolve("run", str(folder), *words, "--db", url).code == 0
+    again = evolve("run", str(folder), "--resume", "last", "--evaluations", "6", "--db", url)
+    assert again.code == 0, again.err
+    assert "warning" not in again.err
+    (folder / "notes.txt").write_text("a file that came later")
+    again = evolve("run", str(folder), "--resume", "last", "--evaluations", "8", "--db", url)
+    assert f"{folder} has changed since the run began" in again.err
+
+
 def test_a_run_is_not_continued_with_another_problem(evolve: Evolve, interrupted: tuple[Path, str], home: Path) -> None:
     _, url = interrupted
     evolve("problem", "init", str(home / "other"))

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from service.config import data_home, known_keys, load_settings, redacted
+from service.config import known_keys, load_settings, redacted
 from service.errors import UsageError
+from service.user_folders import data_home
 
 
 def url(path: Path | None = None, secrets: Path = Path("/nonexistent")) -> str:

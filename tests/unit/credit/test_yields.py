@@ -6,6 +6,7 @@ from evolve.budget import EXHAUSTED_AFTER
 from evolve.configuration import BudgetConfig, ConcurrencyConfig, NoveltyConfig, PromptConfig, RunConfig
 from evolve.credit.yields import (
     LOST,
+    NO_NEW_PROGRAMS,
     NO_USABLE_ANSWERS,
     REFUSALS,
     REFUSALS_IN_A_ROW,
@@ -173,6 +174,16 @@ def test_a_limit_that_comes_before_the_first_child_is_a_failure(reason: str) -> 
     assert "before the run reached its limit" in nothing.detail(NO_USABLE_ANSWERS)
     nothing.children["ok"] += 1
     assert nothing.judged(reason) == reason
+
+
+@pytest.mark.parametrize("reason", ["answers", "tokens", "money", "wall_seconds"])
+def test_a_limit_that_comes_before_a_new_program_is_evaluated_is_no_failure(reason: str) -> None:
+    yields = PolicyYields()
+    yields.create("syntax")
+    yields.repeat("syntax")
+    assert yields.judged(reason) == NO_NEW_PROGRAMS
+    yields.create("syntax")
+    assert yields.judged(reason) == reason
 
 
 def test_a_run_that_only_scores_its_seed_succeeds() -> None:

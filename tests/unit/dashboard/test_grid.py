@@ -64,7 +64,7 @@ def held(fitness: float, *values: float) -> GridCell:
 
 def test_dots_stand_where_the_measures_of_programs_are_and_the_fittest_is_the_strongest() -> None:
     cells = [held(3.0, 8.0, 5.0, 1.0), held(2.0, 4.0, 5.0, 0.5), held(1.0, -9.0, 5.0, 0.0)]
-    grid = Grid(run_id="run_1", axes=list(AXES), cells=cells, filled=3, size=50, tessellation=True)
+    grid = Grid(run_id="run_1", axes=list(AXES), cells=cells, filled=3, evaluations=9, size=50, tessellation=True)
     best, middle, worst = dots_of(grid, Slice(x=0, y=2, fixed={}))
     assert [(dot.x, dot.y) for dot in (best, middle, worst)] == [
         (WIDTH - EDGE, EDGE),

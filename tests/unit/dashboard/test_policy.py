@@ -30,6 +30,12 @@ def test_tokens_are_divided_among_the_improvements_of_the_same_name() -> None:
     assert (small.per_improvement, small.cached) == (None, None)
 
 
+def test_the_yield_is_of_valid_candidates_for_a_thousand_tokens() -> None:
+    asked = [cost("large", tokens_input=1500, tokens_output=500), cost("free")]
+    large, free = prices(asked, [success("large", evaluations=9, valid=6), success("free", valid=3)])
+    assert (large.yielded, free.yielded) == (3, None)
+
+
 def test_what_was_dropped_is_a_share_of_all_that_was_written() -> None:
     (one,) = prices([cost("a", answers=6, dropped=2, duplicates=3, rejected=1)], [])
     assert (one.dropped, one.duplicates) == (0.25, 0.5)

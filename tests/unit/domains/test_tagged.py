@@ -75,7 +75,12 @@ class Broken(TaggedDomain):
         return [{"split": split}]
 
     def read(self, text: str) -> Any:
+        if self._fault == "examples" and text == "shown":
+            return None
         return int(text) if self._fault == "raises" else text
+
+    def examples(self, question: Mapping[str, Any]) -> Sequence[str]:
+        return ("shown", "other")
 
     def score(self, question: Mapping[str, Any], answer: Any) -> Sequence[float]:
         self._calls += 1
@@ -97,6 +102,7 @@ class Broken(TaggedDomain):
         ("random", "scored twice"),
         ("nan", "not finite"),
         ("prompt", "is that for a single answer"),
+        ("examples", "an example among ['shown'] is not read"),
     ],
 )
 def test_a_broken_domain_breaks_a_rule(fault: str, said: str) -> None:

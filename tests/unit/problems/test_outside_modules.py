@@ -42,6 +42,24 @@ def test_what_is_imported_is_taken_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_of_a_package_with_a_stand_in_single_modules_are_taken(tmp_path: Path) -> None:
+    source = (
+        "from shinka.core import run_shinka_eval\nfrom shinka.utils.wolfram import argv\n"
+        "from llm4ad.base import Evaluation\nfrom llm4ad.task.trips.template import text\n"
+        "from llm4ad.task.utils import load\n"
+    )
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "", "shinka/__init__.py": "import absent\n", "shinka/core/__init__.py": "",
+            "shinka/utils/__init__.py": "from . import plots\n", "shinka/utils/plots.py": "",
+            "shinka/utils/wolfram.py": "import os\n", "llm4ad/base/__init__.py": "", "llm4ad/task/utils.py": "",
+            "llm4ad/task/trips/template.py": "", "llm4ad/task/trips/evaluation.py": source,
+        },
+    )  # fmt: skip
+    assert names(found(tmp_path, "llm4ad/task/trips")) == ["llm4ad/task/utils.py", "shinka/utils/wolfram.py"]
+
+
 def test_modules_of_the_problem_come_first(tmp_path: Path) -> None:
     write(tmp_path, {"utils.py": "", "p/evaluator/evaluator.py": "import utils\n", "p/evaluator/utils.py": ""})
     assert names(found(tmp_path, "p")) == []

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from evolve.change_events import HintGiven, RequestedChange
 from evolve.configuration import BudgetConfig, DeterministicConfig, RunConfig
 from evolve.errors import ConfigurationError, ReplayError
-from evolve.event_types import HintGiven, ProposalCreated
+from evolve.event_types import ProposalCreated
 from evolve.events import Event
 from evolve.search.hints import MAX_HINT_CHARACTERS, MAX_HINT_PROPOSALS
 from tests.fakes.world import World, new_search, resume, toy_problem
 
-HINT = HintGiven(hint_id="hnt_1", text="try rings", proposals=5, by="ada")
+HINT = HintGiven(change_id="hnt_1", text="try rings", proposals=5, by="ada")
 CONFIG = RunConfig(islands=2, budget=BudgetConfig(evaluations=120), deterministic=DeterministicConfig(window=4))
 
 
@@ -24,7 +25,7 @@ def hinted(*hints: HintGiven, config: RunConfig = CONFIG, after: int = 20, apart
         calls[0] += 1
         place, rest = divmod(calls[0] - after, apart)
         if rest == 0 and 0 <= place < len(hints):
-            world._send(search, search.hint(hints[place]))
+            world._send(search, search.change(RequestedChange(data=hints[place])))
         return 0
 
     world = World(toy_problem(), choose=choose)
@@ -54,8 +55,8 @@ def test_a_hint_stands_in_the_next_proposals_and_in_no_other(config: RunConfig) 
 
 def test_another_hint_takes_its_place_and_an_empty_one_ends_it() -> None:
     long = replace(HINT, proposals=1000)
-    other = replace(HINT, hint_id="hnt_2", text="try squares", proposals=1000)
-    end = HintGiven(hint_id="hnt_3", text="", proposals=1, by="ada")
+    other = replace(HINT, change_id="hnt_2", text="try squares", proposals=1000)
+    end = HintGiven(change_id="hnt_3", text="", proposals=1, by="ada")
     names = used(hinted(long, other, end, after=10, apart=15)[0])
     assert re.fullmatch("0+1+2+0+", "".join(name[-1:] or "0" for name in names))
 
@@ -99,7 +100,7 @@ def test_a_proposal_with_a_hint_that_does_not_stand_is_refused() -> None:
 def test_a_hint_that_cannot_be_is_refused_with_the_reason(changes: dict[str, object], reason: str) -> None:
     search = new_search(toy_problem(), CONFIG)
     with pytest.raises(ConfigurationError, match=reason):
-        search.hint(replace(HINT, **changes))  # type: ignore[arg-type]  # values of each field's own type
+        search.change(RequestedChange(data=replace(HINT, **changes)))  # type: ignore[arg-type]  # values of each field's own type
 
 
 def test_the_event_keeps_its_author_and_text() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evolve.domains import MazeDomain
-from evolve.domains.maze import KINDS, Maze, maze_of, reward, steps, walk
+from evolve.domains.maze import KINDS, OBJECTIVES, Maze, maze_of, reward, steps, walk
 from evolve.evaluation import Outcome
 from evolve.proposal import Individual
 from service.errors import UsageError
@@ -15,6 +15,7 @@ from service.policy.bundled.template import ChatTemplate
 from service.policy.bundled.vocabulary import Vocabulary, read_vocabulary
 from tests.unit.training.asking import MAZE, example, individual, messages, walked
 from training.demonstrator import Demonstrator, Field
+from training.task_data import weights_in_words
 from training.vocabulary import (
     BOS,
     EOS,
@@ -171,6 +172,20 @@ def test_feedback_failures_inspirations_and_weights_change_nothing() -> None:
         weights=(0.1, 0.2, 0.3, 0.4),
     )  # fmt: skip
     assert rendered == shown(4, walked())
+
+
+@pytest.mark.parametrize("answers", [1, 4])
+def test_a_goal_conditioned_policy_reads_the_weights_that_a_run_draws(answers: int) -> None:
+    parent = individual(" ".join(steps(MAZE, walked())))
+    template = ChatTemplate(chat_template(goals=True), {})
+    rewards = reward(MAZE, walk(MAZE, walked()))
+    for weights, aim in (((1.0, 2.0, 4.0, 1.0), np.array([1, 2, 4, 1]) / 8), ((), np.full(4, 0.25))):
+        wanted = prompt_words(MAZE, answers, steps(MAZE, walked()), rewards, aim)
+        assert template.render(messages(parent, answers, weights=weights)) == " ".join(wanted) + " "
+    named = weights_in_words(dict(zip(OBJECTIVES, (0, 0.5, 0.25, 0.25), strict=True)))
+    told = f"{MazeDomain().prompt(MAZE, answers)}\n{named}\n"
+    wanted = prompt_words(MAZE, answers, goal=np.array([0, 4, 2, 2]) / 8)
+    assert template.render([{"role": "user", "content": told}]) == " ".join(wanted) + " "
 
 
 def test_the_operators_change_nothing_and_a_second_parent_is_not_read() -> None:

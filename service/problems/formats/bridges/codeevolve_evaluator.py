@@ -26,8 +26,10 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     except SystemExit as end:
         status = end.code
     name = os.path.basename(script)
-    if status or not os.path.exists(results):
-        return {"error": f"{name} wrote no results (status {status})"}
+    if status:
+        return {"error": f"{name} exits with {status}: a result counts only if it ends with 0"}
+    if not os.path.exists(results):
+        return {"error": f"{name} writes no results: write them as JSON into the file of its second argument"}
     if os.path.getsize(results) > MAX_BYTES:
         size = os.path.getsize(results) >> 20
         return {"error": f"{name} wrote results of {size} MB, and at most {MAX_BYTES >> 20} MB are read"}

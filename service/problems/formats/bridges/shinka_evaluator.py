@@ -15,17 +15,18 @@ def evaluate(program_path: str) -> "dict[str, Any]":
     results = tempfile.mkdtemp()
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "evaluate.py")
     sys.argv = [script, "--program_path", program_path, "--results_dir", results]
-    status: Any = None
+    ended = ""
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as end:
-        status = end.code
+        ended = f" and exits with {end.code}" if end.code else ""
     try:
         metrics, verdict = read(results, "metrics.json"), read(results, "correct.json")
     except ValueError as error:
         return {"error": str(error)}
     if metrics is None or verdict is None:
-        return {"error": f"evaluate.py wrote no metrics.json and correct.json (status {status})"}
+        missing = "metrics.json" if metrics is None else "correct.json"
+        return {"error": f"evaluate.py writes no {missing}{ended}: write it into the folder of --results_dir"}
     feedback = {"feedback": metrics["text_feedback"]} if metrics.get("text_feedback") else {}
     if metrics.get("private"):
         print("private:", metrics["private"])  # noqa: T201 - shown to people by `problem check`, and to no policy

@@ -17,6 +17,7 @@ from typing import Any
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SETTINGS = "evolve_evaluator.json"
+OUTSIDE = "evolve_imports"
 _PACKAGE = "evolve_problem_folder"
 
 
@@ -40,7 +41,7 @@ class Anything:
 class FolderFinder:
     """Finds modules below some packages in the problem's folder, by the longest end of their names that is a file.
 
-    What is no file of it is an empty package.
+    A module from outside of the folder comes next, by its whole name. Anything else is an empty package.
     """
 
     def __init__(self, packages: Sequence[str]) -> None:
@@ -52,8 +53,9 @@ class FolderFinder:
         words = fullname.split(".")
         if words[0] not in self._packages:
             return None
-        for first in range(1, len(words)):
-            file = os.path.join(FOLDER, *words[first:]) + ".py"
+        ends = [words[first:] for first in range(1, len(words))]
+        for path in (*ends, [OUTSIDE, *words]):
+            file = os.path.join(FOLDER, *path) + ".py"
             if os.path.isfile(file):
                 return importlib.util.spec_from_file_location(fullname, file)
         return importlib.machinery.ModuleSpec(fullname, EmptyLoader(), is_package=True)

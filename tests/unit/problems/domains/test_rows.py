@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import InvalidProblemError
-from service.problems.domains.rows import read_row, read_row_of
+from service.problems.domains.rows import read_row, read_row_of, read_rows
 
 
 def refusal(name: str, content: bytes, number: int | None) -> str:
@@ -77,6 +77,30 @@ def test_a_file_on_disk_is_read_to_its_row(tmp_path: Path) -> None:
         read_row_of(tmp_path / "b.jsonl", 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"x": 0}\n\n{"x": 1}\n{"x": 2}'),
+        ("a.json", '[{"x": 0}, {"x": 1}, {"x": 2}]'),
+    ],
+)
+def test_all_rows_are_read_in_one_pass(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    assert list(read_rows(path)) == [read_row_of(path, number) for number in range(3)]
+    path.write_text(content.replace('{"x": 1}', "[]"))
+    with pytest.raises(InvalidProblemError, match="a question is an object with named fields, not a list"):
+        list(read_rows(path))  # a row that is off is no end of the file
+
+
+def test_rows_of_a_file_that_is_off_are_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblemError, match="cannot be read"):
+        list(read_rows(tmp_path / "none.jsonl"))
+    (tmp_path / "a.csv").write_text("x")
+    with pytest.raises(InvalidProblemError, match="unknown suffix"):
+        list(read_rows(tmp_path / "a.csv"))
+
+
 def test_parquet_takes_pyarrow_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InvalidProblemError, match="needs pyarrow, which is not installed: pip install pyarrow"):
@@ -132,6 +156,7 @@ def pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_row_of_a_parquet_file_is_found_in_its_group(tmp_path: Path, number: int) -> None:
     assert read_row_of(tmp_path / "a.parquet", number) == {"x": number}
+    assert list(read_rows(tmp_path / "a.parquet"))[number] == {"x": number}
 
 
 @pytest.mark.usefixtures("pyarrow")

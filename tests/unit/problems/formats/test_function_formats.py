@@ -127,6 +127,15 @@ def test_a_file_outside_of_the_folder_is_named(tmp_path: Path) -> None:
         bridged(loaded_from(tmp_path, {**LLM4AD, "evaluation.py": task}), tmp_path)
 
 
+def test_a_module_of_llm4ad_from_above_the_folder_comes_along(tmp_path: Path) -> None:
+    task = LLM4AD_TASK.replace("from llm4ad.base", "from llm4ad.task.shared import FACTOR\nfrom llm4ad.base")
+    task = task.replace("-abs(", "-FACTOR * abs(")
+    write(tmp_path, {"pyproject.toml": "", "llm4ad/task/shared.py": "FACTOR = 2\n"})
+    write(tmp_path / "llm4ad" / "task" / "walk", {**LLM4AD, "evaluation.py": task})
+    loaded = load_problem(tmp_path / "llm4ad" / "task" / "walk")
+    assert bridged(loaded, tmp_path) == {"score": -14.0}
+
+
 def test_only_the_marked_function_of_funsearch_is_the_program(tmp_path: Path) -> None:
     loaded = loaded_from(tmp_path, {"specification.txt": FUNSEARCH})
     program = loaded.problem.seeds[0].files[0][1]
@@ -202,6 +211,14 @@ def test_a_wrong_solution_has_the_tasks_own_reason(tmp_path: Path) -> None:
         ({"a.txt": FUNSEARCH, "b.txt": FUNSEARCH}, "one file with both marks, not a.txt, b.txt: name one of them"),
         ({"a.txt": FUNSEARCH.replace("@funsearch.evolve", "@funsearch.evolve\n\n")}, "put it directly above"),
         ({"a.txt": FUNSEARCH + FUNSEARCH}, "has @funsearch.run more than once: mark one function"),
+        (
+            {"a.txt": FUNSEARCH.replace("@funsearch.run", "")},
+            "a.txt has @funsearch.evolve and no @funsearch.run: mark the function that scores with it",
+        ),
+        (
+            {"a.py": FUNSEARCH.replace("@funsearch.evolve", "")},
+            "a.py has @funsearch.run and no @funsearch.evolve: mark the function that may change with it",
+        ),
         ({"a.py": ALGOTUNE.replace("def is_solution", "def judge")}, "the class Doubling lacks is_solution"),
     ],
 )
@@ -216,7 +233,6 @@ def test_half_a_problem_is_refused_with_the_cure(tmp_path: Path, files: dict[str
         {"prob.py": "class Walk(BaseProblem):\n    pass\n"},
         {"prob.py": "from eoh import ("},
         {"evaluation.py": LLM4AD_TASK.replace("llm4ad", "other")},
-        {"a.txt": FUNSEARCH.replace("@funsearch.run", "")},
         {"a.ipynb": "{"},
         {"a.py": ALGOTUNE.replace("AlgoTuneTasks", "other")},
     ],

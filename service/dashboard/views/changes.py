@@ -1,4 +1,4 @@
-"""Hints to a run: the form that gives one, and what those before brought."""
+"""Changes of a run at work by people: the form of a hint, and what all of them brought."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -13,17 +13,17 @@ from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
 from service.schemas.requests import checked
 from service.schemas.runs import Run
 
-router = APIRouter(prefix="/runs/{run_id}/hints", route_class=PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
 
 
-@router.get("")
-async def show_hints(request: Request, run_id: RunId, api: Api) -> Response:
-    """Show the hints of a run alone, as they are now."""
+@router.get("/changes")
+async def show_changes(request: Request, run_id: RunId, api: Api) -> Response:
+    """Show the changes of a run alone, as they are now."""
     run = await api.send(calls.get_run(run_id))
-    return await render_run(request, api, run, "run_hints.html", "overview", **await hints_of(request, api, run))
+    return await render_run(request, api, run, "run_changes.html", "overview", **await changes_of(request, api, run))
 
 
-@router.post("")
+@router.post("/hints")
 async def give_hint(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run a hint, or end the one that stands."""
     proposals = form.get("proposals", "").strip() or str(DEFAULT_HINT_PROPOSALS)
@@ -31,10 +31,11 @@ async def give_hint(run_id: RunId, api: Api, form: FormDep) -> Response:
         raise UsageError(f"{proposals[:40]!r} is not a number of proposals: write one such as 10")
     hint = checked(HintCreate, text=form.get("text", ""), proposals=int(proposals))
     run = await api.send(calls.create_hint(run_id, hint))
-    return go_to(f"/runs/{run.id}#hints")
+    return go_to(f"/runs/{run.id}#changes")
 
 
-async def hints_of(request: Request, api: AsyncClient, run: Run) -> dict[str, object]:
-    """The hints of a run, and whether one may be given."""
-    found = await if_any(api, calls.list_hints(run.id))
-    return {"hints": found.items if found else [], "hinting": run.state not in ENDED and may(request, "runs:control")}
+async def changes_of(request: Request, api: AsyncClient, run: Run) -> dict[str, object]:
+    """The changes of a run by people, and whether one may be made."""
+    found = await if_any(api, calls.list_changes(run.id))
+    may_hint = run.state not in ENDED and may(request, "runs:control")
+    return {"changes": found.items if found else [], "hinting": may_hint}

@@ -1,0 +1,42 @@
+"""The kinds of events by which a person changes a live run: each with its author, and an id that counts once."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from evolve.event_types import EventData, EventKind
+from evolve.program import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeData(EventData):
+    """The base of all: what `by` asked for; a change that is asked for again under the same `change_id` counts once."""
+
+    change_id: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintGiven(ChangeData):
+    """A person says what to try: `text` stands in the prompts of the next `proposals`, in place of any other hint."""
+
+    kind: ClassVar[EventKind] = EventKind.HINT_GIVEN
+    text: str
+    proposals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramInserted(ChangeData):
+    """A person brings a program that descends from `parent`; the proposal that follows holds it as its candidate."""
+
+    kind: ClassVar[EventKind] = EventKind.PROGRAM_INSERTED
+    program_id: str
+    parent: str
+    island: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedChange:
+    """What a front door hands to a search: the event to be, and the program that the event names."""
+
+    data: ChangeData
+    program: Program | None = None

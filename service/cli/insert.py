@@ -1,0 +1,73 @@
+"""`evolve insert`: a program that a person wrote, as a candidate of a run."""
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from evolve.program import MAX_PROGRAM_CHARACTERS, Program
+from service.cli import formatting
+from service.cli.control import say_who_drives
+from service.cli.records import find_candidate, find_run, run_json
+from service.cli.terminal import Terminal
+from service.errors import NotFoundError, UsageError
+from service.identifiers import candidate_place
+from service.ports import CandidateRecord, ResultReader, RunRecord
+from service.projections.insertion import InsertedProgram
+from service.usecases.control_runs import RunController
+
+_BYTES_OF_A_CHARACTER = 4
+
+
+def insert(
+    terminal: Terminal,
+    controller: RunController,
+    run_id: str,
+    paths: Sequence[str],
+    parent: str,
+    island: int | None,
+) -> None:
+    """Insert a program into a run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    texts = {path: _text(path) for path in paths}
+    origin = _parent(reader, run, parent)
+    known = reader.program(origin.id) if origin else None
+    files = {_path(path, known): text for path, text in texts.items()}
+    if len(files) < len(texts):
+        raise UsageError("two files have the same name in the program: give each once")
+    named = origin.id if origin and parent else ""
+    run = controller.control.insert(run, InsertedProgram(files=files, parent=named, island=island))
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    name = formatting.short(origin.id) if origin else "its seed"
+    terminal.show(f"{run.id} gets the program as a child of {name}")
+    say_who_drives(terminal, controller, run)
+
+
+def _parent(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord | None:
+    """The candidate that the program descends from; None: the run has none yet."""
+    if not named:
+        return next(iter(reader.candidates(run.id, limit=1)), None)
+    place = candidate_place(named)
+    return find_candidate(reader, f"{run.id}.{named}" if place and not place.run else named)
+
+
+def _text(path: str) -> str:
+    file = Path(path)
+    try:
+        if file.stat().st_size > _BYTES_OF_A_CHARACTER * MAX_PROGRAM_CHARACTERS:
+            raise UsageError(f"{path} has more than the {MAX_PROGRAM_CHARACTERS:,} characters that are accepted")
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as text: {error}") from None
+
+
+def _path(path: str, known: Program | None) -> str:
+    """The path in the program that a file of this machine is for."""
+    given = PurePosixPath(Path(path).as_posix())
+    paths = [one for one, _ in known.files] if known else []
+    same = [one for one in paths if given == PurePosixPath(one)]
+    ending = [one for one in paths if PurePosixPath(one).name == given.name]
+    return (same or (ending if len(ending) == 1 else [given.as_posix()]))[0]

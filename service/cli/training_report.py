@@ -1,0 +1,41 @@
+"""The lines of a training with rewards: updates, tests, and the time that is left."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.cli import formatting
+from service.cli.terminal import Terminal
+from service.jsonlines import as_line
+
+_SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
+_TESTED = ("test_set_reward", "test_unread")
+
+
+def show_line(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
+    """Show a report of `training.reward_training.train`."""
+    if terminal.as_json:
+        kind = "estimate" if "estimate_seconds" in line else "warning" if "warning" in line else "step"
+        print(as_line({"schema": 1, "kind": f"training.{kind}", "steps": steps, **line}), flush=True)
+    elif "warning" in line:
+        terminal.note(f"warning: {line['warning']}", style="yellow")
+    elif "estimate_seconds" in line:
+        terminal.note(_estimate(line))
+    else:
+        best = [name for name in line if name.startswith(("test_best@", "test_ew@"))]
+        seen = "  ".join(
+            f"{name} {line[name]:.3f}" for name in (*_SHOWN, *_TESTED, *best) if line.get(name) is not None
+        )
+        terminal.note(f"{line['step']}/{steps}  {seen}")
+
+
+def _estimate(line: Mapping[str, Any]) -> str:
+    tests = f", {line['tests_left']} tests of {formatting.duration(line['test_seconds'])}" if line["tests_left"] else ""
+    return (
+        f"about {formatting.duration(line['estimate_seconds'])} left: {line['updates_left']} updates of"
+        f" {formatting.duration(line['update_seconds'])}{tests}. Ctrl-C ends it, --resume continues it."
+    )
+
+
+def tracker_names(text: str) -> tuple[str, ...]:
+    """The trackers of a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,1 @@
+"""The MCP server: tools of agents over the client of a service."""

@@ -1,0 +1,63 @@
+"""How a call of a tool reaches the service: with the key of this user, or with the key that came with its request."""
+
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from evolve.errors import EvolveError
+from service.client import AsyncClient
+from service.errors import InvalidProblemError, ServiceError
+
+Connect = Callable[[Context[Any, Any]], AbstractAsyncContextManager[AsyncClient]]
+BEARER = "bearer "
+Words = ParamSpec("Words")
+Answer = TypeVar("Answer")
+
+
+def connect_as_user(url: str, key: str) -> Connect:
+    """Every call has the key of the user who started this server."""
+
+    @asynccontextmanager
+    async def connect(context: Context[Any, Any]) -> AsyncIterator[AsyncClient]:  # noqa: ARG001 - it has no key
+        async with AsyncClient(url, key) as client:
+            yield client
+
+    return connect
+
+
+def connect_as_caller(url: str) -> Connect:
+    """Every call has the key that came with its request, so that scopes and tenants are those of the REST API."""
+
+    @asynccontextmanager
+    async def connect(context: Context[Any, Any]) -> AsyncIterator[AsyncClient]:
+        key = bearer_key((context.headers or {}).get("authorization", ""))
+        if not key:
+            raise ToolError("the request has no key: send the header Authorization: Bearer KEY")
+        async with AsyncClient(url, key) as client:
+            yield client
+
+    return connect
+
+
+def bearer_key(header: str) -> str:
+    """The key of a header `Authorization`; empty: it has none."""
+    return header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else ""
+
+
+def as_tool(function: Callable[Words, Awaitable[Answer]]) -> Callable[Words, Awaitable[Answer]]:
+    """A function whose intended errors a model can read and mend."""
+
+    @functools.wraps(function)
+    async def call(*args: Words.args, **words: Words.kwargs) -> Answer:
+        try:
+            return await function(*args, **words)
+        except InvalidProblemError as error:
+            raise ToolError("\n".join(error.complaints)) from error
+        except (ServiceError, EvolveError) as error:
+            raise ToolError(str(error)) from error
+
+    return call

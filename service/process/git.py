@@ -1,0 +1,76 @@
+"""Calls of git, with its complaints as errors."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from service.errors import ConflictError, UsageError
+
+GIT_SECONDS = 120.0
+
+
+def git(
+    folder: Path, words: Sequence[str], *, data: str | None = None, environment: Mapping[str, str] | None = None
+) -> str:
+    """Call git in a folder, and return what it prints.
+
+    Args:
+        folder: where it runs.
+        words: behind `git`.
+        data: its standard input.
+        environment: variables to add.
+
+    Raises:
+        UsageError: there is no git.
+        ConflictError: it fails.
+    """
+    try:
+        ended = subprocess.run(
+            ["git", *words],
+            cwd=folder,
+            input=(data or "").encode(),
+            capture_output=True,
+            env={**os.environ, **(environment or {})},
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UsageError(f"git cannot be started in {folder}: install git, and check that the folder exists") from error
+    except subprocess.TimeoutExpired as error:
+        raise ConflictError(f"git {words[0]} has not ended within {GIT_SECONDS:g} seconds") from error
+    if ended.returncode:
+        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        raise ConflictError(f"git {words[0]} failed in {folder}: {said[-1] if said else ended.returncode}")
+    return ended.stdout.decode(errors="replace")
+
+
+def git_top(folder: Path) -> Path | None:
+    """The top folder of the repository that a folder is in; None: it is in none, or there is no git."""
+    try:
+        return Path(git(folder, ["rev-parse", "--show-toplevel"]).removesuffix("\n"))
+    except (ConflictError, UsageError):
+        return None
+
+
+def fast_import(folder: Path, stream: Iterable[bytes]) -> None:
+    """Write commits into a repository, as a stream of `git fast-import`.
+
+    Raises:
+        ConflictError: git refuses the stream.
+    """
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(
+            ["git", "fast-import", "--quiet", "--date-format=raw"], cwd=folder, stdin=subprocess.PIPE, stderr=said
+        ) as importing:
+            assert importing.stdin is not None
+            with suppress(BrokenPipeError):  # its reason is in the answer
+                for part in stream:
+                    importing.stdin.write(part)
+                importing.stdin.close()
+        if importing.returncode:
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip().splitlines()
+            raise ConflictError(f"git fast-import failed in {folder}: {words[0] if words else importing.returncode}")

@@ -1,0 +1,137 @@
+"""Changes that people made of a run, and what came of each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolve.change_events import ChangeData, HintGiven, ProgramInserted, RequestedChange
+from evolve.event_types import EventKind, ProposalCreated
+from service.ports import CandidateRecord, LoggedEvent, RunReader, RunRecord
+from service.projections.columns import Columns, Places
+from service.projections.progress_curve import best_so_far
+
+KINDS = (str(EventKind.HINT_GIVEN), str(EventKind.PROGRAM_INSERTED))
+MAX_CHANGES = 100
+MAX_DESCENDANTS = 1000
+_PROPOSED = (str(EventKind.PROPOSAL_CREATED),)
+_POSITIONS = 1 << 24  # more than a proposal has answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEffect:
+    """A change with its effect.
+
+    Attributes:
+        change: its event.
+        at: when the search made it; None: not yet.
+        candidate: that of an inserted program.
+        proposals: with a hint in their prompts, or that brought an inserted program and what descends from it.
+        evaluations: of the candidates of these proposals.
+        valid: those of them with the outcome ok.
+        improvements: those of them that became the best of the run.
+        best_fitness: the highest of them; None: none is valid.
+        evaluations_before: of as many candidates right before the first of them, as far as the run had so many.
+        valid_before: those with the outcome ok.
+        improvements_before: those that became the best of the run.
+    """
+
+    change: ChangeData
+    at: datetime | None
+    candidate: CandidateRecord | None = None
+    proposals: int = 0
+    evaluations: int = 0
+    valid: int = 0
+    improvements: int = 0
+    best_fitness: float | None = None
+    evaluations_before: int = 0
+    valid_before: int = 0
+    improvements_before: int = 0
+
+
+def change_effects(
+    reader: RunReader, run: RunRecord, columns: Columns, waiting: Sequence[RequestedChange]
+) -> list[ChangeEffect]:
+    """The newest changes of a run, the newest first, those that wait for its runner before all."""
+    made = list(reader.events(run.id, kinds=KINDS))[-MAX_CHANGES:]
+    found = [_effect(reader, run, columns, logged) for logged in reversed(made)]
+    known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
+    wanted = [ChangeEffect(change=change.data, at=None) for change in reversed(waiting)]
+    return [*(one for one in wanted if one.change.change_id not in known), *found][:MAX_CHANGES]
+
+
+def _effect(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEvent) -> ChangeEffect:
+    change = logged.event.data
+    assert isinstance(change, ChangeData), "the base of these kinds"
+    if isinstance(change, HintGiven):
+        numbers = _hinted(reader, run, change, logged.sequence)
+        places = np.flatnonzero(np.isin(_integers(columns.numbers), numbers))
+        return _counted(columns, places, change=change, at=logged.at, proposals=len(numbers))
+    assert isinstance(change, ProgramInserted), "the other of these kinds"
+    created = next(iter(_proposals(reader, run, logged.sequence, 1)), None)
+    brought = reader.candidates(run.id, (created.proposal_number, -1), 1) if created else []
+    if not brought:
+        return ChangeEffect(change=change, at=logged.at)
+    family = [brought[0], *reader.descendants(brought[0].id, MAX_DESCENDANTS)]
+    own = [one.proposal_number * _POSITIONS + one.position for one in family]
+    keys = _integers(columns.numbers) * _POSITIONS + _integers(columns.positions)
+    places, count = np.flatnonzero(np.isin(keys, own)), len({one.proposal_number for one in family})
+    return _counted(columns, places, change=change, at=logged.at, candidate=brought[0], proposals=count)
+
+
+def _hinted(reader: RunReader, run: RunRecord, hint: HintGiven, sequence: int) -> list[int]:
+    """The proposals with a hint: they follow it until they are used up or another takes its place.
+
+    Programs of people are proposals that hold none.
+    """
+    numbers: list[int] = []
+    following = _proposals(reader, run, sequence, hint.proposals + MAX_CHANGES) if hint.text else ()
+    for created in following:
+        if created.hint == hint.change_id:
+            numbers.append(created.proposal_number)
+        elif not created.change:
+            break
+    return numbers
+
+
+def _proposals(reader: RunReader, run: RunRecord, sequence: int, limit: int) -> Iterable[ProposalCreated]:
+    for entry in reader.events(run.id, sequence, limit, kinds=_PROPOSED):
+        created = entry.event.data
+        assert isinstance(created, ProposalCreated), "the class of this kind"
+        yield created
+
+
+def _counted(
+    columns: Columns,
+    places: Places,
+    *,
+    change: ChangeData,
+    at: datetime,
+    proposals: int,
+    candidate: CandidateRecord | None = None,
+) -> ChangeEffect:
+    fitness = columns.fitness
+    best = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
+    valid, improving = ~np.isnan(fitness), fitness > best
+    known = fitness[places][valid[places]]
+    first = int(places[0]) if len(places) else 0
+    earlier = slice(max(0, first - len(places)), first)
+    return ChangeEffect(
+        change=change,
+        at=at,
+        candidate=candidate,
+        proposals=proposals,
+        evaluations=len(places),
+        valid=len(known),
+        improvements=int(improving[places].sum()),
+        best_fitness=float(known.max()) if len(known) else None,
+        evaluations_before=earlier.stop - earlier.start,
+        valid_before=int(valid[earlier].sum()),
+        improvements_before=int(improving[earlier].sum()),
+    )
+
+
+def _integers(values: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(values), dtype=np.int64)

@@ -1,0 +1,100 @@
+"""A program that a person inserts into a run: checked against its parent, and the change that brings it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evolve.answers.edit import replace_files
+from evolve.change_events import ProgramInserted, RequestedChange
+from evolve.errors import AnswerError, ProgramError
+from evolve.program import MAX_PROGRAM_CHARACTERS, Program
+from service.errors import ConflictError, NotFoundError, UsageError
+from service.identifiers import candidate_place
+from service.ports import ENDED, CandidateRecord, ResultReader, RunRecord
+from service.projections.candidates import island_count
+
+MAX_FILES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertedProgram:
+    """What a person brings.
+
+    Attributes:
+        files: text by path; those that are left out stay as the parent has them. Where the parent is one file, the path
+            of the one file here does not matter.
+        parent: a candidate of the run; empty: its first seed.
+        island: None: that of the parent.
+    """
+
+    files: Mapping[str, str] = field(repr=False)
+    parent: str = ""
+    island: int | None = None
+
+
+def insertion_change(
+    reader: ResultReader, run: RunRecord, language: str, insertion: InsertedProgram, change_id: str, by: str
+) -> RequestedChange:
+    """The change by which a person's program becomes a candidate, all of it checked.
+
+    Args:
+        reader: of the run.
+        run: the run.
+        language: of its problem; empty: it is not known, and told from the names of files.
+        insertion: what is brought.
+        change_id: of the change.
+        by: who brings it.
+
+    Raises:
+        NotFoundError: the run has no such candidate.
+        ConflictError: the run has ended, or the parent is not evaluated yet.
+        UsageError: the program cannot be evaluated, or there is no such island.
+    """
+    if run.state in ENDED:
+        raise ConflictError(f"run {run.id} has ended, it is {run.state}: fork it, or start another")
+    parent = _parent(reader, run, insertion.parent)
+    islands = island_count(run)
+    island = parent.island if insertion.island is None else insertion.island
+    if not 0 <= island < islands:
+        raise UsageError(f"run {run.id} has no island {island}: give a number from 0 to {islands - 1}")
+    before = reader.program(parent.id)
+    files = dict(insertion.files)
+    if before.single and len(files) == 1:
+        files = {before.files[0][0]: next(iter(files.values()))}
+    _check_size(files)
+    try:
+        program = replace_files(before, files, language or _language(before))
+    except (AnswerError, ProgramError) as error:
+        raise UsageError(str(error)) from error
+    data = ProgramInserted(change_id=change_id, by=by, program_id=program.id, parent=parent.id, island=island)
+    return RequestedChange(data=data, program=program)
+
+
+def _language(program: Program) -> str:
+    return "python" if any(path.endswith(".py") for path, _ in program.files) else ""
+
+
+def _check_size(files: Mapping[str, str]) -> None:
+    if not files:
+        raise UsageError("give at least one file of the program")
+    if len(files) > MAX_FILES:
+        raise UsageError(f"the program has {len(files)} files: at most {MAX_FILES} are accepted")
+    size = sum(map(len, files.values()))
+    if size > MAX_PROGRAM_CHARACTERS:
+        raise UsageError(f"the program has {size:,} characters: at most {MAX_PROGRAM_CHARACTERS:,} are accepted")
+
+
+def _parent(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord:
+    place = candidate_place(named) if named else None
+    if not named:
+        found = next(iter(reader.candidates(run.id, limit=1)), None)
+    elif place is not None and not place.run:
+        found = reader.candidate(f"{run.id}.{named}")
+    else:
+        found = reader.candidate(named)
+    if found is None:
+        raise ConflictError(f"run {run.id} has not begun: insert a program when its seed is evaluated")
+    if found.run_id != run.id:
+        raise NotFoundError(f"run {run.id} has no candidate {named}: 'evolve candidates {run.id}' lists them")
+    if found.status != "evaluated":
+        raise ConflictError(f"candidate {found.id} is {found.status}: give an evaluated candidate as the parent")
+    return found

@@ -1,0 +1,41 @@
+"""Changes that people made of runs, on the wire."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from service.schemas.types import Count, Moment, Reply
+from service.schemas.untrusted_text import Foreign
+
+
+class Change(Foreign):
+    """A change of a run that a user asked for, with its effect."""
+
+    id: str = Field(description="Id of the change")
+    kind: Literal["hint.given", "program.inserted"] = Field(description="Kind of its event")
+    by: str = Field(description="Name of the key that requested it")
+    at: Moment | None = Field(description="When the search made it. Null: not yet")
+    text: str = Field(description="The suggestion of a hint. Empty: it ended the standing hint, or it is no hint")
+    wanted: Count = Field(description="Number of proposals that a hint was given for. 0: it is no hint")
+    candidate_id: str | None = Field(description="The candidate of an inserted program. Null: there is none")
+    outcome: str = Field(description="Outcome of its evaluation, or `duplicate`. Empty: none yet, or it is a hint")
+    parent: str | None = Field(description="The parent of an inserted program. Null: it is a hint")
+    proposals: Count = Field(
+        description="Number of proposals with the hint in their prompts, or of the program and its descendants"
+    )
+    evaluations: Count = Field(description="Evaluated candidates of these proposals")
+    valid: Count = Field(description="Number of these with the outcome `ok`")
+    improvements: Count = Field(description="Number of these that became the best of the run")
+    best_fitness: float | None = Field(description="Highest fitness of these. Null: none is valid")
+    evaluations_before: Count = Field(
+        description="Evaluated candidates right before them: as many, or as many as the run had"
+    )
+    valid_before: Count = Field(description="Number of the candidates before with the outcome `ok`")
+    improvements_before: Count = Field(description="Number of the candidates before that became the best of the run")
+
+
+class ChangeList(Reply):
+    """The changes of a run by its users."""
+
+    run_id: str = Field(description="Id of the run")
+    items: list[Change] = Field(description="The newest first, at most 100")

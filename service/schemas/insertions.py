@@ -1,0 +1,30 @@
+"""Programs that people insert into runs, on the wire."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from service.schemas.types import ProgramText, Request, integral
+
+MAX_ISLANDS = 1000
+MAX_PATH_CHARACTERS = 500
+
+
+class CandidateInsert(Request):
+    """A program that a user wrote, as a candidate of a run."""
+
+    files: dict[
+        Annotated[str, Field(min_length=1, max_length=MAX_PATH_CHARACTERS, pattern=r"^[^\x00]+$")],
+        ProgramText,
+    ] = Field(
+        min_length=1,
+        max_length=200,
+        description="Text by path. Other files stay as in the parent. If that is one file, any path means it",
+        examples=[{"solution.py": "def solve():\n    return 1\n"}],
+    )
+    parent: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,100}$")] = Field(
+        default="", description="Id or name of the candidate that it descends from. Empty: the first seed"
+    )
+    island: Annotated[int, Field(strict=True, ge=0, le=MAX_ISLANDS), BeforeValidator(integral)] | None = Field(
+        default=None, description="Number of its island, from 0. Null: that of the parent"
+    )

@@ -1,0 +1,104 @@
+"""Batches: started from a form that says first what they may cost, and watched while they go on."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import assert_accessible
+from tests.browser.conftest import OpenPage
+from tests.browser.installation import FINISHED, Service, until
+
+
+@pytest.fixture(scope="module")
+def batch(service: Service, finished_run: str) -> str:
+    """The id of a batch of four runs that have ended."""
+    del finished_run  # its problem is there
+    sweep = {
+        "problem": FINISHED,
+        "policies": ["syntax"],
+        "seeds": [1, 2],
+        "config": {"budget": {"evaluations": 12}},
+        "variants": {"few": {"islands": 1}, "many": {"islands": 2}},
+    }
+    answer = service.client.post("/v1/batches", json={"name": "four", "sweep": sweep}).raise_for_status()
+    batch_id = str(answer.json()["id"])
+    until(lambda: service.get(f"/v1/batches/{batch_id}")["state"] == "succeeded")
+    return batch_id
+
+
+def fill(page: Page) -> None:
+    page.goto("/batches")
+    page.get_by_role("link", name="New batch").click()
+    page.get_by_label("Problem").select_option(label=f"{FINISHED}@1")
+    page.get_by_label("Seeds").fill("1-2")
+    page.get_by_label("syntax").check()
+    for row, (key, values) in enumerate((("islands", "1, 2, 3"), ("budget.evaluations", "10")), start=1):
+        page.get_by_label(f"Key {row}").fill(key)
+        page.get_by_label(f"Values {row}").fill(values)
+
+
+def test_a_sweep_says_what_it_may_cost_before_it_starts(page: Page, service: Service, finished_run: str) -> None:
+    del finished_run  # its problem is there
+    before = len(service.get("/v1/batches?limit=200")["items"])
+    fill(page)
+    start = page.get_by_role("button", name="Start 6 runs")
+    expect(start).to_be_visible()
+    tiles = page.locator("#sweep-verdict .tile")
+    expect(tiles.filter(has_text="Evaluations").locator("strong")).to_have_text("60")
+    expect(tiles.filter(has_text="Money").locator("strong")).to_have_text("no limit")
+    expect(page.get_by_role("region", name="Combinations").locator("tbody tr")).to_have_count(3)
+    assert_accessible(page)
+    assert len(service.get("/v1/batches?limit=200")["items"]) == before
+    start.click()
+    expect(page).to_have_url(re.compile("/batches/bat_"))
+    batch_id = page.url.rsplit("/", 1)[1]
+    runs = service.get(f"/v1/runs?batch_id={batch_id}&limit=50")["items"]
+    assert sorted((run["config"]["islands"], run["seed"]) for run in runs) == [
+        (n, s) for n in (1, 2, 3) for s in (1, 2)
+    ]
+    assert {run["config"]["budget"]["evaluations"] for run in runs} == {10}
+    expect(page.locator("#batch-standing > .about")).to_contain_text("6 of 6 runs have ended")  # without a reload
+    expect(page.locator("h1 .state")).to_have_text("succeeded")
+
+
+def test_values_that_no_key_takes_are_refused_before_anything_starts(page: Page, finished_run: str) -> None:
+    del finished_run  # its problem is there
+    fill(page)
+    page.get_by_label("Values 1").fill("1, many")
+    expect(page.locator("#sweep-verdict").get_by_role("alert")).to_contain_text("islands")
+    expect(page.get_by_role("button", name="Start")).to_have_count(0)
+
+
+def test_the_form_works_without_script(open_page: OpenPage, finished_run: str) -> None:
+    del finished_run  # its problem is there
+    page = open_page(javascript=False)
+    fill(page)
+    page.get_by_role("button", name="Show the runs").click()
+    expect(page.get_by_role("button", name="Start 6 runs")).to_be_visible()
+    expect(page.get_by_label("Values 1")).to_have_value("1, 2, 3")
+
+
+def test_the_runs_of_a_batch_stand_over_parallel_axes(page: Page, service: Service, batch: str) -> None:
+    page.goto(f"/batches/{batch}")
+    picture = page.locator("svg.parallel")
+    expect(picture.locator("a")).to_have_count(4)
+    expect(picture.locator("text.name")).to_have_text(["islands", "Best fitness"])
+    runs = service.get(f"/v1/runs?batch_id={batch}")["items"]
+    best = max(run["best_fitness"] for run in runs)
+    last = picture.locator("a").last.get_attribute("href") or ""
+    assert last.removeprefix("/runs/") in {run["id"] for run in runs if run["best_fitness"] == best}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_of_a_batch_shuts_nobody_out(open_page: OpenPage, batch: str, theme: str) -> None:
+    page = open_page(f"/batches/{batch}", theme=theme)
+    expect(page.locator("svg.parallel")).to_be_visible()
+    assert_accessible(page)
+
+
+@pytest.mark.parametrize("path", ["/batches/new", "/batches/{}"])
+def test_a_phone_scrolls_no_page_sideways(open_page: OpenPage, batch: str, path: str) -> None:
+    page = open_page(path.format(batch), width=360)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,53 @@
+"""Changes of a run at work, made on its pages: hints, and programs edited by hand."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import assert_accessible
+from tests.browser.installation import PROGRAM, Service, until
+
+HOSTILE = "<script>throw new Error('a hint was run')</script>try rings"
+
+
+def test_a_hint_is_given_on_the_page_and_shown_with_what_it_brought(
+    page: Page, service: Service, live_run: str
+) -> None:
+    page.goto(f"/runs/{live_run}")
+    page.get_by_text("Give a hint").click()
+    page.get_by_label("What to try next").fill(HOSTILE)
+    page.get_by_label("In the prompts of so many proposals").fill("3")
+    assert_accessible(page, within="#hint-form")
+    page.get_by_role("button", name="Give the hint").click()
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row.get_by_role("rowheader")).to_have_text(f"Hint: {HOSTILE}")
+    until(lambda: service.get(f"/v1/runs/{live_run}/changes")["items"][0]["proposals"] == 3)
+    expect(row.get_by_role("cell", name="3 of 3")).to_be_visible()
+    [given] = service.get(f"/v1/runs/{live_run}/events?kinds=hint.given&limit=1")["items"]
+    assert (given["text"], given["proposals"]) == (HOSTILE, 3)
+
+
+def test_an_ended_run_offers_no_hint(page: Page, finished_run: str) -> None:
+    page.goto(f"/runs/{finished_run}")
+    expect(page.get_by_text("Give a hint")).to_have_count(0)
+
+
+def test_a_candidate_is_edited_on_its_page_and_listed_with_what_came_of_it(
+    page: Page, service: Service, live_run: str
+) -> None:
+    [seed] = service.get(f"/v1/runs/{live_run}/candidates?proposal_number=0")["items"]
+    page.goto(f"/candidates/{seed['id']}")
+    page.get_by_role("link", name="Edit as a new candidate").click()
+    text = page.get_by_label("program.py")
+    expect(text).to_have_value(PROGRAM)
+    assert_accessible(page)
+    text.fill("def give(:\n")
+    page.get_by_role("button", name="Insert the program").click()
+    expect(page.get_by_role("alert")).to_contain_text("not valid Python")
+    text.fill(PROGRAM.replace("1.5", "1.5625"))
+    page.get_by_role("button", name="Insert the program").click()
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row).to_contain_text(f"child of {seed['name']}")
+    found = until(lambda: [one for one in service.get(f"/v1/runs/{live_run}/changes")["items"] if one["outcome"]])
+    assert (found[0]["outcome"], found[0]["evaluations"] > 0) == ("ok", True)
+    mine = service.get(f"/v1/candidates/{found[0]['candidate_id']}")
+    assert (mine["operator"], mine["parents"][0]["candidate_id"]) == ("manual", seed["id"])
+    expect(row.get_by_role("link", name=mine["name"])).to_be_visible()
