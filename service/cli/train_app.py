@@ -6,14 +6,31 @@ from typing import Annotated
 import typer
 
 from service.cli.options import HELP, Db, Json, Params, named_folder, terminal_of
-
-Start = Annotated[
-    Path | None, typer.Option("--start", metavar="FOLDER", readable=False, help="Adapter of the model to train on.")
-]
-Trackers = Annotated[str, typer.Option("--trackers", metavar="LIST", help="Trackers: tensorboard, mlflow, wandb, ...")]
-Vllm = Annotated[
-    str, typer.Option("--vllm", metavar="PLACE", help="vLLM that writes completions: colocate, or a server of TRL's.")
-]
+from service.cli.training_options import (
+    Alpha,
+    ChatModel,
+    Divergence,
+    Group,
+    HeldOut,
+    KeepGoing,
+    MaxSeconds,
+    MaxTokens,
+    Prompts,
+    Rank,
+    Rate,
+    RecordFiles,
+    RequireIsolation,
+    Resume,
+    Seed,
+    Slots,
+    Start,
+    SubsetSize,
+    Temperature,
+    TestEvery,
+    Trackers,
+    Updates,
+    Vllm,
+)
 
 train_app = typer.Typer(help="Train policies.", context_settings=HELP, no_args_is_help=True)
 
@@ -39,7 +56,7 @@ def maze(
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    seed: Seed = 0,
     warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
     k: Annotated[
@@ -84,45 +101,32 @@ def lora(
         Path, typer.Argument(metavar="PROBLEM", parser=named_folder, help="Folder of the records' problem.")
     ],
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
-    records: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", readable=False, help="File written by evolve export --training. May be repeated."),
-    ],
+    model: ChatModel,
+    records: RecordFiles,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
     method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vpo or vpo_marginal.")] = "vpo",
-    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
-    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
-    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
-    rank: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Rank of the adapter (0: train all weights).")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
-    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
-    test_every: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Updates between tests on held-out prompts (0: none).")
-    ] = None,
-    held_out: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts to test on.")] = None,
-    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    k: SubsetSize = None,
+    steps: Updates = None,
+    prompts: Prompts = None,
+    group: Group = None,
+    rate: Rate = None,
+    rank: Rank = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    divergence: Divergence = None,
+    test_every: TestEvery = None,
+    held_out: HeldOut = None,
+    alpha: Alpha = 1.0,
+    seed: Seed = 0,
     start: Start = None,
     trackers: Trackers = "",
     vllm: Vllm = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Continue even if all answers get equal rewards.")
-    ] = False,
-    slots: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Maximum number of concurrent evaluations (0: one per core).")
-    ] = 0,
-    require_isolation: Annotated[
-        str | None, typer.Option(metavar="LEVEL", help="Minimum isolation: weak, medium or strong.")
-    ] = None,
+    resume: Resume = False,
+    keep_going: KeepGoing = False,
+    slots: Slots = 0,
+    require_isolation: RequireIsolation = None,
     json: Json = False,
 ) -> None:
     """Train an adapter for your model, with the prompts of your runs and the evaluator of their problem."""
@@ -159,7 +163,7 @@ def sft(
         list[str] | None, typer.Argument(metavar="RUN|EXPORT...", help="Run ids, or files written by evolve export.")
     ] = None,
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    model: ChatModel,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the adapter.")
     ],
@@ -181,17 +185,15 @@ def sft(
     ] = None,
     updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, metavar="N", help="Demonstrations per update.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
+    rate: Rate = None,
     rank: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.")] = None,
     max_tokens: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum tokens of a prompt with its reply.")
     ] = 2048,
-    max_seconds: Annotated[
-        float | None, typer.Option(metavar="X", help="End training after this many seconds.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    max_seconds: MaxSeconds = None,
+    seed: Seed = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
+    resume: Resume = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -225,34 +227,30 @@ def task(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],
     *,
-    model: Annotated[str, typer.Option(metavar="MODEL", help="Folder of a chat model, or its name on the hub.")],
+    model: ChatModel,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", readable=False, help="New folder for the weights.")
     ],
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Training method, such as vpo or vector_max_at_k.")
     ] = "vpo",
-    k: Annotated[int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts.")] = None,
+    k: SubsetSize = None,
     m: Annotated[int | None, typer.Option("--answers", min=1, metavar="M", help="Answers per completion.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of updates.")] = None,
-    prompts: Annotated[int | None, typer.Option(min=1, metavar="N", help="Prompts per update.")] = None,
-    group: Annotated[int | None, typer.Option(min=2, metavar="N", help="Completions per prompt.")] = None,
-    rate: Annotated[float | None, typer.Option(metavar="X", help="Learning rate.")] = None,
-    rank: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Rank of the adapter (0: train all weights).")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum tokens of a completion.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
-    divergence: Annotated[float | None, typer.Option(metavar="X", help="Weight of the KL penalty.")] = None,
-    test_every: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Updates between tests on held-out questions (0: none).")
-    ] = None,
-    alpha: Annotated[float, typer.Option(metavar="X", help="Concentration of the objectives' weights.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of every random draw.")] = 0,
+    steps: Updates = None,
+    prompts: Prompts = None,
+    group: Group = None,
+    rate: Rate = None,
+    rank: Rank = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    divergence: Divergence = None,
+    test_every: TestEvery = None,
+    alpha: Alpha = 1.0,
+    seed: Seed = 0,
     start: Start = None,
     trackers: Trackers = "",
     vllm: Vllm = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")] = False,
+    resume: Resume = False,
     json: Json = False,
 ) -> None:
     """Train your model on a domain, by any training method."""
