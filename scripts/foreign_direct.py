@@ -49,6 +49,8 @@ def tell(found):
              and value is not False or type(value).__module__ == "numpy"}
     if not any(map(math.isfinite, plain.values())):
         raise SystemExit(f"no metric is a finite number: {plain}")
+    if found.get("error") and not all(map(math.isfinite, plain.values())):
+        raise SystemExit(str(found["error"]))
     sys.__stdout__.write("\\nMETRICS " + json.dumps(plain) + "\\n")
     sys.__stdout__.flush()
     os._exit(0)
@@ -62,15 +64,23 @@ named = [name for name in ("config.yaml", "config.yml") if os.path.exists(name)]
 settings = load_config(named[0]) if named else Config()
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith(("initial_pro", "init_program."))))
 evaluator = Evaluator(settings.evaluator, os.path.abspath("evaluator.py"), suffix=os.path.splitext(seed)[1])
-tell(asyncio.run(evaluator.evaluate_program(open(seed).read())))
+found = asyncio.run(evaluator.evaluate_program(open(seed).read()))
+if set(found) == {"error"}:
+    raise SystemExit("OpenEvolve gives its metrics for an evaluation that failed")
+tell(found)
 """,
     "skydiscover": """
 seed = first(*sorted(name for name in os.listdir(".") if name.startswith("initial_program.")))
 scorers = [name for name in ("evaluator/evaluator.py", "evaluator.py") if os.path.exists(name)]
-scorer = next(name for name in scorers if "def evaluate(" in open(name).read())
+scorer = next((name for name in scorers if "def evaluate(" in open(name).read()), scorers[0])
+text = open(scorer).read()
 if os.path.exists("evaluator/Dockerfile"):
-    text = open(scorer).read().replace('"/benchmark', f'"{os.path.abspath("evaluator")}')
+    text = text.replace('"/benchmark', f'"{os.path.abspath("evaluator")}')
     open(scorer, "w").write(text)
+if "def evaluate(" not in text:
+    import subprocess
+    printed = subprocess.run([sys.executable, scorer, seed], check=True, stdout=subprocess.PIPE, text=True).stdout
+    tell(json.loads(printed.strip().splitlines()[-1]))
 tell(load(scorer, "evaluator").evaluate(os.path.abspath(seed)))
 """,
     "shinka": """

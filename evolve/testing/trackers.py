@@ -4,14 +4,14 @@ A rule takes a function without arguments that opens a tracker on one target, th
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from evolve.trackers import TrackedPoint, TrackedResult, TrackedRun, Tracker
 from evolve.views.candidate_view import SVG, CandidateView
 
 TrackerRule = Callable[[Callable[[], Tracker]], None]
 
-_BEGUN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+_BEGUN = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 _LONG = "x" * 20_000
 _HOSTILE = ("", " ", "a/b", "a" * 300, "ü#?%", "../up", "a=b,c:d")
 

@@ -12,6 +12,7 @@ from evolve.errors import ConfigurationError
 from evolve.extensions import Extensions
 from evolve.problem import Limits, Measure, Objective, Problem
 from evolve.search.result import Result
+from evolve.trackers import TrackerChoice
 from service.config import database_url, load_settings
 from service.errors import InvalidProblemError
 from service.identifiers import new_id
@@ -69,26 +70,22 @@ def run(
         problem: a problem's folder; or, with `evaluate`, the text of a seed program or a `Problem`.
         evaluate: takes the text of a program (of several files: a dict) and returns a score or a dict of scores; what
             it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
-        policy: what `--policy` takes, a `Policy` or the class of one, or a function that takes a prompt and returns a
-            completion or a list of at most `answers` answers; or a list of these, which are asked in turn by lot;
-            without it the folder's own, else the syntax mutator.
-        critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown;
-            a critic behind a server is a policy with `role = "critic"` of a policy file.
+        policy: what `--policy` takes, a `Policy` or its class, or a function that takes a prompt and returns a
+            completion or at most `answers` answers; or a list of these; None: the folder's, else the syntax mutator.
+        critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown.
         model: which one of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
-        name, labels: of the run; the problem of a seed's text has the name too.
-        description, language, objectives, measures, limits: of the problem of a seed's text.
+        name, labels, description, language, objectives, measures, limits: of the run, and of the problem of a seed.
         require_isolation: weakest isolation of the sandbox; None: as the settings say.
         storage: path or URL of a database that keeps the run for `open_run` and commands; None: nothing is stored.
-        track: trackers that the run is sent to, such as `tensorboard:runs`; without `storage` it is stored where
-            commands keep their runs.
+        track: trackers, such as `tensorboard:runs`; a tracked run is stored, where commands keep runs unless you say.
         on_event, progress: hears each event, in the calling thread; whether a bar or a line says how it goes.
         configuration: any key of the run configuration, such as `evaluations=100` or `budget={"target": 2.6}`; a
             selection, archive, strategy, operator or stopping rule may be your own: `selection=MySelection()`.
 
     Raises:
         InvalidProblemError, ProblemError: the problem cannot be searched on, or no seed can be scored.
-        RunFailedError: no answer could be used, an extension failed, and the like; its `result` has what was found.
+        RunFailedError: no answer could be used, an extension failed, and the like; `result` has what was found.
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
@@ -97,13 +94,20 @@ def run(
     names, own = policies_of(policy)
     flags, extensions = take_objects(cast("Mapping[str, Any]", configuration))
     order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
-    trackers = read_choices(several(track) or ())
-    place = database_url(load_settings(), None) if trackers and storage is None else storage
+    trackers, place = _tracked(track, storage)
     plan, url = _stored(_plan(replace(order, labels=named(name, labels or {})), loaded, extensions), place)
     check_critic(critic, plan, own)
     called = CallerFunctions(None if sandbox else evaluate, own, critic, extensions)
     session = partial(NotebookSession, plan, order, called, on_event, progress=progress, storage=url, trackers=trackers)
     return _sit(session, plan, {}, storage=url)
+
+
+def _tracked(
+    track: str | Sequence[str] | None, storage: str | Path | None
+) -> tuple[list[TrackerChoice], str | Path | None]:
+    """The trackers, and the database of the run: one that is tracked is stored."""
+    trackers = read_choices(several(track) or ())
+    return trackers, database_url(load_settings(), None) if trackers and storage is None else storage
 
 
 def open_run(

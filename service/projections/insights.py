@@ -3,20 +3,23 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from evolve.identity import candidate_name
 from evolve.program import Program
 from evolve.search.hints import MAX_HINT_CHARACTERS
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
-from service.schemas.failures import RunFailures
-from service.schemas.statistics import RunStatistics
+
+if TYPE_CHECKING:
+    from service.schemas.failures import RunFailures
+    from service.schemas.statistics import RunStatistics
 
 MAX_GAINS, MAX_FAILURES, MAX_CHANGED, MAX_CHARACTERS = 5, 5, 2, 100
 DUPLICATE, SEED = "duplicate", "seed"
 
 
-def facts_of(reader: ResultReader, run: RunRecord, failures: RunFailures, statistics: RunStatistics) -> str:
+def facts_of(reader: ResultReader, run: RunRecord, failures: "RunFailures", statistics: "RunStatistics") -> str:
     """The facts, as short as a hint; the most useful come first, and whole lines are left out at the end."""
     lines: list[str] = []
     for line in _lines(reader, run, failures, statistics):
@@ -26,7 +29,7 @@ def facts_of(reader: ResultReader, run: RunRecord, failures: RunFailures, statis
     return "\n".join(lines)
 
 
-def _lines(reader: ResultReader, run: RunRecord, failures: RunFailures, statistics: RunStatistics) -> Iterator[str]:
+def _lines(reader: ResultReader, run: RunRecord, failures: "RunFailures", statistics: "RunStatistics") -> Iterator[str]:
     yield f"Facts from {run.counters.evaluations} evaluated candidates of this run:"
     gains = list(_gains(reader, run))
     if gains:

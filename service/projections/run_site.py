@@ -95,21 +95,8 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
 
         return fold_statistics(reader, columns_of(reader, run), run)
 
-    def failures(run: RunRecord) -> "RunFailures":
-        from service.projections.failures import group_failures
-
-        return group_failures(run.id, reader.outcomes(run.id))
-
-    def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
-        from service.projections.votes import judge
-
-        return judge(run.id, reader.poll(run.id), rule, min_share)
-
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
-
-    def events(run_id: str, after: int) -> Iterator[Mapping[str, Any]]:
-        return _polled(reader, run_id, after)
 
     return RunSite(
         name=redacted(url),
@@ -121,11 +108,23 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         compare=compare,
         points=points,
         statistics=statistics,
-        failures=failures,
-        votes=votes,
+        failures=partial(_failures, reader),
+        votes=partial(_votes, reader),
         search=search,
-        events=events,
+        events=partial(_polled, reader),
     )
+
+
+def _failures(reader: RunReader, run: RunRecord) -> "RunFailures":
+    from service.projections.failures import group_failures
+
+    return group_failures(run.id, reader.outcomes(run.id))
+
+
+def _votes(reader: RunReader, run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
+    from service.projections.votes import judge
+
+    return judge(run.id, reader.poll(run.id), rule, min_share)
 
 
 def _points_behind(reader: RunReader, columns: "Columns", evaluations: int) -> "Sequence[SeriesPoint]":

@@ -10,8 +10,8 @@ from evolve.change_events import ProgramInserted, RequestedChange
 from evolve.event_codec import encode
 from evolve.event_types import ProposalCreated
 from evolve.events import Event, EventKind
-from evolve.proposal import Proposal
-from service.ports import Scope
+from evolve.proposal import CompletedReply, Proposal
+from service.ports import LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
 from tests.api.visiting import visitor
 from tests.contract.story import RUN, Story
@@ -114,9 +114,18 @@ def tell_inserted(told: Told, story: Story, change: RequestedChange, number: int
     )
     made = story.tell(EventKind.PROGRAM_INSERTED, **encode(change.data))
     told.append([replace(made, sequence=created.sequence)])
-    told.append([replace(one, sequence=one.sequence + 1) for one in (replace(created, event=manual), *rest)])
+    told.append(
+        [replace(one, sequence=one.sequence + 1) for one in (replace(created, event=manual), *map(_unwritten, rest))]
+    )
     story.sequence = rest[-1].sequence + 1
     return story.id(number)
+
+
+def _unwritten(logged: LoggedEvent) -> LoggedEvent:
+    """An event without the prompt and the words of a policy."""
+    if not isinstance(logged.event.subject, CompletedReply):
+        return logged
+    return replace(logged, event=Event(logged.event.data, CompletedReply(completions=())))
 
 
 async def test_an_inserted_program_tells_what_came_of_it(told: Told, owner: httpx.AsyncClient) -> None:

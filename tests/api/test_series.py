@@ -145,12 +145,12 @@ class TestGrid:
         assert (grid["filled"], grid["tessellation"]) == (1, False)
 
     async def test_an_earlier_grid_is_asked_for(self, client: httpx.AsyncClient, trade: Story) -> None:
-        early, whole = [await read(client, f"/v1/runs/{TRADE}/grid", **some) for some in ({"until": 1}, {})]
+        early, whole = [await read(client, f"/v1/runs/{TRADE}/grid", **some) for some in ({"until": 1}, {"until": 0})]
         assert [cell["candidate_id"] for cell in early["cells"]] == [trade.id(0)]
         assert (early["evaluations"], early["cells"][0]["candidates"]) == (1, 1)
         assert whole["evaluations"] >= 4
         assert early["cells"][0]["view_type"] is None
-        assert (await client.get(f"/v1/runs/{TRADE}/grid?until=0")).status_code == 422
+        assert (await client.get(f"/v1/runs/{TRADE}/grid?until=-1")).status_code == 422
 
     async def test_without_measures_there_is_none(self, client: httpx.AsyncClient, story: Story) -> None:
         assert (await read(client, f"/v1/runs/{RUN}/grid"))["axes"] == []

@@ -119,6 +119,7 @@ def test_regions_are_drawn_by_the_measures_of_who_holds_them(
     page.goto(f"/runs/{tessellated_run}/grid")
     expect(page.locator("#grid-standing")).to_contain_text(f"{grid['filled']} of 20 cells")
     expect(page.locator("svg.regions circle")).to_have_count(grid["filled"])
+    page.wait_for_function("customElements.get('candidate-inspector') !== undefined")  # until then marks are links
     page.locator("svg.regions circle").first.click(force=True)
     expect(page.locator("candidate-inspector[open] [data-candidate]")).to_be_visible()
     page.keyboard.press("Escape")

@@ -255,6 +255,7 @@ def test_hostile_views_have_no_effect(
     if name == "links of a page" and not alone:
         frame = "candidate-inspector iframe" if where == "inspector" else "#candidate-view iframe"
         for link in ("top", "script", "data", "new", "own"):
+            expect(page.frame_locator(frame).locator(f"#{link}")).to_be_visible()
             page.frame_locator(frame).locator(f"#{link}").click(no_wait_after=True, timeout=5000)
             page.wait_for_timeout(150)
             page.goto(place)

@@ -167,7 +167,7 @@ def get_grid(
     caller: Reading,
     parts: PartsDep,
     run_cache: FoldsDep,
-    until: Annotated[int | None, Query(ge=1, description="Only the first so many evaluations. Default: all")] = None,
+    until: Annotated[int, Query(ge=0, description="Only the first so many evaluations. 0: all")] = 0,
 ) -> Response:
     """Read the grid over the measures of a run: the fittest program of each cell, of all islands together.
 
@@ -176,10 +176,10 @@ def get_grid(
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    tag = run_tag(run) if until is None else f'{run_tag(run)[:-1]}-{until}"'
+    tag = run_tag(run) if not until else f'{run_tag(run)[:-1]}-{until}"'
     if seen(request, tag):
         return Response(status_code=304, headers={"ETag": tag})
-    grid = run_cache.grid(reader, run, MAX_CELLS, until)
+    grid = run_cache.grid(reader, run, MAX_CELLS, until or None)
     holders = [cell.candidate_id for cell in grid.cells[:MAX_VIEWS]]
     view_types = {one.id: one.view_type for one in reader.named(holders)}
     axes = [

@@ -135,10 +135,7 @@ async def render_candidate(
         may_see_texts=candidate.feedback is not None,
         against_typed=against,
         scores=scores_of(run, candidate, parent),
-        measures=plain_scores(candidate.measures, parent.measures if parent else {}),
-        cases=plain_scores(candidate.cases, parent.cases if parent else {})[:MAX_CASES],
-        feedback=(candidate.feedback or "")[:MAX_FEEDBACK],
-        feedback_left_out=max(0, len(candidate.feedback or "") - MAX_FEEDBACK),
+        **_values(candidate, parent),
         attempts=attempts.items,
         children=page,
         pinned=any(one.candidate_id == candidate.id for one in pins),
@@ -148,6 +145,17 @@ async def render_candidate(
         waits=wanted is not None and len(attempts.items) <= wanted,
         **{"complaint": "", "typed": "", "edited": "", **values},
     )
+
+
+def _values(candidate: Candidate, parent: Candidate | None) -> dict[str, Any]:
+    """Beside its scores: what else its evaluation says."""
+    feedback = candidate.feedback or ""
+    return {
+        "measures": plain_scores(candidate.measures, parent.measures if parent else {}),
+        "cases": plain_scores(candidate.cases, parent.cases if parent else {})[:MAX_CASES],
+        "feedback": feedback[:MAX_FEEDBACK],
+        "feedback_left_out": max(0, len(feedback) - MAX_FEEDBACK),
+    }
 
 
 async def render_about(
