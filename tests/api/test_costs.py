@@ -56,6 +56,7 @@ async def test_they_sum_what_was_asked_and_answered(client: httpx.AsyncClient, s
         "tokens_cached": 180,
         "tokens_output": 120,
         "cost": "0.045 USD",
+        "seconds": 4.5,
         "seconds_p50": 1.5,
         "seconds_p95": 1.5,
         "finish_reasons": {"stop": 3},

@@ -1,5 +1,6 @@
 """Policy kinds of the product keep the rules that those of users are held to; mistakes break them."""
 
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -17,6 +18,12 @@ from tests.fakes.openai_server import OpenAIServer, chain, openai_server
 from tests.fakes.tiny_llama import write_model
 
 KEY = "sk-of-a-test"
+# Edits every file of its folder, each in another way.
+AGENT = """
+import pathlib
+for number, path in enumerate(sorted(pathlib.Path().glob("**/*.py"))):
+    path.write_text(path.read_text() + f"\\ny = {number}\\n")
+"""
 
 
 @pytest.fixture
@@ -35,7 +42,7 @@ def settings_of(kind: str, request: pytest.FixtureRequest) -> dict[str, Any]:
         return {"kind": kind, "base_url": found.url, "model": "openai/fake" if kind == "litellm" else found.models[0]}
     if kind == "bundled":
         return {"kind": kind, "model": str(write_model(request.getfixturevalue("tmp_path") / "tiny")), "max_tokens": 8}
-    return {"kind": kind}
+    return {"kind": kind, "command": [sys.executable, "-c", AGENT]} if kind == "agent" else {"kind": kind}
 
 
 @pytest.mark.parametrize("kind", built_in_names(ExtensionKind.POLICY))
