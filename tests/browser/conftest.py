@@ -155,6 +155,7 @@ def open_page(
         page = context.new_page()
         if path:
             page.goto(path)
+            page.wait_for_selector("[data-loading]", state="detached")  # what a run of a busy machine shows first
         return page
 
     yield open_page
