@@ -31,7 +31,7 @@ class BulkResult:
 
 
 @router.get("/bulk")
-@router.get("/views")
+@router.get("/filters")
 async def go_back() -> Response:
     """Lead to the list: browsers keep the addresses that forms were sent to."""
     return go_to("/runs")
