@@ -13,7 +13,7 @@ from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.batches import find_batch
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.listing import plain_table
-from service.cli.records import LAST
+from service.cli.records import LAST, as_score
 from service.cli.terminal import Terminal, plain
 from service.client.service_choice import SourceOptions, advising_local
 from service.config import load_settings
@@ -218,8 +218,8 @@ def _show(terminal: Terminal, summary: "BatchSummary") -> None:
             plain(group.group),
             formatting.count(group.runs),
             *([formatting.count(group.ended)] if going else []),
-            formatting.exact(group.best),
-            formatting.exact(group.median),
+            formatting.exact(as_score(group, group.best)),
+            formatting.exact(as_score(group, group.median)),
             formatting.count(group.evaluations),
             formatting.count(group.tokens),
             *([group.cost or "–"] if paid else []),

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evolve.configuration import BudgetConfig
 from service.cli.terminal import plain
 from service.errors import NotFoundError, UsageError
 from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
-from service.projections.candidates import objectives_of, time_json
+from service.projections.candidates import read_objectives, time_json
 from service.projections.grouping import NAME
+
+if TYPE_CHECKING:
+    from service.schemas.batches import GroupSummary
 
 LAST = "last"
 
@@ -69,11 +72,11 @@ def score_word(run: RunRecord) -> str:
     return "score" if len(run.objectives) == 1 else "fitness"
 
 
-def as_score(run: RunRecord, fitness: float | None) -> float | None:
+def as_score(run: "RunRecord | GroupSummary", fitness: float | None) -> float | None:
     """A fitness, or a change of it, as people read it: with exactly one objective in that objective's own direction."""
     if fitness is None or len(run.objectives) != 1:
         return fitness
-    return objectives_of(run)[0].sign * fitness + 0.0  # no negative zero
+    return read_objectives(run.objectives)[0].sign * fitness + 0.0  # no negative zero
 
 
 def budget_used(budget: Mapping[str, Any], run: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from service.schemas.batches import GroupSummary
 from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 
@@ -38,7 +39,7 @@ class Score:
         return "better" if (self.delta > 0) == (self.direction == "maximize") else "worse"
 
 
-def sign_of(run: Run) -> int:
+def sign_of(run: Run | GroupSummary) -> int:
     """What makes of a run's fitness the score that people know: -1 where it has one objective that is minimised."""
     return -1 if len(run.objectives) == 1 and run.objectives[0].get("direction") == "minimize" else 1
 
@@ -49,14 +50,20 @@ def shared_sign(runs: Sequence[Run]) -> int:
     return signs.pop() if len(signs) == 1 else 1
 
 
-def as_score(fitness: float | None, run: Run) -> float | None:
+def as_score(fitness: float | None, run: Run | GroupSummary) -> float | None:
     """A fitness, or a change of one, as the score that people know."""
     return None if fitness is None else sign_of(run) * fitness + 0.0  # no negative zero
 
 
-def score_word(run: Run) -> str:
+def score_word(run: Run | GroupSummary) -> str:
     """What the number is called that a run's candidates are ranked by."""
     return "score" if len(run.objectives) == 1 else "fitness"
+
+
+def shared_word(runs: Sequence[Run] | Sequence[GroupSummary]) -> str:
+    """What that number is called over several runs: `score`, even where the evaluators of some give a single number."""
+    words = {score_word(run) for run in runs}
+    return words.pop() if len(words) == 1 else "score" if words else "fitness"
 
 
 def scores_of(run: Run, candidate: Candidate, other: Candidate | None) -> list[Score]:

@@ -66,7 +66,7 @@ def _of_line(line: str, number: int) -> ObservedVersion:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"line {number} is no version ({type(error).__name__}: {error}): write"
+            f"line {number} is not a version ({type(error).__name__}: {error}): write"
             ' {"id": "2", "parent": "1", "text": "...", "scores": {"loss": 0.5}}'
         ) from error
 

@@ -122,6 +122,7 @@ def _summed(problem: str, group: str, runs: list[RunRecord]) -> GroupSummary:
     return GroupSummary(
         problem=problem,
         group=group,
+        objectives=list(runs[0].objectives),
         runs=len(runs),
         ended=sum(run.state in ENDED for run in runs),
         best=max(found, default=None),

@@ -10,6 +10,8 @@ from evolve.money import Money
 from service.ports.intents import CANCELLED
 from service.ports.values import RunRecord
 
+RECORDED = "recorded"  # the reason of a run that `evolve observe` recorded
+
 
 def refusal(run: RunRecord, budget: Mapping[str, Any]) -> str:
     """Why a run that has ended cannot be continued, with what to do instead; empty: it can.
@@ -21,6 +23,11 @@ def refusal(run: RunRecord, budget: Mapping[str, Any]) -> str:
     Raises:
         ConfigurationError: there is no such key, or it cannot have this value.
     """
+    if run.reason == RECORDED:
+        return (
+            f"run {run.id} was recorded from another loop, and has no evaluator: start a run of your own from its"
+            f" programs, with --seeds-from {run.id}:10"
+        )
     limits = _limits({**run.config.get("budget", {}), **budget})
     if run.state == CANCELLED:
         return f"run {run.id} has ended, it is cancelled: fork it, or start another"

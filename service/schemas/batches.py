@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from service.schemas.configuration import AskedConfiguration
 from service.schemas.derived_models import DescribedAs
+from service.schemas.problem_documents import ShownObjective
 from service.schemas.runs import Policies, RunCreate
 from service.schemas.types import (
     NO_OTHERS,
@@ -108,9 +109,14 @@ class GroupSummary(Reply):
 
     problem: str = Field(default="", description="Their problem, as `name@version`")
     group: str = Field(description="Labels that the runs have in common: strategy, policy, variant")
+    objectives: list[ShownObjective] = Field(
+        default=[], description="Objectives of their problem. Empty: the evaluator returns a single number"
+    )
     runs: Count = Field(description="Number of runs in the group")
     ended: Count = Field(description="Number of these that have ended")
-    best: float | None = Field(description="Highest best fitness")
+    best: float | None = Field(
+        description="Highest best fitness. Of a minimised objective, the fitness is the negative score"
+    )
     median: float | None = Field(description="Median of the best fitnesses")
     quartiles: list[float] = Field(description="First and third quartile, linearly interpolated. Empty: no runs")
     evaluations: Count = Field(description="Number of candidates evaluated, of all its runs")

@@ -23,7 +23,13 @@ def require_free_branch(folder: Path, branch: str) -> Path:
     git(top, ["check-ref-format", "--branch", branch])
     if git(top, ["for-each-ref", f"refs/heads/{branch}"]).strip():
         raise ConflictError(f"the branch {branch} exists: choose another name")
-    git(top, ["var", "GIT_COMMITTER_IDENT"])
+    try:
+        git(top, ["var", "GIT_COMMITTER_IDENT"])
+    except ConflictError as error:
+        raise ConflictError(
+            "git does not know who commits: set your name and address with `git config user.name NAME` and"
+            " `git config user.email ADDRESS`"
+        ) from error
     return top
 
 

@@ -23,10 +23,11 @@ from service.problems.load import load_problem
 from service.problems.observed_versions import ObservedVersion
 from service.problems.toml_writer import toml_text
 from service.process.identity import this_process
+from service.projections.continuation import RECORDED
 from service.usecases.plan import RunOrder, plan_loaded, record_of
 
 LEASE_SECONDS = 86_400.0
-REASON, ISOLATION = "recorded", "none"
+ISOLATION = "none"
 AUTHOR, OPERATOR = "observed", "mutate"
 SEEDS, EVALUATOR = "program", "evaluator.py"
 _EVALUATOR = '''\
@@ -138,7 +139,7 @@ class _Recording:
 
     def finish(self) -> None:
         """End the run, and give its lease back."""
-        ended = RunFinished(reason=REASON, candidate_id=self._best_id, fitness=self._best)
+        ended = RunFinished(reason=RECORDED, candidate_id=self._best_id, fitness=self._best)
         self._append([(ended, None)], self._storage.clock.now())
         self._storage.log.release(self.run_id, self._fence)
 

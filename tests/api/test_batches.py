@@ -159,6 +159,7 @@ async def test_the_summary_is_what_statistics_says(told: Told, owner: httpx.Asyn
     assert islands == {
         "problem": "p@1", "group": "strategy=islands", "runs": 4, "ended": 1, "best": max(values), "median": median,
         "quartiles": [first, third], "evaluations": 8, "tokens": 4 * (100 + 40), "cost": "0.06 USD",
+        "objectives": run["objectives"],
     }  # fmt: skip
     assert (sequential["runs"], sequential["ended"], sequential["best"]) == (4, 1, 5.0)
     assert (sequential["median"], sequential["quartiles"]) == (4.0, [3.5, 4.5])
@@ -210,7 +211,7 @@ async def test_a_summary_of_nothing_yet_has_no_numbers(owner: httpx.AsyncClient,
     (group,) = (await owner.get(f"/v1/batches/{batch['id']}/summary")).json()["groups"]
     assert group == {
         "problem": "p@1", "group": "", "runs": 2, "ended": 0, "best": None, "median": None, "quartiles": [],
-        "evaluations": 0, "tokens": 0, "cost": "0",
+        "evaluations": 0, "tokens": 0, "cost": "0", "objectives": (await runs_of(owner, batch))[0]["objectives"],
     }  # fmt: skip
 
 

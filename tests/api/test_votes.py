@@ -8,6 +8,7 @@ import pytest
 
 from service.ports import Scope
 from tests.api.told import Told, bearer, open_told, small_run
+from tests.api.visiting import visitor
 from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/votes"
@@ -95,3 +96,13 @@ async def test_a_share_shows_the_votes_of_its_run(told: Told, client: httpx.Asyn
 async def test_the_votes_of_another_tenant_are_not_there(told: Told, story: Story) -> None:
     async with told.client(tenant="other") as foreign:
         assert (await foreign.get(PATH)).status_code == 404
+
+
+async def test_the_page_shows_the_best_of_an_answer_in_the_direction_of_the_objective(told: Told) -> None:
+    story = small_run(told, objectives=[{"name": "sum_radii", "direction": "minimize"}])
+    told.append([story.propose(9, story.id(0)), story.create(9), story.evaluate(story.id(9), -0.125, answer="a")])
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}/metrics")).text
+    answers = page[page.index('<section id="answers">') :]
+    assert "Best score" in answers
+    assert '<td class="num">0.125</td>' in answers

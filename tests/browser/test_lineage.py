@@ -77,6 +77,11 @@ def test_the_line_of_the_best_is_that_of_the_api(page: Page, service: Service, f
     expect(page.locator("lineage-map .chosen")).to_contain_text(f"depth {len(line) - 1},")
 
 
+def counted(found: set[int], word: str) -> str:
+    """A number with its noun."""
+    return f"{len(found)} {word}{'' if len(found) == 1 else 's'}"
+
+
 def test_a_click_lights_all_kin_and_stays_in_the_address(page: Page, service: Service, finished_run: str) -> None:
     columns = service.get(f"/v1/runs/{finished_run}/columns")
     chosen = a_middle(columns)
@@ -85,7 +90,7 @@ def test_a_click_lights_all_kin_and_stays_in_the_address(page: Page, service: Se
     page.locator("lineage-map .map").click(position=page.evaluate(WHERE, chosen))
     told = page.locator("lineage-map .chosen")
     expect(told).to_contain_text(f"Chosen: candidate {at(columns, chosen)}:")
-    expect(told).to_contain_text(f"{len(ancestors)} ancestors, {len(descendants)} descendants.")
+    expect(told).to_contain_text(f"{counted(ancestors, 'ancestor')}, {counted(descendants, 'descendant')}.")
     flags = page.evaluate("() => [...document.querySelector('lineage-map').kin.flags]")
     assert {place for place, flag in enumerate(flags) if flag} == ancestors | descendants | {chosen}
     expect(page).to_have_url(re.compile(rf"[?&]at={re.escape(at(columns, chosen))}(&|$)"))

@@ -254,3 +254,12 @@ def test_a_run_of_a_service_does_not_choose_where_it_is_applied(
     outside = Folder(files={"command.json": json.dumps(settings | {"sources": ["../program.py"]}).encode()})
     with pytest.raises(ProgramError):
         source_files(outside, seed, "submitted over the API", None)
+
+
+def test_a_branch_needs_a_person_who_commits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.useConfigOnly", "GIT_CONFIG_VALUE_0": "true"}
+    monkeypatch.setattr("tests.e2e.test_apply.COMMITTER", nobody)
+    said = evolve(home, "apply", "last", "--branch", "unnamed")
+    assert said.code == 5
+    assert "`git config user.email ADDRESS`" in said.err
+    assert git(home, "branch", "--list", "unnamed") == ""

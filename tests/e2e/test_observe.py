@@ -62,13 +62,29 @@ def test_json_lines_are_recorded_with_their_lineage(tmp_path: Path, monkeypatch:
     assert [step["delta"] for step in lineage["steps"]] == [None, 1.5]
 
 
+@pytest.mark.parametrize(
+    "words", [("resume", "last"), ("extend", "last", "--evaluations", "9"), ("run", "--resume", "last")]
+)
+def test_a_recorded_run_cannot_be_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{json.dumps(LINES[0])}\n"))
+    observed(tmp_path, "-", "--metric", "loss")
+    said = evolve(tmp_path, *words)
+    assert said.code != 0
+    assert "recorded from another loop" in said.err
+    assert "--seeds-from" in said.err
+    run = evolve(tmp_path, "show", "last", "--json").lines[0]
+    assert (run["state"], run["reason"]) == ("succeeded", "recorded")
+
+
 def test_a_line_that_is_no_version_ends_the_run_with_what_came_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{json.dumps(LINES[0])}\nnonsense\n"))
     said = evolve(tmp_path, "observe", "-", "--metric", "loss", "--minimize")
     assert said.code == 2
-    assert "line 2 is no version" in said.err
+    assert "line 2 is not a version" in said.err
     run = evolve(tmp_path, "show", "last", "--json").lines[0]
     assert (run["state"], run["counters"]["evaluations"]) == ("succeeded", 1)
 

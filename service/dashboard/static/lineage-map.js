@@ -253,7 +253,9 @@ class LineageMap extends HTMLElement {
       side.textContent = "No valid candidate yet.";
       return;
     }
-    const family = `${number(kin.ancestors)} ancestors, ${number(kin.descendants)} descendants`;
+    const counted = (/** @type {number} */ count, /** @type {string} */ word) =>
+      `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+    const family = `${counted(kin.ancestors, "ancestor")}, ${counted(kin.descendants, "descendant")}`;
     const link = makeLink(this.dataset.run, nameOf(columns, at));
     const words = `: ${this.worth(at)}, ${originOf(columns, at)}, depth ${model.depth[at]}, ${family}.`;
     side.replaceChildren(at === this.chosen ? "Chosen: " : "Best: ", link, words);

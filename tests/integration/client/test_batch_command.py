@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -271,3 +272,16 @@ def test_what_names_no_batch_is_one_sentence(say: Say, named: str, words: str) -
     assert out == ""
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_table_shows_a_minimised_score_as_the_lines_above_it(service: Service, say: Say, tmp_path: Path) -> None:
+    problem = make_problem(tmp_path / "least", evaluations=8) / "problem.toml"
+    problem.write_text(problem.read_text().replace('"value"', '"value"\ndirection = "minimize"'))
+    file = tmp_path / "sweep.toml"
+    file.write_text('name = "least"\n[sweep]\nproblem = "least"\nseeds = [1]\n')
+    code, out, err = say(str(file))
+    assert code == 0
+    shown = re.search(r"best (\S+),", err)
+    assert shown is not None
+    best, median = map(float, out.split()[-4:-2])
+    assert best == median == pytest.approx(float(shown[1]), rel=1e-4)
