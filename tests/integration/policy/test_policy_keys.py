@@ -83,7 +83,10 @@ AGENT = """
 import json, os, sys, urllib.error, urllib.request
 
 print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
-print(os.path.exists(os.path.join(os.path.dirname(__file__), "..", "key")))
+try:
+    print(open(os.path.join(os.path.dirname(__file__), "..", "key")).read(1))
+except OSError:
+    print("no key")
 for _ in range(2):
     body = {"model": sys.argv[1], "n": 1, "seed": 1, "messages": [{"role": "user", "content": "hello " * 50}]}
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"

@@ -72,7 +72,7 @@ def test_a_policy_kind_that_is_not_allowed_is_refused_and_not_imported(build: Bu
         with pytest.raises(RefusedError, match=sentence):
             submit(house, ["another"], policy=policy)
     assert MODULE not in sys.modules
-    with pytest.raises(UsageError, match=r"'dubler' is not known: name one of openai, .*bundled, doubler"):
+    with pytest.raises(UsageError, match=r"'dubler' is not known: name one of openai, .*bundled, agent, doubler"):
         submit(house, policy={"kind": "dubler"})
 
 
