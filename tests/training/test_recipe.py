@@ -187,7 +187,7 @@ def test_records_of_another_problem_are_refused(run: tuple[Path, Path], tmp_path
 
 
 @pytest.mark.parametrize(
-    "setting", [{"steps": 0}, {"group": 1}, {"rate": 0.0}, {"rate": float("nan")}, {"divergence": -1.0}, {"rank": 0}]
+    "setting", [{"steps": 0}, {"group": 1}, {"rate": 0.0}, {"rate": float("nan")}, {"divergence": -1.0}, {"rank": -1}]
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(TrainingError):

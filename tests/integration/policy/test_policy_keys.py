@@ -80,7 +80,7 @@ SHAPED: Mapping[str, tuple[str, Lines]] = {"format": ('"fences"', {}), "answers"
 READ = '["FOLDER/agent"]'
 # Tells what it finds, asks its model twice, and edits.
 AGENT = """
-import json, os, sys, urllib.error, urllib.request
+import json, os, sys, time, urllib.error, urllib.request
 
 print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
 try:
@@ -92,9 +92,12 @@ for _ in range(2):
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     try:
         request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
-        print(urllib.request.urlopen(request).status)
+        with urllib.request.urlopen(request) as reply:
+            reply.read()
+            print(reply.status)
     except urllib.error.HTTPError as error:
         print(error.code)
+    time.sleep(0.2)  # a reply is counted when it has ended
 for top, folders, names in os.walk("."):
     for name in names:
         if name == "x.py":
