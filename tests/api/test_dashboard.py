@@ -57,7 +57,7 @@ async def test_people_are_offered_what_their_key_may(told: Told, scopes: tuple[S
         page = (await client.get("/runs")).text
         run = (await client.get(f"/runs/{RUN}")).text
     assert {name for name in BUTTONS if re.search(rf">{name}</(a|button|summary)>", page)} == offered
-    assert (">Clone with changes<" in run) == ("New run" in offered)
+    assert (f"/runs/new?from={RUN}" in run) == ("New run" in offered)
     assert (f"/runs/{RUN}/pause" in run) == ("Pause" in offered)
 
 
