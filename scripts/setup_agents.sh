@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=.venv-agents
 # Without dependencies: .venv has LiteLLM, and the rest of them is for other ways to use the agent.
-packages="mini-swe-agent==2.4.6 prompt_toolkit==3.0.53 wcwidth==0.9.4"
+packages="mini-swe-agent==2.4.6 prompt_toolkit==3.0.53 tenacity==9.2.1 wcwidth==0.9.4"
 
 if [ "$(cat $venv/.agents 2>/dev/null || true)" != "$packages" ]; then
     echo "Installing mini-swe-agent into $venv ..."

@@ -32,13 +32,15 @@ def respond(body: Mapping[str, Any]) -> list[str]:
 def test_a_run_with_a_real_agent_finds_the_edit_that_its_model_orders(tmp_path: Path) -> None:
     folder = Path(os.environ[AGENTS_FOLDER]).absolute()
     evolve = EvolveHere(tmp_path)
-    evolve.environment |= {"KEY_OF_THE_TEST": KEY, "MSWEA_CONFIGURED": "true"}
+    # LiteLLM would ask a server for prices, and wait for it in vain.
+    passed = {"MSWEA_CONFIGURED": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    evolve.environment |= {"KEY_OF_THE_TEST": KEY, **passed}
     problem = make_problem(tmp_path / "problem", evaluations=2)
     words = [str(folder / "bin" / "mini"), *WORDS.split(), "Do what .evolve/prompt.md asks for."]
     with openai_server(respond, key=KEY) as server:
         settings = {
             "name": "mini", "kind": "agent", "command": words, "read": [str(folder)],
-            "environment": ["MSWEA_CONFIGURED"], "base_url": server.url, "model": "fake",
+            "environment": list(passed), "base_url": server.url, "model": "fake",
             "api_key_env": "KEY_OF_THE_TEST", "timeout_seconds": 300.0,
         }  # fmt: skip
         lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
