@@ -256,8 +256,9 @@ def _summarise(
     ks = [k for k in KS if f"best@{k}" in means]
     curves = [[name, *(cell(means[f"{name}@{k}"]) for k in ks)] for name in CURVES]
     others = [[name, cell(means[name])] for name in ("volume", "diversity")]
+    seeds = "1 seed" if len(settings.seeds) == 1 else f"{len(settings.seeds)} seeds"
     text = (
-        f"# {settings.model} on {settings.domain}\n\n{count} questions, {len(settings.seeds)} seeds,"
+        f"# {settings.model} on {settings.domain}\n\n{count} questions, {seeds},"
         f" {settings.chains} completions of {settings.m} answers at temperature {settings.temperature:g} and top-p"
         f" {settings.top_p:g}. Intervals are Student's, over questions and seeds.\n\n"
         f"{table(['', *(f'k = {k}' for k in ks)], curves)}\n\n{table(['figure', 'mean'], others)}\n\n"

@@ -286,8 +286,8 @@ class PolicyYields:
             return "no answer came before the run reached its limit: raise it, or ask for fewer answers a chain"
         (maximum, often), *_ = counts.most_common(1) or [("", 0)]
         return (
-            f"{self._fruit(total)}; {times(often)}: {words.get(maximum, NO_ANSWER).rstrip('.')}. `evolve"
-            " policy check` finds out which form of the reply the model can write"
+            f"{self._fruit(total)}; {times(often)}: {words.get(maximum, NO_ANSWER).rstrip('.')}. Try the policy"
+            " on its own: `evolve policy check` shows what it writes"
         )
 
     def _fruit(self, total: int) -> str:
