@@ -17,18 +17,16 @@ from evolve.domains import floors_of, grade, open_domain
 from evolve.money import FREE, Money
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import best_at_k, expected_max_at_k, mean_pairwise_l1, pass_at_k, volume
-from evolve.vpo import draw_weights
 from training.errors import TrainingError
+from training.measures import SEED, weights
 from training.plots import draw_evaluation
 from training.study import intervals
 from training.study.markdown import cell, table
 
 KS = (1, 2, 3, 5, 10, 15, 20, 30, 64)
-DRAWS = 128  # weights of E_w, spread evenly, always the same
 CURVES = ("best", "pass", "ew")
 ANSWERS, SETTINGS, FIGURES, REPORT = "answers.jsonl", "settings.json", "figures.json", "report.md"
 PICTURE = "curves.svg"
-_SEED = 2605_22817
 Key = tuple[int, int]  # of an answered question: the seed, and its place
 _RIGHT = 1 - 1e-9  # a scalar from here on counts as passed
 
@@ -195,14 +193,14 @@ def figures_of(domain: Any, rewards: Floats, floors: Sequence[float]) -> dict[st
     `ew@k` E_w of the best of k. `volume` is the hypervolume above the floors, `diversity` the mean L1 distance.
     """
     scalars = np.array([domain.scalar(row) for row in rewards])
-    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
+    drawn = weights(rewards.shape[1])
     n, passed = len(rewards), int((scalars >= _RIGHT).sum())
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= n):
         found[f"best@{k}"] = float(best_at_k(scalars, k))
         found[f"pass@{k}"] = float(pass_at_k(n, passed, k))
-        found[f"ew@{k}"] = expected_max_at_k(rewards, weights, k)
-    found["volume"] = volume(rewards, floors, np.random.default_rng(_SEED))
+        found[f"ew@{k}"] = expected_max_at_k(rewards, drawn, k)
+    found["volume"] = volume(rewards, floors, np.random.default_rng(SEED))
     found["diversity"] = mean_pairwise_l1(rewards)
     return found
 
