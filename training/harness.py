@@ -6,7 +6,7 @@ What was answered is kept question by question, so an interrupted evaluation con
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -113,6 +113,11 @@ class EvaluationProgress:
     tokens: int
     cost: Money | None
 
+    def after(self, more: "EvaluationProgress") -> "EvaluationProgress":
+        """The progress with further questions answered."""
+        cost = None if self.cost is None or more.cost is None else self.cost + more.cost
+        return replace(self, answered=self.answered + more.answered, tokens=self.tokens + more.tokens, cost=cost)
+
 
 def evaluate_model(
     settings: EvaluationSettings,
@@ -139,13 +144,13 @@ def evaluate_model(
         found = source.complete(prompts, settings.chains, keys[0][0])
         return [_line(domain, settings, *row) for row in zip(keys, asked, found, strict=True)]
 
-    lines = [dict(known[key]) for key in wanted if key in known]
+    progress = _progress([known[key] for key in wanted if key in known], len(wanted))
     with ThreadPoolExecutor(source.concurrency) as pool, path.open("a", encoding="utf-8") as log:
         for answered in pool.map(answer, _batches(missing, source.batch)):
             log.write("".join(json.dumps(line) + "\n" for line in answered))
             log.flush()
-            lines += answered
-            report(_progress(lines, len(wanted)))
+            progress = progress.after(_progress(answered, len(wanted)))
+            report(progress)
     return _summarise(settings, _known(path), len(questions), folder)
 
 
