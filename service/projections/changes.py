@@ -1,4 +1,4 @@
-"""Changes that people made of a run, and what came of each."""
+"""Changes that people made of a run, each with its effect."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

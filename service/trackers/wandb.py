@@ -40,7 +40,7 @@ class WandbTracker:
             )
 
     def start(self, run: TrackedRun) -> int:
-        """Create the run, or go on with it: it has the same id there."""
+        """Create the run, or continue it: it has the same id there."""
         problem = re.sub(r"[^\w.-]", "_", run.problem, flags=re.ASCII)[:60]
         self._name = f"{problem}-{run.run_id}"
         settings = self._wandb.Settings(
@@ -86,7 +86,7 @@ class WandbTracker:
             self._run.log_artifact(artifact)
 
     def close(self) -> None:
-        """Send what waits. The run may be gone on with under its id."""
+        """Send what waits. The run may be continued under its id."""
         if self._run is not None:
             self._run.finish()
 
