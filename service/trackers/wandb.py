@@ -8,10 +8,9 @@ from typing import Any
 from evolve.errors import ConfigurationError
 from evolve.trackers import TrackedPoint, TrackedResult, TrackedRun
 from evolve.views.candidate_view import FILE_ENDINGS, HTML, CandidateView
-from service.trackers.library import load_library
+from service.trackers.library import EVALUATIONS, load_library
 
 PROJECT = "evolve"
-EVALUATIONS = "evaluations"
 MAX_NAME = 128
 
 
