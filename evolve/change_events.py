@@ -6,6 +6,8 @@ from typing import ClassVar
 from evolve.event_types import EventData, EventKind
 from evolve.program import Program
 
+MAX_INSERTED_FILES = 200  # of a program that a person inserts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeData(EventData):

@@ -55,7 +55,7 @@ class TrackedResult:
     Attributes:
         state: succeeded, failed or cancelled.
         reason: why it ended.
-        summary: what came of it, by name.
+        summary: its results, by name.
         files: the best program, by path; empty: there is none.
         view: what the best looks like; None: its evaluator drew nothing.
     """
@@ -72,7 +72,7 @@ class Tracker(Protocol):
     """Follows one run. All calls come from one thread, one after the other."""
 
     def start(self, run: TrackedRun) -> int:
-        """Begin to follow a run, or go on with one that was followed before.
+        """Start to follow a run, or continue one that was followed before.
 
         Returns:
             After how many evaluations its last point is that is there already; 0: none is, or it is not known.
@@ -82,17 +82,17 @@ class Tracker(Protocol):
         """Add points, each behind all earlier ones."""
 
     def finish(self, result: TrackedResult) -> None:
-        """Take in what came of the run. It may be continued and finished again."""
+        """Receive the result of the run. A run may be continued and finished again."""
 
     def close(self) -> None:
-        """Let go of the run, finished or not; the last call."""
+        """Close the run, finished or not. This is the last call."""
 
 
 class TrackerFactory(Protocol):
     """Makes a tracker, often its class."""
 
     def __call__(self, target: str) -> Tracker:
-        """A tracker that writes to a target; empty: its own default."""
+        """Make a tracker that writes to a target. Empty: its own default."""
 
 
 @dataclass(frozen=True, slots=True)

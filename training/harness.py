@@ -6,7 +6,7 @@ What was answered is kept question by question, so an interrupted evaluation con
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,18 +17,16 @@ from evolve.domains import floors_of, grade, open_domain
 from evolve.money import FREE, Money
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import best_at_k, expected_max_at_k, mean_pairwise_l1, pass_at_k, volume
-from evolve.vpo import draw_weights
 from training.errors import TrainingError
+from training.measures import SEED, weights
 from training.plots import draw_evaluation
 from training.study import intervals
 from training.study.markdown import cell, table
 
 KS = (1, 2, 3, 5, 10, 15, 20, 30, 64)
-DRAWS = 128  # weights of E_w, spread evenly, always the same
 CURVES = ("best", "pass", "ew")
 ANSWERS, SETTINGS, FIGURES, REPORT = "answers.jsonl", "settings.json", "figures.json", "report.md"
 PICTURE = "curves.svg"
-_SEED = 2605_22817
 Key = tuple[int, int]  # of an answered question: the seed, and its place
 _RIGHT = 1 - 1e-9  # a scalar from here on counts as passed
 
@@ -115,6 +113,11 @@ class EvaluationProgress:
     tokens: int
     cost: Money | None
 
+    def after(self, more: "EvaluationProgress") -> "EvaluationProgress":
+        """The progress with further questions answered."""
+        cost = None if self.cost is None or more.cost is None else self.cost + more.cost
+        return replace(self, answered=self.answered + more.answered, tokens=self.tokens + more.tokens, cost=cost)
+
 
 def evaluate_model(
     settings: EvaluationSettings,
@@ -141,13 +144,13 @@ def evaluate_model(
         found = source.complete(prompts, settings.chains, keys[0][0])
         return [_line(domain, settings, *row) for row in zip(keys, asked, found, strict=True)]
 
-    lines = [dict(known[key]) for key in wanted if key in known]
+    progress = _progress([known[key] for key in wanted if key in known], len(wanted))
     with ThreadPoolExecutor(source.concurrency) as pool, path.open("a", encoding="utf-8") as log:
         for answered in pool.map(answer, _batches(missing, source.batch)):
             log.write("".join(json.dumps(line) + "\n" for line in answered))
             log.flush()
-            lines += answered
-            report(_progress(lines, len(wanted)))
+            progress = progress.after(_progress(answered, len(wanted)))
+            report(progress)
     return _summarise(settings, _known(path), len(questions), folder)
 
 
@@ -195,14 +198,14 @@ def figures_of(domain: Any, rewards: Floats, floors: Sequence[float]) -> dict[st
     `ew@k` E_w of the best of k. `volume` is the hypervolume above the floors, `diversity` the mean L1 distance.
     """
     scalars = np.array([domain.scalar(row) for row in rewards])
-    weights = draw_weights(rewards.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
+    drawn = weights(rewards.shape[1])
     n, passed = len(rewards), int((scalars >= _RIGHT).sum())
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= n):
         found[f"best@{k}"] = float(best_at_k(scalars, k))
         found[f"pass@{k}"] = float(pass_at_k(n, passed, k))
-        found[f"ew@{k}"] = expected_max_at_k(rewards, weights, k)
-    found["volume"] = volume(rewards, floors, np.random.default_rng(_SEED))
+        found[f"ew@{k}"] = expected_max_at_k(rewards, drawn, k)
+    found["volume"] = volume(rewards, floors, np.random.default_rng(SEED))
     found["diversity"] = mean_pairwise_l1(rewards)
     return found
 

@@ -72,15 +72,15 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
         check_signal(records)
     if len(records.rewards) > 1 and (warning := collinearity_warning(records.rewards)):
         report({"warning": warning})
-    model, tokenizer = load_trained(settings)
+    loaded = load_trained(settings)
     asked = [
         {"prompt": [dict(message) for message in record.messages], COLUMN: number}
         for number, record in enumerate(records.usable)
     ]
-    rows, tested = _apart(settings, fitting(asked, tokenizer, model, settings.max_tokens))
+    rows, tested = _apart(settings, fitting(asked, loaded, settings.max_tokens))
     watch = SignalWatch(report, stops=not settings.keep_going)
     card = {"prompts": len(rows), "held_out": len(tested), "passed_over": records.passed_over}
-    return train(settings, (model, tokenizer), rows, tested, judge, watch, card, watch.close)
+    return train(settings, loaded, rows, tested, judge, watch, card, watch.close)
 
 
 def _apart(settings: LoraSettings, rows: list[Row]) -> tuple[list[Row], list[Row]]:

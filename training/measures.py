@@ -1,4 +1,4 @@
-"""The figures of answers to mazes, the same in training, on model cards and in the study."""
+"""Figures of answers to mazes, the same in training, on model cards and in the study. The weights of every E_w."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,16 @@ DRAWS = 128
 DIVERSE = 32  # answers whose distances make the diversity
 EQUAL = np.full(len(OBJECTIVES), 1 / len(OBJECTIVES))
 
-_SEED = 2605_22817
+SEED = 2605_22817
 
 
-def weights() -> Floats:
-    """The weights under which every E_w is taken: (128, 4), spread evenly over the simplex, always the same."""
-    return draw_weights(len(OBJECTIVES), np.random.default_rng(_SEED), DRAWS, sampler="sobol")
+def weights(objectives: int = len(OBJECTIVES)) -> Floats:
+    """The weights under which every E_w is taken: (128, objectives), spread evenly over the simplex, always the same.
+
+    Args:
+        objectives: their number, that of mazes unless told otherwise.
+    """
+    return draw_weights(objectives, np.random.default_rng(SEED), DRAWS, sampler="sobol")
 
 
 def measure(maze: Maze, rewards: Floats, ks: Sequence[int] = KS) -> dict[str, float]:
@@ -45,7 +49,7 @@ def measure(maze: Maze, rewards: Floats, ks: Sequence[int] = KS) -> dict[str, fl
         figures[f"solved@{k}"] = float(pass_at_k(len(rewards), solved, k))
         figures[f"ew@{k}"] = expected_max_at_k(rewards, drawn, k) / oracle
     figures["diversity"] = mean_pairwise_l2(rewards[:DIVERSE])
-    figures["volume"] = volume(rewards, np.zeros(len(OBJECTIVES)), np.random.default_rng(_SEED))
+    figures["volume"] = volume(rewards, np.zeros(len(OBJECTIVES)), np.random.default_rng(SEED))
     return figures
 
 

@@ -121,13 +121,41 @@ class RewardTrainingSettings:
         return {**asdict(self), "rate": self.learning_rate}
 
 
-def fitting(rows: Rows, tokenizer: Any, model: Any, max_tokens: int) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model that will be trained.
+
+    Attributes:
+        model, tokenizer: a chat model, with the adapter to start from if there is one, and its tokenizer.
+        checkpoint: to resume from. None: training starts.
+    """
+
+    model: Any
+    tokenizer: Any
+    checkpoint: Path | None
+
+
+def load_trained(settings: RewardTrainingSettings) -> LoadedModel:
+    """The model that is trained. The checkpoint to resume from is read and checked first.
+
+    Raises:
+        ModelError: the model, its tokenizer or the adapter cannot be loaded.
+        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
+    """
+    checkpoint = last_checkpoint(settings.output, resume=settings.resume, whole=not settings.rank)
+    model, tokenizer = load_model(settings.model)
+    if settings.start is not None:
+        model = with_adapter(model, settings.start, trained=True)
+    return LoadedModel(model=model, tokenizer=tokenizer, checkpoint=checkpoint)
+
+
+def fitting(rows: Rows, loaded: LoadedModel, max_tokens: int) -> list[dict[str, Any]]:
     """The rows whose `prompt`, a chat, leaves room for a completion.
 
     Raises:
         TrainingError: there is none.
     """
-    context = context_tokens(model)
+    context, tokenizer = context_tokens(loaded.model), loaded.tokenizer
     shown = [tokenizer.apply_chat_template(row["prompt"], add_generation_prompt=True, tokenize=False) for row in rows]
     lengths = [len(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in shown]
     kept = [dict(row) for row, length in zip(rows, lengths, strict=True) if length + max_tokens <= context]
@@ -138,21 +166,9 @@ def fitting(rows: Rows, tokenizer: Any, model: Any, max_tokens: int) -> list[dic
     return kept
 
 
-def load_trained(settings: RewardTrainingSettings) -> tuple[Any, Any]:
-    """The model that is trained, with the adapter to start from if there is one, and its tokenizer.
-
-    Raises:
-        ModelError: one of them cannot be loaded.
-        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
-    """
-    last_checkpoint(settings.output, resume=settings.resume, whole=not settings.rank)
-    model, tokenizer = load_model(settings.model)
-    return (model if settings.start is None else with_adapter(model, settings.start, trained=True)), tokenizer
-
-
 def train(
     settings: RewardTrainingSettings,
-    loaded: tuple[Any, Any],
+    loaded: LoadedModel,
     rows: Rows,
     tested: Rows,
     judge: Judge,
@@ -164,7 +180,7 @@ def train(
 
     Args:
         settings: of the training.
-        loaded: a chat model and its tokenizer, from `load_trained`.
+        loaded: from `load_trained`.
         rows: `prompt`, and what the judge needs.
         tested: held-out rows.
         judge: gives the reward vectors of completions.
@@ -174,10 +190,8 @@ def train(
 
     Raises:
         TrainingError: weights diverge, memory runs out, or a tracker or vLLM is not installed.
-        CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
-    model, tokenizer = loaded
-    checkpoint = last_checkpoint(settings.output, resume=settings.resume, whole=not settings.rank)
+    checkpoint = loaded.checkpoint
     settings.output.mkdir(parents=True, exist_ok=True)
     path = settings.output / LOG
     log, tests = UpdateLog(path, LOGGED, report), UpdateLog(path, TESTED, report)
@@ -186,7 +200,9 @@ def train(
     callbacks = [estimate.callback(), log.callback(), tests.callback()]
     # An update needs as many rows as prompts; groups of the same prompt stay groups of their own.
     enough = [*rows] * -(-settings.prompts // len(rows))
-    trainer = make_trainer(settings, model, tokenizer, enough, judge, callbacks, tested, first=checkpoint is None)
+    trainer = make_trainer(
+        settings, loaded.model, loaded.tokenizer, enough, judge, callbacks, tested, first=checkpoint is None
+    )
     run_trainer(trainer, checkpoint, CURE)
     check()
     write_card(settings.output, {"settings": settings.describe(), **card})

@@ -67,8 +67,8 @@ def train_task(settings: TaskSettings, report: Report = lambda _: None) -> Path:
     require_frameworks()
     splits = ("train", "test") if settings.test_every else ("train",)
     rows = {split: rows_of(settings.data, split, questions_of(settings.domain, split)) for split in splits}
-    model, tokenizer = load_trained(settings)
-    kept = {split: fitting(found, tokenizer, model, settings.max_tokens) for split, found in rows.items()}
+    loaded = load_trained(settings)
+    kept = {split: fitting(found, loaded, settings.max_tokens) for split, found in rows.items()}
     judge = row_judge(settings.domain, settings.answers)
     card = {"prompts": {split: len(found) for split, found in kept.items()}}
-    return train(settings, (model, tokenizer), kept["train"], kept.get("test", ()), judge, report, card)
+    return train(settings, loaded, kept["train"], kept.get("test", ()), judge, report, card)

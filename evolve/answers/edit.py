@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from evolve.answers.markup import Fence, fence, fence_after, fenced_blocks, heading
 from evolve.answers.patch import patch
@@ -108,8 +109,8 @@ def _check_frame(parent: Program, written: Program, language: str) -> None:
     for path, text in written.files:
         lines, frame = _unix(text).rstrip().split("\n"), _unix(allowed[path]).rstrip().split("\n")
         if lines != frame:
-            place = next((at for at, (one, other) in enumerate(zip(lines, frame, strict=False)) if one != other), None)
-            number = 1 + (min(len(lines), len(frame)) if place is None else place)
+            pairs = enumerate(zip_longest(lines, frame), start=1)
+            number = next(number for number, (one, other) in pairs if one != other)
             where = f"line {number}" + ("" if written.single else f" of {path}")
             raise AnswerError(f"{where} is outside the EVOLVE-BLOCK regions: keep it as the parent has it")
 

@@ -13,7 +13,7 @@ _ADDED = "You may add text files."
 
 
 def worktree_text(parent: Program, answers: int, *, bounded: bool, templates: Mapping[str, str]) -> str:
-    """What an agent is told of the folder that it edits.
+    """What the prompt says about the folder that an agent edits.
 
     Args:
         parent: whose files lie there.

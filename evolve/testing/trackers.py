@@ -27,10 +27,10 @@ def takes_a_run(open_tracker: Callable[[], Tracker]) -> None:
     tracker.close()
 
 
-def goes_on_with_a_run(open_tracker: Callable[[], Tracker]) -> None:
-    """A second tracker of a run says after how many evaluations the last point is, if it knows, and goes on behind it.
+def continues_a_run(open_tracker: Callable[[], Tracker]) -> None:
+    """A second tracker of a run says after how many evaluations its last point is, if it knows, and adds those behind.
 
-    The first let go of the run without its end, as that of a process that is stopped.
+    The first was closed before the end of the run, as by a process that is stopped.
     """
     first = open_tracker()
     first.start(_run("run_continued"))
@@ -88,7 +88,7 @@ def keeps_runs_apart(open_tracker: Callable[[], Tracker]) -> None:
 
 TRACKER_RULES: tuple[TrackerRule, ...] = (
     takes_a_run,
-    goes_on_with_a_run,
+    continues_a_run,
     takes_a_run_without_results,
     takes_any_text,
     keeps_runs_apart,

@@ -49,6 +49,12 @@ _UNSAID = {
     "max_session_cost": None,
 }
 AGENT = "agent"
+_COUNTS: Mapping[str, Mapping[str, int]] = {
+    # It is run in this process: calls at once share its cores, and are no faster together.
+    "bundled": {"concurrency": 1},
+    # A session takes minutes and money: several are for those who ask for them.
+    AGENT: {"answers": 1, "samples": 1, "concurrency": 1},
+}
 DEFAULT_KEY_ENV = "EVOLVE_POLICY_API_KEY"
 DEFAULT_KEY_FILE_ENV = "EVOLVE_POLICY_API_KEY_FILE"
 
@@ -136,18 +142,9 @@ class PolicySettings(PolicyDescription):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_call_of_a_bundled_model(cls, values: object) -> object:
-        # It is run in this process: calls at once share its cores, and are no faster together.
-        if isinstance(values, dict) and values.get("kind") == "bundled":
-            return {"concurrency": 1, **values}
-        return values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_session_of_an_agent(cls, values: object) -> object:
-        # A session takes minutes and money: several are for those who ask for them.
-        if isinstance(values, dict) and values.get("kind") == AGENT:
-            return {"answers": 1, "samples": 1, "concurrency": 1, **values}
+    def _counts_of_the_kind(cls, values: object) -> object:
+        if isinstance(values, dict):
+            return {**_COUNTS.get(str(values.get("kind")), {}), **values}
         return values
 
     @model_validator(mode="after")

@@ -1,11 +1,10 @@
-"""Changes that people made of a run, and what came of each."""
+"""Changes that people made of a run, each with its effect."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evolve.change_events import ChangeData, HintGiven, ProgramInserted, RequestedChange
 from evolve.event_types import EventKind, ProposalCreated
@@ -56,29 +55,48 @@ def change_effects(
 ) -> list[ChangeEffect]:
     """The newest changes of a run, the newest first, those that wait for its runner before all."""
     made = list(reader.events(run.id, kinds=KINDS))[-MAX_CHANGES:]
-    found = [_effect(reader, run, columns, logged) for logged in reversed(made)]
+    evaluations = _Evaluations(columns)
+    found = [_effect(reader, run, evaluations, logged) for logged in reversed(made)]
     known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
     wanted = [ChangeEffect(change=change.data, at=None) for change in reversed(waiting)]
     return [*(one for one in wanted if one.change.change_id not in known), *found][:MAX_CHANGES]
 
 
-def _effect(reader: RunReader, run: RunRecord, columns: Columns, logged: LoggedEvent) -> ChangeEffect:
+class _Evaluations:
+    """The evaluated candidates of a run, in the order of their evaluations."""
+
+    def __init__(self, columns: Columns) -> None:
+        fitness = columns.fitness
+        best = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
+        self.fitness, self.valid, self.improving = fitness, ~np.isnan(fitness), fitness > best
+        self._numbers = np.array(columns.numbers, dtype=np.int64)
+        self._answers = self._numbers * _POSITIONS + np.array(columns.positions, dtype=np.int64)
+
+    def of_proposals(self, numbers: Sequence[int]) -> Places:
+        """Places of the candidates of proposals."""
+        return np.flatnonzero(np.isin(self._numbers, numbers))
+
+    def of_candidates(self, candidates: Sequence[CandidateRecord]) -> Places:
+        """Places of candidates."""
+        answers = [one.proposal_number * _POSITIONS + one.position for one in candidates]
+        return np.flatnonzero(np.isin(self._answers, answers))
+
+
+def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged: LoggedEvent) -> ChangeEffect:
     change = logged.event.data
     assert isinstance(change, ChangeData), "the base of these kinds"
     if isinstance(change, HintGiven):
         numbers = _hinted(reader, run, change, logged.sequence)
-        places = np.flatnonzero(np.isin(_integers(columns.numbers), numbers))
-        return _counted(columns, places, change=change, at=logged.at, proposals=len(numbers))
+        places = evaluations.of_proposals(numbers)
+        return _counted(evaluations, places, change=change, at=logged.at, proposals=len(numbers))
     assert isinstance(change, ProgramInserted), "the other of these kinds"
     created = next(iter(_proposals(reader, run, logged.sequence, 1)), None)
     brought = reader.candidates(run.id, (created.proposal_number, -1), 1) if created else []
     if not brought:
         return ChangeEffect(change=change, at=logged.at)
     family = [brought[0], *reader.descendants(brought[0].id, MAX_DESCENDANTS)]
-    own = [one.proposal_number * _POSITIONS + one.position for one in family]
-    keys = _integers(columns.numbers) * _POSITIONS + _integers(columns.positions)
-    places, count = np.flatnonzero(np.isin(keys, own)), len({one.proposal_number for one in family})
-    return _counted(columns, places, change=change, at=logged.at, candidate=brought[0], proposals=count)
+    places, count = evaluations.of_candidates(family), len({one.proposal_number for one in family})
+    return _counted(evaluations, places, change=change, at=logged.at, candidate=brought[0], proposals=count)
 
 
 def _hinted(reader: RunReader, run: RunRecord, hint: HintGiven, sequence: int) -> list[int]:
@@ -104,7 +122,7 @@ def _proposals(reader: RunReader, run: RunRecord, sequence: int, limit: int) -> 
 
 
 def _counted(
-    columns: Columns,
+    evaluations: _Evaluations,
     places: Places,
     *,
     change: ChangeData,
@@ -112,10 +130,8 @@ def _counted(
     proposals: int,
     candidate: CandidateRecord | None = None,
 ) -> ChangeEffect:
-    fitness = columns.fitness
-    best = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
-    valid, improving = ~np.isnan(fitness), fitness > best
-    known = fitness[places][valid[places]]
+    valid, improving = evaluations.valid, evaluations.improving
+    known = evaluations.fitness[places][valid[places]]
     first = int(places[0]) if len(places) else 0
     earlier = slice(max(0, first - len(places)), first)
     return ChangeEffect(
@@ -131,7 +147,3 @@ def _counted(
         valid_before=int(valid[earlier].sum()),
         improvements_before=int(improving[earlier].sum()),
     )
-
-
-def _integers(values: Iterable[int]) -> NDArray[np.int64]:
-    return np.array(list(values), dtype=np.int64)

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evolve.answers.edit import replace_files
-from evolve.change_events import ProgramInserted, RequestedChange
+from evolve.change_events import MAX_INSERTED_FILES, ProgramInserted, RequestedChange
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.identifiers import candidate_place
 from service.ports import ENDED, CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import island_count
-
-MAX_FILES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +74,8 @@ def _language(program: Program) -> str:
 def _check_size(files: Mapping[str, str]) -> None:
     if not files:
         raise UsageError("give at least one file of the program")
-    if len(files) > MAX_FILES:
-        raise UsageError(f"the program has {len(files)} files: at most {MAX_FILES} are accepted")
+    if len(files) > MAX_INSERTED_FILES:
+        raise UsageError(f"the program has {len(files)} files: at most {MAX_INSERTED_FILES} are accepted")
     size = sum(map(len, files.values()))
     if size > MAX_PROGRAM_CHARACTERS:
         raise UsageError(f"the program has {size:,} characters: at most {MAX_PROGRAM_CHARACTERS:,} are accepted")

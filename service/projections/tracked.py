@@ -1,4 +1,4 @@
-"""A run in the form in which trackers are sent it: its parameters, its points, and what came of it."""
+"""A run in the form in which trackers are sent it: its parameters, its points and its result."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def tracked_point(point: SeriesPoint) -> TrackedPoint:
 
 
 def tracked_result(run: RunRecord, reader: ResultReader) -> TrackedResult:
-    """What came of a run that has ended, with its best program and the picture of that."""
+    """The result of a run that has ended, with its best program and the picture of that."""
     files: Mapping[str, str] = {}
     view = None
     if run.best_candidate_id:

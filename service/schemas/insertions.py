@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from evolve.change_events import MAX_INSERTED_FILES
+from evolve.configuration.run import MAX_ISLANDS
 from service.schemas.types import ProgramText, Request, integral
 
-MAX_ISLANDS = 1000
 MAX_PATH_CHARACTERS = 500
 
 
@@ -18,7 +19,7 @@ class CandidateInsert(Request):
         ProgramText,
     ] = Field(
         min_length=1,
-        max_length=200,
+        max_length=MAX_INSERTED_FILES,
         description="Text by path. Other files stay as in the parent. If that is one file, any path means it",
         examples=[{"solution.py": "def solve():\n    return 1\n"}],
     )

@@ -1,10 +1,12 @@
-"""The libraries of trackers, which are extras."""
+"""What trackers share: their libraries, which are extras, and the name of a metric."""
 
 from importlib import import_module
 from typing import Any
 
 from evolve.errors import MissingExtensionError
 from evolve.extensions import PACKAGE
+
+EVALUATIONS = "evaluations"  # the metric by which a tracker finds the last point that it has of a run
 
 
 def load_library(extra: str, module: str) -> Any:

@@ -11,9 +11,8 @@ from typing import Any
 
 from evolve.trackers import Parameter, TrackedPoint, TrackedResult, TrackedRun
 from evolve.views.candidate_view import FILE_ENDINGS
-from service.trackers.library import load_library
+from service.trackers.library import EVALUATIONS, load_library
 
-EVALUATIONS = "evaluations"
 RUN_ID, STATE, REASON = "evolve.run_id", "evolve.state", "evolve.reason"
 STATUSES = {"succeeded": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 # Limits of MLflow's REST interface.

@@ -9,10 +9,9 @@ import numpy as np
 
 from evolve.trackers import Parameter, TrackedPoint, TrackedResult, TrackedRun
 from evolve.views.candidate_view import PNG, CandidateView
-from service.trackers.library import load_library
+from service.trackers.library import EVALUATIONS, load_library
 
 FOLDER = "runs"  # the default of PyTorch's writer too
-EVALUATIONS = "evaluations"
 MAX_SCALAR = float(np.finfo(np.float32).max)  # TensorBoard's numbers have 32 bits
 _PNG_SIZE = slice(16, 24)  # width and height of the IHDR chunk, four bytes each (PNG, 11.2.1)
 

@@ -8,10 +8,9 @@ from typing import Any
 from evolve.errors import ConfigurationError
 from evolve.trackers import TrackedPoint, TrackedResult, TrackedRun
 from evolve.views.candidate_view import FILE_ENDINGS, HTML, CandidateView
-from service.trackers.library import load_library
+from service.trackers.library import EVALUATIONS, load_library
 
 PROJECT = "evolve"
-EVALUATIONS = "evaluations"
 MAX_NAME = 128
 
 
@@ -40,7 +39,7 @@ class WandbTracker:
             )
 
     def start(self, run: TrackedRun) -> int:
-        """Create the run, or go on with it: it has the same id there."""
+        """Create the run, or continue it: it has the same id there."""
         problem = re.sub(r"[^\w.-]", "_", run.problem, flags=re.ASCII)[:60]
         self._name = f"{problem}-{run.run_id}"
         settings = self._wandb.Settings(
@@ -86,7 +85,7 @@ class WandbTracker:
             self._run.log_artifact(artifact)
 
     def close(self) -> None:
-        """Send what waits. The run may be gone on with under its id."""
+        """Send what waits. The run may be continued under its id."""
         if self._run is not None:
             self._run.finish()
 

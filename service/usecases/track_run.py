@@ -41,7 +41,7 @@ class SentRun:
     Attributes:
         reached: evaluations of the run that it has.
         points: that it was sent now.
-        ended: whether it was sent what came of the run.
+        ended: whether it was sent the result of the run.
     """
 
     reached: int = 0

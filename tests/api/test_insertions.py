@@ -86,6 +86,17 @@ async def test_an_ended_run_takes_no_program(told: Told, owner: httpx.AsyncClien
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
 
 
+async def test_a_repeated_request_is_answered_as_before_though_the_run_has_ended(
+    told: Told, owner: httpx.AsyncClient
+) -> None:
+    story, headers = small_run(told), {"Idempotency-Key": "one"}
+    first = await owner.post(PATH, json={"files": FILES}, headers=headers)
+    told.append([story.tell(EventKind.RUN_CANCELLED, by="ada")])
+    again = await owner.post(PATH, json={"files": FILES}, headers=headers)
+    assert (again.status_code, again.json()) == (202, first.json())
+    assert len(told.parts.intents("default").changes(RUN)) == 1
+
+
 async def test_a_run_of_another_tenant_is_not_there(told: Told, owner: httpx.AsyncClient) -> None:
     del owner
     small_run(told)

@@ -6,13 +6,10 @@ import numpy as np
 
 from evolve.multiobjective.scalarization import Floats
 from evolve.statistics.answer_sets import best_at_k, expected_max_at_k
-from evolve.vpo import draw_weights
 from evolve.vpo.group import Rollout
+from training.measures import KS, weights
 
-KS = (1, 2, 4, 8, 16, 32, 64)
-DRAWS = 128  # weights of E_w, spread evenly, always the same
 NAMES = {f"{name}_at_{k}": f"{name}@{k}" for name in ("best", "ew") for k in KS}  # a tracker may refuse an @
-_SEED = 2605_22817
 
 
 def pool_figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
@@ -27,11 +24,11 @@ def pool_figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """
     pool = _pool(rollouts)
     scalars = pool.mean(axis=1)
-    weights = draw_weights(pool.shape[1], np.random.default_rng(_SEED), DRAWS, sampler="sobol")
+    drawn = weights(pool.shape[1])
     found: dict[str, float] = {}
     for k in (k for k in KS if k <= len(pool)):
         found[f"best_at_{k}"] = float(best_at_k(scalars, k))
-        found[f"ew_at_{k}"] = expected_max_at_k(pool, weights, k)
+        found[f"ew_at_{k}"] = expected_max_at_k(pool, drawn, k)
     return found
 
 

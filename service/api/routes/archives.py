@@ -54,7 +54,7 @@ Weights = Annotated[
 
 
 @router.get("/islands", response_model=IslandPage, operation_id="list_islands")
-def listisland_count(
+def list_islands(
     run_id: RunId,
     caller: Reading,
     parts: PartsDep,

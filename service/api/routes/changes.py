@@ -1,4 +1,4 @@
-"""Changes that users made of runs at work, and what came of them."""
+"""Changes that users made of runs at work, each with its effect."""
 
 from typing import Annotated
 

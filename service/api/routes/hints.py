@@ -1,7 +1,5 @@
 """Hints: what users suggest to a run at work."""
 
-from datetime import UTC, datetime
-
 from fastapi import APIRouter
 from fastapi.responses import Response
 
@@ -29,7 +27,7 @@ def create_hint(run_id: RunId, body: HintCreate, caller: Steering, parts: PartsD
 
     def give() -> Response:
         hint = HintGiven(
-            change_id=new_id(CHANGE, datetime.now(UTC)),
+            change_id=new_id(CHANGE, parts.clock.now()),
             text=body.text.strip(),
             proposals=body.proposals,
             by=caller.actor,

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from evolve.change_events import RequestedChange
 from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
@@ -31,8 +32,10 @@ def insert_candidate(
     """
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
-    language = parts.problems.get(caller.tenant, run.problem_id).document.get("language", "")
-    insertion = InsertedProgram(files=body.files, parent=body.parent, island=body.island)
-    change_id = new_id(CHANGE, parts.clock.now())
-    change = insertion_change(reader, run, language, insertion, change_id, caller.actor)
-    return once(lambda: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))
+
+    def check() -> RequestedChange:
+        language = parts.problems.get(caller.tenant, run.problem_id).document.get("language", "")
+        insertion = InsertedProgram(files=body.files, parent=body.parent, island=body.island)
+        return insertion_change(reader, run, language, insertion, new_id(CHANGE, parts.clock.now()), caller.actor)
+
+    return once.after(check, lambda change: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))
