@@ -81,13 +81,18 @@ class EgressProxy:
         """Serve what connects to a socket."""
         self._server = await asyncio.start_server(self._connected, sock=listening)
 
+    async def end_session(self) -> None:
+        """Close the connections of the session, count the replies in progress, and refuse requests until the next."""
+        self.meter = None
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
     async def close(self) -> None:
         """Close every connection."""
         if self._server is not None:
             self._server.close()
-        for task in self._serving:
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await self.end_session()
         await self._client.aclose()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -96,8 +101,8 @@ class EgressProxy:
         self._serving.add(task)
         try:
             await _Exchange(reader, writer, self).serve()
-        except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError):
-            pass  # the agent sees its connection closed
+        except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError, asyncio.CancelledError):
+            pass  # the agent sees its connection closed, or its session has ended
         finally:
             self._serving.discard(task)
             writer.close()
@@ -173,16 +178,18 @@ class _Exchange:
                 request, body = await self._request()
             meter = self._proxy.admit()
             sent = self._proxy.upstream(request, _told(body, request.target))
-            response = await self._proxy.send(sent)
+            reader = ReplyReader(body)
+            try:
+                response = await self._proxy.send(sent)
+            except asyncio.CancelledError:  # the session ends, and the server works on the request
+                meter.add(reader.usage(complete=False))
+                raise
         except RequestRefusedError as error:
             await self._refuse(error)
             return
-        reader = ReplyReader(body)
         try:
-            await self._reply(response, reader)
+            await self._reply(response, reader, meter)
         finally:
-            if response.status_code < 400:
-                meter.add(reader.usage())
             await response.aclose()
 
     async def _request(self) -> tuple[h11.Request, bytes]:
@@ -205,13 +212,22 @@ class _Exchange:
             else:
                 raise ConnectionResetError("the agent closed its connection")
 
-    async def _reply(self, response: httpx.Response, reader: ReplyReader) -> None:
+    async def _reply(self, response: httpx.Response, reader: ReplyReader, meter: SessionMeter) -> None:
+        """Pass the reply on, and count it before its last part is sent: its end lets the agent ask again."""
         kind = response.headers.get("content-type", "application/json")
         headers = [(b"content-type", kind.encode()), (b"connection", b"close")]
-        await self._send(h11.Response(status_code=response.status_code, headers=headers))
-        async for part in response.aiter_bytes():
-            reader.feed(part)
-            await self._send(h11.Data(data=part))
+        last, complete = b"", False
+        try:
+            await self._send(h11.Response(status_code=response.status_code, headers=headers))
+            async for part in response.aiter_bytes():
+                reader.feed(part)
+                await self._send(h11.Data(data=last))
+                last = part
+            complete = True
+        finally:
+            if response.status_code < 400:
+                meter.add(reader.usage(complete=complete))
+        await self._send(h11.Data(data=last))
         await self._send(h11.EndOfMessage())
 
     async def _refuse(self, error: RequestRefusedError) -> None:

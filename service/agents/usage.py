@@ -22,14 +22,12 @@ class SessionMeter:
         max_tokens: 0: any number.
         max_cost: None: any amount.
         cost: of tokens; None: it is not known.
-        requests: answered so far.
     """
 
     max_tokens: int = 0
     max_cost: Decimal | None = None
     cost: Callable[[Usage], Money | None]
     usage: Usage = field(default_factory=Usage)
-    requests: int = 0
 
     @property
     def refusal(self) -> str:
@@ -44,7 +42,6 @@ class SessionMeter:
     def add(self, usage: Usage) -> None:
         """Count the tokens of a reply."""
         self.usage += usage
-        self.requests += 1
 
 
 class ReplyReader:
@@ -67,12 +64,20 @@ class ReplyReader:
         if len(self._text) > _MAX_TEXT:
             del self._text[_MAX_TEXT // 4 : len(self._text) - _MAX_TEXT // 2]
 
-    def usage(self) -> Usage:
-        """The tokens of the whole."""
+    def usage(self, *, complete: bool = True) -> Usage:
+        """The tokens of the reply.
+
+        Args:
+            complete: whether its end was read. If not, the tokens that it told so far may be too few, such as those of
+                Anthropic's first event, so an estimate that is higher counts.
+        """
+        estimate = Usage(input=self._asked, output=estimate_tokens("x" * self._size))
         text = self._text.decode(errors="replace")
         found = [usage for value in _values(text) if (usage := read_usage(value)) is not None]
         if not found:
-            return Usage(input=self._asked, output=estimate_tokens("x" * self._size))
+            return estimate
+        if not complete:
+            found.append(estimate)
         return Usage(
             input=max(usage.input for usage in found),
             cached=max(usage.cached for usage in found),
