@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ import httpx
 from service.agents.usage import ReplyReader, SessionMeter
 from service.sandbox.inside import loopback
 
-# What an agent has for a key. The proxy puts the real one in its place.
+# Key of an agent, which the proxy replaces by the real one.
 PLACEHOLDER_KEY = "evolve"
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
 _PASSED = {b"content-type", b"accept", b"user-agent"}
@@ -22,6 +23,15 @@ _PASSED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-cli
 _MAX_BODY, _GULP = 32 << 20, 1 << 16
 _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
 _HERE = {"localhost", "127.0.0.1", "::1"}
+# Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
+# files of its account, and batches of requests whose tokens no reply tells.
+_ENDPOINTS = {
+    "GET": re.compile(r"/models(/[^/]+)*"),
+    "POST": re.compile(
+        r"/(chat/completions|completions|responses|responses/compact|messages|messages/count_tokens|embeddings"
+        r"|models/[^/]+:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))"
+    ),
+}
 _Headers = list[tuple[bytes, bytes]]
 
 
@@ -131,15 +141,18 @@ class EgressProxy:
         path, _, query = target.partition("?")
         if not path.startswith(self._version + "/") or any(mark in path.lower() for mark in ("..", "//", "\\", "%")):
             raise RequestRefusedError(403, f"only paths below {self._version}/ of the model server can be reached")
+        method, endpoint = request.method.decode(), path.removeprefix(self._version)
+        if method not in _ENDPOINTS or not _ENDPOINTS[method].fullmatch(endpoint):
+            raise RequestRefusedError(403, "only models, completions and embeddings of the model server can be reached")
         pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
         query = "&".join(filter(None, [urlencode(pairs), self._query]))
-        url = self._origin + self._path + path.removeprefix(self._version) + (f"?{query}" if query else "")
+        url = self._origin + self._path + endpoint + (f"?{query}" if query else "")
         headers = [
             *_kept(request.headers),
             *self._authorization(request.headers, query),
             (b"accept-encoding", b"identity"),
         ]
-        return self._client.build_request(request.method.decode(), url, headers=headers, content=body)
+        return self._client.build_request(method, url, headers=headers, content=body)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The server's reply, whose body is still to come.

@@ -87,3 +87,33 @@ async def test_a_request_in_progress_counts_when_its_session_ends(parts: list[by
             assert meter.usage == Usage(input=20, output=output)
         async with asked(port) as reply:
             assert b" 403 " in await reply.readline()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/models", 200),
+        ("GET", "/v1/models/vendor/model-1", 200),
+        ("POST", "/v1/responses?beta=true", 200),
+        ("POST", "/v1/messages/count_tokens", 200),
+        ("POST", "/v1/models/gemini-9:streamGenerateContent?alt=sse", 200),
+        ("POST", "/v1/models/gemini-9:batchGenerateContent", 403),
+        ("DELETE", "/v1/models/model-1", 403),
+        ("GET", "/v1/files", 403),
+        ("POST", "/v1/files", 403),
+        ("POST", "/v1/batches", 403),
+        ("POST", "/v1/messages/batches", 403),
+        ("POST", "/v1/fine_tuning/jobs", 403),
+        ("POST", "/v1/chat/completions/", 403),
+    ],
+)
+async def test_the_key_opens_models_and_completions_alone(method: str, path: str, status: int) -> None:
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(f"{request.method} {request.url.raw_path.decode()}")
+        return httpx.Response(200, json={})
+
+    async with serving(httpx.MockTransport(answer)) as (_, _, port), asked(port, path, method) as reply:
+        assert f" {status} ".encode() in await reply.readline()
+    assert seen == ([f"{method} {path}"] if status == 200 else [])
