@@ -25,6 +25,7 @@ _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
 _HERE = {"localhost", "127.0.0.1", "::1"}
 # Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
 # files of its account, and batches of requests whose tokens no reply tells.
+_FREE_SUFFIXES = ("/count_tokens", ":countTokens")
 _ENDPOINTS = {
     "GET": re.compile(r"/models(/[^/]+)*"),
     "POST": re.compile(
@@ -191,7 +192,7 @@ class _Exchange:
                 request, body = await self._request()
             meter = self._proxy.admit()
             sent = self._proxy.upstream(request, _told(body, request.target))
-            reader = ReplyReader(body)
+            reader = ReplyReader(body, free=_is_free(sent))
             try:
                 response = await self._proxy.send(sent)
             except asyncio.CancelledError:  # the session ends, and the server works on the request
@@ -255,6 +256,10 @@ class _Exchange:
         if data:
             self._writer.write(data)
             await self._writer.drain()
+
+
+def _is_free(request: httpx.Request) -> bool:
+    return request.method == "GET" or request.url.path.endswith(_FREE_SUFFIXES)
 
 
 def _kept(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:

@@ -49,9 +49,11 @@ class ReplyReader:
 
     Args:
         request: the body of the request.
+        free: whether the reply costs nothing, such as a list of models.
     """
 
-    def __init__(self, request: bytes) -> None:
+    def __init__(self, request: bytes, *, free: bool = False) -> None:
+        self._free = free
         self._asked = estimate_tokens(request.decode(errors="replace"))
         self._text = bytearray()
         self._size = 0
@@ -71,6 +73,8 @@ class ReplyReader:
             complete: whether its end was read. If not, the tokens that it told so far may be too few, such as those of
                 Anthropic's first event, so an estimate that is higher counts.
         """
+        if self._free:
+            return Usage()
         estimate = Usage(input=self._asked, output=estimate_tokens("x" * self._size))
         text = self._text.decode(errors="replace")
         found = [usage for value in _values(text) if (usage := read_usage(value)) is not None]

@@ -90,30 +90,32 @@ async def test_a_request_in_progress_counts_when_its_session_ends(parts: list[by
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"),
+    ("method", "path", "status", "counts"),
     [
-        ("GET", "/v1/models", 200),
-        ("GET", "/v1/models/vendor/model-1", 200),
-        ("POST", "/v1/responses?beta=true", 200),
-        ("POST", "/v1/messages/count_tokens", 200),
-        ("POST", "/v1/models/gemini-9:streamGenerateContent?alt=sse", 200),
-        ("POST", "/v1/models/gemini-9:batchGenerateContent", 403),
-        ("DELETE", "/v1/models/model-1", 403),
-        ("GET", "/v1/files", 403),
-        ("POST", "/v1/files", 403),
-        ("POST", "/v1/batches", 403),
-        ("POST", "/v1/messages/batches", 403),
-        ("POST", "/v1/fine_tuning/jobs", 403),
-        ("POST", "/v1/chat/completions/", 403),
+        ("GET", "/v1/models", 200, False),
+        ("GET", "/v1/models/vendor/model-1", 200, False),
+        ("POST", "/v1/responses?beta=true", 200, True),
+        ("POST", "/v1/messages/count_tokens", 200, False),
+        ("POST", "/v1/models/gemini-9:streamGenerateContent?alt=sse", 200, True),
+        ("POST", "/v1/models/gemini-9:batchGenerateContent", 403, False),
+        ("DELETE", "/v1/models/model-1", 403, False),
+        ("GET", "/v1/files", 403, False),
+        ("POST", "/v1/files", 403, False),
+        ("POST", "/v1/batches", 403, False),
+        ("POST", "/v1/messages/batches", 403, False),
+        ("POST", "/v1/fine_tuning/jobs", 403, False),
+        ("POST", "/v1/chat/completions/", 403, False),
     ],
 )
-async def test_the_key_opens_models_and_completions_alone(method: str, path: str, status: int) -> None:
+async def test_the_key_opens_models_and_completions_alone(method: str, path: str, status: int, counts: bool) -> None:
     seen: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(f"{request.method} {request.url.raw_path.decode()}")
         return httpx.Response(200, json={})
 
-    async with serving(httpx.MockTransport(answer)) as (_, _, port), asked(port, path, method) as reply:
+    async with serving(httpx.MockTransport(answer)) as (_, meter, port), asked(port, path, method) as reply:
         assert f" {status} ".encode() in await reply.readline()
+        await reply.read()
+        assert bool(meter.usage.total) == counts
     assert seen == ([f"{method} {path}"] if status == 200 else [])
