@@ -71,7 +71,7 @@ def apply_winner(
     """
     options.require_sense()
     run = find_run(site.reader, run_id)
-    winner = find_candidate(site.reader, run.id if candidate_name is None else _named(run, candidate_name))
+    winner = find_candidate(site.reader, candidate_name or run.id, run.id)
     if winner.run_id != run.id:
         raise UsageError(f"{winner.id} is a candidate of another run: evolve apply {winner.run_id} {winner.id}")
     began = site.reader.candidate(f"{run.id}{SEED}")
@@ -98,10 +98,6 @@ def apply_winner(
     elif not options.body:
         _write(files, change)
     _say(terminal, run, winner, files, change, body, commit, options)
-
-
-def _named(run: RunRecord, name: str) -> str:
-    return f"{run.id}.{name}" if name.replace(".", "").isdigit() else name
 
 
 def _body(
