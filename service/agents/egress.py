@@ -13,6 +13,7 @@ import h11
 import httpx
 
 from service.agents.usage import ReplyReader, SessionMeter
+from service.policy.server import is_loopback, key_header
 from service.sandbox.inside import loopback
 
 # Key of an agent, which the proxy replaces by the real one.
@@ -22,7 +23,6 @@ _PASSED = {b"content-type", b"accept", b"user-agent"}
 _PASSED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
 _MAX_BODY, _GULP = 32 << 20, 1 << 16
 _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
-_HERE = {"localhost", "127.0.0.1", "::1"}
 # Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
 # files of its account, and batches of requests whose tokens no reply tells.
 _FREE_SUFFIXES = ("/count_tokens", ":countTokens")
@@ -68,8 +68,8 @@ class EgressProxy:
         self._key = key
         timeout = httpx.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS)
         # A server on this machine is not reached through a proxy, whatever the environment says.
-        here = parts.hostname in _HERE
-        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=not here)
+        trust_env = not is_loopback(base_url)
+        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=trust_env)
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -150,7 +150,7 @@ class EgressProxy:
         url = self._origin + self._path + endpoint + (f"?{query}" if query else "")
         headers = [
             *_kept(request.headers),
-            *self._authorization(request.headers, query),
+            *self._authorization(request.headers),
             (b"accept-encoding", b"identity"),
         ]
         return self._client.build_request(method, url, headers=headers, content=body)
@@ -166,16 +166,15 @@ class EgressProxy:
         except httpx.HTTPError as error:
             raise RequestRefusedError(502, f"the model server cannot be reached: {type(error).__name__}") from error
 
-    def _authorization(self, headers: Iterable[tuple[bytes, bytes]], query: str) -> _Headers:
+    def _authorization(self, headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
         """The key, where the agent put its own."""
         if self._key is None:
             return []
         for name, _ in headers:
             if name in _KEY_HEADERS:
                 return [(name, self._key.encode())]
-        if "api-version=" in query:  # Azure
-            return [(b"api-key", self._key.encode())]
-        return [(b"authorization", b"Bearer " + self._key.encode())]
+        header = key_header(self._key, versioned=bool(self._query))
+        return [(name.encode(), value.encode()) for name, value in header.items()]
 
 
 class _Exchange:
