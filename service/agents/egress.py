@@ -19,9 +19,9 @@ from service.sandbox.inside import loopback
 # Key of an agent, which the proxy replaces by the real one.
 PLACEHOLDER_KEY = "evolve"
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
-_PASSED = {b"content-type", b"accept", b"user-agent"}
-_PASSED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
-_MAX_BODY, _GULP = 32 << 20, 1 << 16
+_FORWARDED = {b"content-type", b"accept", b"user-agent"}
+_FORWARDED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
+_MAX_BODY, _READ_BYTES = 32 << 20, 1 << 16
 _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
 # Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
 # files of its account, and batches of requests whose tokens no reply tells.
@@ -149,7 +149,7 @@ class EgressProxy:
         query = "&".join(filter(None, [urlencode(pairs), self._query]))
         url = self._origin + self._path + endpoint + (f"?{query}" if query else "")
         headers = [
-            *_kept(request.headers),
+            *_forwarded_headers(request.headers),
             *self._authorization(request.headers),
             (b"accept-encoding", b"identity"),
         ]
@@ -190,7 +190,7 @@ class _Exchange:
             async with asyncio.timeout(_IDLE_SECONDS):
                 request, body = await self._request()
             meter = self._proxy.admit()
-            sent = self._proxy.upstream(request, _told(body, request.target))
+            sent = self._proxy.upstream(request, _asking_for_usage(body, request.target))
             reader = ReplyReader(body, free=_is_free(sent))
             try:
                 response = await self._proxy.send(sent)
@@ -213,7 +213,7 @@ class _Exchange:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self._send(h11.InformationalResponse(status_code=100, headers=[]))
-                self._http.receive_data(await self._reader.read(_GULP))
+                self._http.receive_data(await self._reader.read(_READ_BYTES))
             elif isinstance(event, h11.Request):
                 head = event
             elif isinstance(event, h11.Data):
@@ -261,12 +261,12 @@ def _is_free(request: httpx.Request) -> bool:
     return request.method == "GET" or request.url.path.endswith(_FREE_SUFFIXES)
 
 
-def _kept(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
-    return [(name, value) for name, value in headers if name in _PASSED or name.startswith(_PASSED_PREFIXES)]
+def _forwarded_headers(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
+    return [(name, value) for name, value in headers if name in _FORWARDED or name.startswith(_FORWARDED_PREFIXES)]
 
 
-def _told(body: bytes, target: bytes) -> bytes:
-    """The body, which asks a streaming chat completion for its tokens: without that, servers do not tell them."""
+def _asking_for_usage(body: bytes, target: bytes) -> bytes:
+    """The body, in which a streaming chat completion is asked for its usage: servers leave it out otherwise."""
     if not target.partition(b"?")[0].endswith(b"/chat/completions"):
         return body
     try:

@@ -17,8 +17,8 @@ from service.agents.usage import SessionMeter
 from service.agents.worktree import (
     PROMPT_PATH,
     SessionAnswers,
-    described,
     how_it_ended,
+    notes_line,
     read_answers,
     worktree_files,
 )
@@ -86,7 +86,7 @@ class AgentPolicy:
         self.answers, self.samples, self.concurrency = settings.answers, settings.samples, settings.concurrency
         self._settings, self._build_prompt, self._monotonic = settings, build_prompt, monotonic
         self._key, self._transport = key, transport
-        self._environment = _passed(settings, os.environ if environment is None else environment)
+        self._environment = _named_variables(settings, os.environ if environment is None else environment)
         self._slots = self.samples * self.concurrency
         limits = SessionLimits(
             seconds=settings.timeout_seconds,
@@ -225,7 +225,7 @@ class AgentPolicy:
         await self._sandbox.close_cell(open_cell.cell)
 
 
-def _passed(settings: PolicySettings, environment: Mapping[str, str]) -> dict[str, str]:
+def _named_variables(settings: PolicySettings, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that the settings name, as far as they are set."""
     return {name: environment[name] for name in settings.environment if name in environment}
 
@@ -246,6 +246,6 @@ def _account(session: _Session, seconds: float) -> str:
     """The completion of a chain: the transcript of its session, and how it ended."""
     if session.result is None:
         return ""
-    notes = f" Left out: {described(session.found.notes)}." if session.found.notes else ""
+    notes = f" Left out: {notes_line(session.found.notes)}." if session.found.notes else ""
     said = session.result.transcript.rstrip()
     return f"{said}\n\n[The agent {how_it_ended(session.result, seconds)}.{notes}]".lstrip()

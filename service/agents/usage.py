@@ -16,7 +16,7 @@ _MAX_TEXT = 4 << 20
 
 @dataclass(slots=True, kw_only=True)
 class SessionMeter:
-    """What a session has used, and what it may use.
+    """The tokens that a session has used, and its limits.
 
     Attributes:
         max_tokens: 0: any number.

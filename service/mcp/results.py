@@ -1,4 +1,4 @@
-"""What tools return: the parts of the API's replies that help a model, without the rest."""
+"""Results of tools: the parts of the API's replies that help a model."""
 
 from typing import Any
 
