@@ -22,6 +22,8 @@ _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
 _FORWARDED = {b"content-type", b"accept", b"user-agent"}
 _FORWARDED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
 _MAX_BODY, _READ_BYTES = 32 << 20, 1 << 16
+# Requests in flight, by which a session can exceed its limits. Further ones wait, up to so many connections.
+MAX_REQUESTS, MAX_CONNECTIONS = 16, 64
 _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
 # Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
 # files of its account, and batches of requests whose tokens no reply tells.
@@ -72,6 +74,7 @@ class EgressProxy:
         self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=trust_env)
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(MAX_REQUESTS)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -107,11 +110,15 @@ class EgressProxy:
         await self._client.aclose()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= MAX_CONNECTIONS:
+            writer.close()
+            return
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
         try:
-            await _Exchange(reader, writer, self).serve()
+            async with self._room:
+                await _Exchange(reader, writer, self).serve()
         except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError, asyncio.CancelledError):
             pass  # the agent sees its connection closed, or its session has ended
         finally:

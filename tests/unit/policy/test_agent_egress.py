@@ -4,13 +4,13 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
 import pytest
 
 from evolve.proposal import Usage
-from service.agents.egress import EgressProxy
+from service.agents.egress import MAX_CONNECTIONS, MAX_REQUESTS, EgressProxy
 from service.agents.usage import SessionMeter
 
 PAUSE_SECONDS, TIMEOUT_SECONDS = 0.1, 20.0
@@ -87,6 +87,28 @@ async def test_a_request_in_progress_counts_when_its_session_ends(parts: list[by
             assert meter.usage == Usage(input=20, output=output)
         async with asked(port) as reply:
             assert b" 403 " in await reply.readline()
+
+
+async def test_a_flood_of_requests_waits_and_is_cut_off() -> None:
+    waiting: list[None] = []
+    answering = asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        waiting.append(None)
+        await answering.wait()
+        return httpx.Response(200, json={})
+
+    async with serving(httpx.MockTransport(answer)) as (_, _, port), AsyncExitStack() as flood:
+        replies = [await flood.enter_async_context(asked(port)) for _ in range(MAX_CONNECTIONS)]
+        beyond, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await beyond.read() == b""
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.sleep(PAUSE_SECONDS)
+        assert len(waiting) == MAX_REQUESTS
+        answering.set()
+        for reply in replies:
+            assert b" 200 " in await reply.readline()
 
 
 @pytest.mark.parametrize(
