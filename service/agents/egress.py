@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,16 +13,28 @@ import h11
 import httpx
 
 from service.agents.usage import ReplyReader, SessionMeter
+from service.policy.server import is_loopback, key_header
 from service.sandbox.inside import loopback
 
-# What an agent has for a key. The proxy puts the real one in its place.
+# Key of an agent, which the proxy replaces by the real one.
 PLACEHOLDER_KEY = "evolve"
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
-_PASSED = {b"content-type", b"accept", b"user-agent"}
-_PASSED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
-_MAX_BODY, _GULP = 32 << 20, 1 << 16
+_FORWARDED = {b"content-type", b"accept", b"user-agent"}
+_FORWARDED_PREFIXES = (b"anthropic-", b"openai-", b"x-stainless-", b"x-goog-api-client")
+_MAX_BODY, _READ_BYTES = 32 << 20, 1 << 16
+# Requests in flight, by which a session can exceed its limits. Further ones wait, up to so many connections.
+MAX_REQUESTS, MAX_CONNECTIONS = 16, 64
 _IDLE_SECONDS, _CONNECT_SECONDS, _READ_SECONDS = 60.0, 30.0, 600.0
-_HERE = {"localhost", "127.0.0.1", "::1"}
+# Requests that are passed on: lists of models, completions, token counts and embeddings. A key opens more, such as the
+# files of its account, and batches of requests whose tokens no reply tells.
+_FREE_SUFFIXES = ("/count_tokens", ":countTokens")
+_ENDPOINTS = {
+    "GET": re.compile(r"/models(/[^/]+)*"),
+    "POST": re.compile(
+        r"/(chat/completions|completions|responses|responses/compact|messages|messages/count_tokens|embeddings"
+        r"|models/[^/]+:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))"
+    ),
+}
 _Headers = list[tuple[bytes, bytes]]
 
 
@@ -57,10 +70,11 @@ class EgressProxy:
         self._key = key
         timeout = httpx.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS)
         # A server on this machine is not reached through a proxy, whatever the environment says.
-        here = parts.hostname in _HERE
-        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=not here)
+        trust_env = not is_loopback(base_url)
+        self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=trust_env)
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(MAX_REQUESTS)
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -81,23 +95,32 @@ class EgressProxy:
         """Serve what connects to a socket."""
         self._server = await asyncio.start_server(self._connected, sock=listening)
 
+    async def end_session(self) -> None:
+        """Close the connections of the session, count the replies in progress, and refuse requests until the next."""
+        self.meter = None
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
     async def close(self) -> None:
         """Close every connection."""
         if self._server is not None:
             self._server.close()
-        for task in self._serving:
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await self.end_session()
         await self._client.aclose()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= MAX_CONNECTIONS:
+            writer.close()
+            return
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
         try:
-            await _Exchange(reader, writer, self).serve()
-        except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError):
-            pass  # the agent sees its connection closed
+            async with self._room:
+                await _Exchange(reader, writer, self).serve()
+        except (OSError, TimeoutError, h11.ProtocolError, httpx.HTTPError, asyncio.CancelledError):
+            pass  # the agent sees its connection closed, or its session has ended
         finally:
             self._serving.discard(task)
             writer.close()
@@ -126,15 +149,18 @@ class EgressProxy:
         path, _, query = target.partition("?")
         if not path.startswith(self._version + "/") or any(mark in path.lower() for mark in ("..", "//", "\\", "%")):
             raise RequestRefusedError(403, f"only paths below {self._version}/ of the model server can be reached")
+        method, endpoint = request.method.decode(), path.removeprefix(self._version)
+        if method not in _ENDPOINTS or not _ENDPOINTS[method].fullmatch(endpoint):
+            raise RequestRefusedError(403, "only models, completions and embeddings of the model server can be reached")
         pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
         query = "&".join(filter(None, [urlencode(pairs), self._query]))
-        url = self._origin + self._path + path.removeprefix(self._version) + (f"?{query}" if query else "")
+        url = self._origin + self._path + endpoint + (f"?{query}" if query else "")
         headers = [
-            *_kept(request.headers),
-            *self._authorization(request.headers, query),
+            *_forwarded_headers(request.headers),
+            *self._authorization(request.headers),
             (b"accept-encoding", b"identity"),
         ]
-        return self._client.build_request(request.method.decode(), url, headers=headers, content=body)
+        return self._client.build_request(method, url, headers=headers, content=body)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """The server's reply, whose body is still to come.
@@ -147,16 +173,15 @@ class EgressProxy:
         except httpx.HTTPError as error:
             raise RequestRefusedError(502, f"the model server cannot be reached: {type(error).__name__}") from error
 
-    def _authorization(self, headers: Iterable[tuple[bytes, bytes]], query: str) -> _Headers:
+    def _authorization(self, headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
         """The key, where the agent put its own."""
         if self._key is None:
             return []
         for name, _ in headers:
             if name in _KEY_HEADERS:
                 return [(name, self._key.encode())]
-        if "api-version=" in query:  # Azure
-            return [(b"api-key", self._key.encode())]
-        return [(b"authorization", b"Bearer " + self._key.encode())]
+        header = key_header(self._key, versioned=bool(self._query))
+        return [(name.encode(), value.encode()) for name, value in header.items()]
 
 
 class _Exchange:
@@ -172,17 +197,19 @@ class _Exchange:
             async with asyncio.timeout(_IDLE_SECONDS):
                 request, body = await self._request()
             meter = self._proxy.admit()
-            sent = self._proxy.upstream(request, _told(body, request.target))
-            response = await self._proxy.send(sent)
+            sent = self._proxy.upstream(request, _asking_for_usage(body, request.target))
+            reader = ReplyReader(body, free=_is_free(sent))
+            try:
+                response = await self._proxy.send(sent)
+            except asyncio.CancelledError:  # the session ends, and the server works on the request
+                meter.add(reader.usage(complete=False))
+                raise
         except RequestRefusedError as error:
             await self._refuse(error)
             return
-        reader = ReplyReader(body)
         try:
-            await self._reply(response, reader)
+            await self._reply(response, reader, meter)
         finally:
-            if response.status_code < 400:
-                meter.add(reader.usage())
             await response.aclose()
 
     async def _request(self) -> tuple[h11.Request, bytes]:
@@ -193,7 +220,7 @@ class _Exchange:
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
                     await self._send(h11.InformationalResponse(status_code=100, headers=[]))
-                self._http.receive_data(await self._reader.read(_GULP))
+                self._http.receive_data(await self._reader.read(_READ_BYTES))
             elif isinstance(event, h11.Request):
                 head = event
             elif isinstance(event, h11.Data):
@@ -205,13 +232,22 @@ class _Exchange:
             else:
                 raise ConnectionResetError("the agent closed its connection")
 
-    async def _reply(self, response: httpx.Response, reader: ReplyReader) -> None:
+    async def _reply(self, response: httpx.Response, reader: ReplyReader, meter: SessionMeter) -> None:
+        """Pass the reply on, and count it before its last part is sent: its end lets the agent ask again."""
         kind = response.headers.get("content-type", "application/json")
         headers = [(b"content-type", kind.encode()), (b"connection", b"close")]
-        await self._send(h11.Response(status_code=response.status_code, headers=headers))
-        async for part in response.aiter_bytes():
-            reader.feed(part)
-            await self._send(h11.Data(data=part))
+        last, complete = b"", False
+        try:
+            await self._send(h11.Response(status_code=response.status_code, headers=headers))
+            async for part in response.aiter_bytes():
+                reader.feed(part)
+                await self._send(h11.Data(data=last))
+                last = part
+            complete = True
+        finally:
+            if response.status_code < 400:
+                meter.add(reader.usage(complete=complete))
+        await self._send(h11.Data(data=last))
         await self._send(h11.EndOfMessage())
 
     async def _refuse(self, error: RequestRefusedError) -> None:
@@ -228,12 +264,16 @@ class _Exchange:
             await self._writer.drain()
 
 
-def _kept(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
-    return [(name, value) for name, value in headers if name in _PASSED or name.startswith(_PASSED_PREFIXES)]
+def _is_free(request: httpx.Request) -> bool:
+    return request.method == "GET" or request.url.path.endswith(_FREE_SUFFIXES)
 
 
-def _told(body: bytes, target: bytes) -> bytes:
-    """The body, which asks a streaming chat completion for its tokens: without that, servers do not tell them."""
+def _forwarded_headers(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:
+    return [(name, value) for name, value in headers if name in _FORWARDED or name.startswith(_FORWARDED_PREFIXES)]
+
+
+def _asking_for_usage(body: bytes, target: bytes) -> bytes:
+    """The body, in which a streaming chat completion is asked for its usage: servers leave it out otherwise."""
     if not target.partition(b"?")[0].endswith(b"/chat/completions"):
         return body
     try:

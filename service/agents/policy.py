@@ -17,8 +17,8 @@ from service.agents.usage import SessionMeter
 from service.agents.worktree import (
     PROMPT_PATH,
     SessionAnswers,
-    described,
     how_it_ended,
+    notes_line,
     read_answers,
     worktree_files,
 )
@@ -45,11 +45,11 @@ _TERMINAL = {"TERM": "dumb", "CI": "1", "NO_COLOR": "1"}
 
 @dataclass(slots=True)
 class _Session:
-    """What came of one session."""
+    """One session: its tokens, and its result and answers once it has ended."""
 
+    meter: SessionMeter
     result: SessionResult | None = None
     found: SessionAnswers = field(default_factory=SessionAnswers)
-    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class AgentPolicy:
         self.answers, self.samples, self.concurrency = settings.answers, settings.samples, settings.concurrency
         self._settings, self._build_prompt, self._monotonic = settings, build_prompt, monotonic
         self._key, self._transport = key, transport
-        self._environment = _passed(settings, os.environ if environment is None else environment)
+        self._environment = _named_variables(settings, os.environ if environment is None else environment)
         self._slots = self.samples * self.concurrency
         limits = SessionLimits(
             seconds=settings.timeout_seconds,
@@ -125,7 +125,7 @@ class AgentPolicy:
         began = self._monotonic()
         asking = fitted(proposal, temperature=1.0)
         prompt = self._build_prompt(asking, count=estimate_tokens, context_tokens=self._settings.context_tokens)
-        sessions = [_Session() for _ in range(asking.samples)]
+        sessions = [_Session(self._meter()) for _ in range(asking.samples)]
         running = [asyncio.ensure_future(self._run(asking, prompt, session)) for session in sessions]
         try:
             for chain, run in enumerate(running):
@@ -141,7 +141,7 @@ class AgentPolicy:
         yield self._completed(sessions, prompt, began)
 
     def _completed(self, sessions: list[_Session], prompt: Prompt, began: float) -> CompletedReply:
-        usage = sum((session.usage for session in sessions), Usage())
+        usage = sum((session.meter.usage for session in sessions), Usage())
         seconds = self._settings.timeout_seconds
         return CompletedReply(
             completions=tuple(_account(session, seconds) for session in sessions),
@@ -158,19 +158,21 @@ class AgentPolicy:
             attempts=len(sessions),
         )
 
-    async def _run(self, proposal: Proposal, prompt: Prompt, session: _Session) -> None:
-        """One session, whose tokens count however it ends."""
-        text = "\n\n".join(sendable(message.content) for message in prompt.messages)
-        program = proposal.parent.program
-        meter = SessionMeter(
+    def _meter(self) -> SessionMeter:
+        return SessionMeter(
             max_tokens=self._settings.max_session_tokens,
             max_cost=self._settings.max_session_cost,
             cost=self._settings.cost,
         )
+
+    async def _run(self, proposal: Proposal, prompt: Prompt, session: _Session) -> None:
+        """One session, whose tokens count however it ends."""
+        text = "\n\n".join(sendable(message.content) for message in prompt.messages)
+        program = proposal.parent.program
         async with self._cell() as open_cell:
             environment = {**_TERMINAL, **self._environment}
             if open_cell.proxy is not None:
-                open_cell.proxy.meter = meter
+                open_cell.proxy.meter = session.meter
                 environment |= open_cell.proxy.environment
             order = SessionOrder(
                 words=[word.replace("{model}", self._settings.model) for word in self._settings.command],
@@ -183,7 +185,8 @@ class AgentPolicy:
             except SandboxError as error:
                 raise PolicyUnavailable(f"the sandbox of the agent {self.name} was lost: {error}") from error
             finally:
-                session.usage = meter.usage
+                if open_cell.proxy is not None:
+                    await open_cell.proxy.end_session()
         if result.ended == UNSTARTED:
             raise PolicyDenied(
                 f"the agent {self.name} cannot be started: {result.transcript[:200]}. Install it under /usr, or name"
@@ -222,7 +225,7 @@ class AgentPolicy:
         await self._sandbox.close_cell(open_cell.cell)
 
 
-def _passed(settings: PolicySettings, environment: Mapping[str, str]) -> dict[str, str]:
+def _named_variables(settings: PolicySettings, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that the settings name, as far as they are set."""
     return {name: environment[name] for name in settings.environment if name in environment}
 
@@ -243,6 +246,6 @@ def _account(session: _Session, seconds: float) -> str:
     """The completion of a chain: the transcript of its session, and how it ended."""
     if session.result is None:
         return ""
-    notes = f" Left out: {described(session.found.notes)}." if session.found.notes else ""
+    notes = f" Left out: {notes_line(session.found.notes)}." if session.found.notes else ""
     said = session.result.transcript.rstrip()
     return f"{said}\n\n[The agent {how_it_ended(session.result, seconds)}.{notes}]".lstrip()

@@ -16,20 +16,18 @@ _MAX_TEXT = 4 << 20
 
 @dataclass(slots=True, kw_only=True)
 class SessionMeter:
-    """What a session has used, and what it may use.
+    """The tokens that a session has used, and its limits.
 
     Attributes:
         max_tokens: 0: any number.
         max_cost: None: any amount.
         cost: of tokens; None: it is not known.
-        requests: answered so far.
     """
 
     max_tokens: int = 0
     max_cost: Decimal | None = None
     cost: Callable[[Usage], Money | None]
     usage: Usage = field(default_factory=Usage)
-    requests: int = 0
 
     @property
     def refusal(self) -> str:
@@ -44,7 +42,6 @@ class SessionMeter:
     def add(self, usage: Usage) -> None:
         """Count the tokens of a reply."""
         self.usage += usage
-        self.requests += 1
 
 
 class ReplyReader:
@@ -52,9 +49,11 @@ class ReplyReader:
 
     Args:
         request: the body of the request.
+        free: whether the reply costs nothing, such as a list of models.
     """
 
-    def __init__(self, request: bytes) -> None:
+    def __init__(self, request: bytes, *, free: bool = False) -> None:
+        self._free = free
         self._asked = estimate_tokens(request.decode(errors="replace"))
         self._text = bytearray()
         self._size = 0
@@ -67,12 +66,22 @@ class ReplyReader:
         if len(self._text) > _MAX_TEXT:
             del self._text[_MAX_TEXT // 4 : len(self._text) - _MAX_TEXT // 2]
 
-    def usage(self) -> Usage:
-        """The tokens of the whole."""
+    def usage(self, *, complete: bool = True) -> Usage:
+        """The tokens of the reply.
+
+        Args:
+            complete: whether its end was read. If not, the tokens that it told so far may be too few, such as those of
+                Anthropic's first event, so an estimate that is higher counts.
+        """
+        if self._free:
+            return Usage()
+        estimate = Usage(input=self._asked, output=estimate_tokens("x" * self._size))
         text = self._text.decode(errors="replace")
         found = [usage for value in _values(text) if (usage := read_usage(value)) is not None]
         if not found:
-            return Usage(input=self._asked, output=estimate_tokens("x" * self._size))
+            return estimate
+        if not complete:
+            found.append(estimate)
         return Usage(
             input=max(usage.input for usage in found),
             cached=max(usage.cached for usage in found),

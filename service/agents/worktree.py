@@ -11,18 +11,18 @@ from service.sandbox.session import SessionResult
 
 # Names that begin with a dot are no part of a program.
 PROMPT_PATH = ".evolve/prompt.md"
-_MAX_TOLD = 5
-_MAX_SAID = 200
+_MAX_NOTES = 5
+_MAX_REASON = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionAnswers:
-    """What a session comes to.
+    """The answers of a session.
 
     Attributes:
         answers: (place, text) of each answer.
         rejected: why there is none for a place.
-        notes: what else was left, and does not count.
+        notes: files that were left and do not count, each with the reason.
     """
 
     answers: list[tuple[int, str]] = field(default_factory=list)
@@ -52,12 +52,13 @@ def read_answers(result: SessionResult, program: Program, answers: int, seconds:
     for index in range(answers):
         folder = _folder(index, answers)
         inside = {path.removeprefix(folder): text for path, text in result.changed.items() if path.startswith(folder)}
-        taken = {path: text for path, text in sorted(inside.items()) if not (why := _complaint(path, program))}
-        found.notes.extend(f"{folder}{path} {why}" for path in sorted(inside) if (why := _complaint(path, program)))
+        complaints = {path: _complaint(path, program) for path in sorted(inside)}
+        taken = {path: inside[path] for path, complaint in complaints.items() if not complaint}
+        found.notes.extend(f"{folder}{path} {complaint}" for path, complaint in complaints.items() if complaint)
         if taken:
-            found.answers.append((index, _written(taken, program)))
+            found.answers.append((index, _answer_text(taken, program)))
         else:
-            found.rejected.append(_nothing(result, folder, seconds))
+            found.rejected.append(_rejection(result, folder, seconds))
     found.notes.extend(f"{path} was removed, and stays" for path in result.removed if path != PROMPT_PATH)
     return found
 
@@ -71,16 +72,16 @@ def how_it_ended(result: SessionResult, seconds: float) -> str:
         return f"ran longer than {seconds:g} s"
     if result.ended == TOO_MUCH_OUTPUT:
         return "printed too much"
-    return f"was ended: {result.transcript.strip()[:_MAX_SAID]}"
+    return f"was ended: {result.transcript.strip()[:_MAX_REASON]}"
 
 
-def described(notes: Sequence[str]) -> str:
+def notes_line(notes: Sequence[str]) -> str:
     """Notes as one line; empty where there are none."""
-    more = f" and {len(notes) - _MAX_TOLD} more" if len(notes) > _MAX_TOLD else ""
-    return "; ".join(notes[:_MAX_TOLD]) + more
+    more = f" and {len(notes) - _MAX_NOTES} more" if len(notes) > _MAX_NOTES else ""
+    return "; ".join(notes[:_MAX_NOTES]) + more
 
 
-def _nothing(result: SessionResult, folder: str, seconds: float) -> str:
+def _rejection(result: SessionResult, folder: str, seconds: float) -> str:
     """The sentence for a copy without an answer."""
     gone = [path for path in result.removed if path.startswith(folder) and path != PROMPT_PATH]
     refused = [f"{path} {reason}" for path, reason in result.refused if path.startswith(folder)]
@@ -104,7 +105,7 @@ def _complaint(path: str, program: Program) -> str:
     return "" if heading(f"FILE: {path}") == path else "has a name that no program has"
 
 
-def _written(files: Mapping[str, str], program: Program) -> str:
+def _answer_text(files: Mapping[str, str], program: Program) -> str:
     """An answer as `apply_answer` reads it; in fences, for files may hold what reads as its mark-up."""
     if program.single:
         return fenced(next(iter(files.values())))

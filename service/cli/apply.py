@@ -12,7 +12,7 @@ from service.cli.apply_body import body_of, message_of
 from service.cli.records import find_candidate, find_run
 from service.cli.terminal import Terminal
 from service.errors import UsageError
-from service.policy_settings.choice import submitted
+from service.policy_settings.choice import SOURCE, submitted
 from service.ports import Bundle, CandidateRecord, RunRecord
 from service.problems.bundle import open_bundle
 from service.problems.source_files import SourceFiles, source_files
@@ -36,6 +36,8 @@ class ApplyOptions:
         branch: of one commit; empty: files are changed in place.
         patch: whether the change is printed; `body`: whether the text of a pull request is.
         require_isolation: weakest isolation in which programs are scored again.
+        named_service: whether the run is with a service that was named. It could tell any source: only a run of this
+            user's database or service says where it began.
     """
 
     into: Path | None = None
@@ -44,6 +46,7 @@ class ApplyOptions:
     branch: str = ""
     body: bool = False
     require_isolation: str | None = None
+    named_service: bool = False
 
     def require_sense(self) -> None:
         """Refuse words that contradict each other.
@@ -71,12 +74,13 @@ def apply_winner(
     """
     options.require_sense()
     run = find_run(site.reader, run_id)
-    winner = find_candidate(site.reader, run.id if candidate_name is None else _named(run, candidate_name))
+    winner = find_candidate(site.reader, candidate_name or run.id, run.id)
     if winner.run_id != run.id:
         raise UsageError(f"{winner.id} is a candidate of another run: evolve apply {winner.run_id} {winner.id}")
     began = site.reader.candidate(f"{run.id}{SEED}")
     seed, program, bundle = site.reader.program(began.id), site.reader.program(winner.id), bundles(run)
-    files = source_files(open_bundle(bundle), seed, run.source, options.into)
+    source = f"{SOURCE}{site.name}" if options.named_service else run.source
+    files = source_files(open_bundle(bundle), seed, source, options.into)
     change = plan_change(seed, program, files, force=options.force)
     if not change.before and not change.after:
         terminal.note(f"{formatting.short(winner.id)} is in the sources already: nothing changes")
@@ -90,7 +94,7 @@ def apply_winner(
         raise UsageError("nothing changes, so there is nothing to commit: leave out --branch")
     body = ""
     if options.body:
-        body = _body(terminal, site, run, (began, winner), (seed, program), bundle, options)
+        body = _body(terminal, site, run, (began, winner), (seed, program), bundle, options, others=submitted(source))
     commit = ""
     if top:
         message = message_of(site, run, began, winner, body)
@@ -98,10 +102,6 @@ def apply_winner(
     elif not options.body:
         _write(files, change)
     _say(terminal, run, winner, files, change, body, commit, options)
-
-
-def _named(run: RunRecord, name: str) -> str:
-    return f"{run.id}.{name}" if name.replace(".", "").isdigit() else name
 
 
 def _body(
@@ -112,12 +112,13 @@ def _body(
     programs: tuple[Program, Program],
     bundle: Bundle,
     options: ApplyOptions,
+    *,
+    others: bool,
 ) -> str:
     from service.bootstrap.evaluators import choose_evaluators
     from service.config import load_settings
 
     evaluators = choose_evaluators(load_settings(), queue="", require=options.require_isolation)
-    others = submitted(run.source)
     with terminal.doing("scoring the seed and the winner again"):
         scored = asyncio.run(rescore(bundle, run.problem_name, evaluators, *programs, others=others))
     return body_of(site, run, *records, scored)

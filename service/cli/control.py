@@ -64,8 +64,7 @@ def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, 
 
 def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
     """Print the facts of a run."""
-    run = find_run(site.reader, run_id)
-    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    run, text = _facts(site, run_id)
     if terminal.as_json:
         terminal.emit({"run_id": run.id, "text": text})
     else:
@@ -74,10 +73,13 @@ def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
 
 def hint_insights(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
     """Give an active run its own facts as a hint."""
-    site = controller.site
-    run = find_run(site.reader, run_id)
-    text = facts_of(site.reader, run, site.failures(run), site.statistics(run))
+    run, text = _facts(controller.site, run_id)
     hint(terminal, controller, run.id, text, proposals)
+
+
+def _facts(site: RunSite, run_id: str) -> tuple[RunRecord, str]:
+    run = find_run(site.reader, run_id)
+    return run, facts_of(site.reader, run, site.failures(run), site.statistics(run))
 
 
 def fork(

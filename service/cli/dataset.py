@@ -12,7 +12,7 @@ from service.ports import RunRecord
 from service.schemas.untrusted_text import readable
 
 CARD, CANDIDATES, PROPOSALS = "README.md", "candidates.parquet", "proposals.parquet"
-# What differs from run to run in its members is one text of JSON, so that runs can be put together.
+# Members that differ from run to run are one text of JSON, so that runs can be put together.
 _AS_JSON = ("rationale", "dropped", "asked")
 _CARD = """\
 ---

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from service.cli import formatting
 from service.cli.records import find_candidate
 from service.errors import UsageError
-from service.identifiers import candidate_place
 from service.ports import ResultReader
 from service.projections.candidates import parent_of
 from service.projections.diff import tally, unified
@@ -35,10 +34,7 @@ def show_diff(terminal: "Terminal", reader: ResultReader, first: str, second: st
 def _pair(reader: ResultReader, first: str, second: str | None) -> tuple[str, str]:
     candidate = find_candidate(reader, first)
     if second is not None:
-        place = candidate_place(second)  # a name alone is of the same run
-        return candidate.id, find_candidate(
-            reader, f"{candidate.run_id}.{second}" if place and not place.run else second
-        ).id
+        return candidate.id, find_candidate(reader, second, candidate.run_id).id
     parent = parent_of(candidate)
     if parent is None:
         raise UsageError(f"{candidate.id} is a seed and has no parent: name two candidates to compare")

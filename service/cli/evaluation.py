@@ -1,4 +1,4 @@
-"""What `evolve train evaluate` does: a domain and a policy, or a model of this machine, in, figures out."""
+"""The command `evolve train evaluate`: measures a policy, or a model of this machine, on the questions of a domain."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -160,7 +160,6 @@ class PolicySource:
     Args:
         client: of the policy, on the loop.
         loop: that runs in another thread.
-        data: file of a published data set. None: the domain brings its test questions.
         concurrency: questions at once.
     """
 

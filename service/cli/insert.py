@@ -9,7 +9,6 @@ from service.cli.control import say_who_drives
 from service.cli.records import find_candidate, find_run, run_json
 from service.cli.terminal import Terminal
 from service.errors import NotFoundError, UsageError
-from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.insertion import InsertedProgram
 from service.usecases.control_runs import RunController
@@ -48,8 +47,7 @@ def _parent(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord
     """The candidate that the program descends from; None: the run has none yet."""
     if not named:
         return next(iter(reader.candidates(run.id, limit=1)), None)
-    place = candidate_place(named)
-    return find_candidate(reader, f"{run.id}.{named}" if place and not place.run else named)
+    return find_candidate(reader, named, run.id)
 
 
 def _text(path: str) -> str:

@@ -32,16 +32,16 @@ def find_run(reader: ResultReader, run_id: str) -> RunRecord:
     return newest[0]
 
 
-def find_candidate(reader: ResultReader, name: str) -> CandidateRecord:
+def find_candidate(reader: ResultReader, name: str, run_id: str = LAST) -> CandidateRecord:
     """A candidate by its id, by the beginning of it, as `RUN.28.0`, or the best of a run by the run's id or as `last`.
 
-    The run of `28.0` alone is the newest.
+    The run of `28.0` alone is that of `run_id`.
 
     Raises:
         NotFoundError: no such candidate or run, or no candidate of the run was evaluated with success.
     """
     if place := candidate_place(name):
-        run = find_run(reader, place.run or LAST)
+        run = find_run(reader, place.run or run_id)
         return reader.candidate(f"{run.id}.{place.proposal_number}.{place.position}")
     if name != LAST and not name.startswith("run_"):
         return reader.candidate(name)

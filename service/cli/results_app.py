@@ -257,9 +257,10 @@ def apply(
     """Put the best program of a run into the files that the run began from."""
     from service.bootstrap.sites import open_bundles
     from service.cli.apply import ApplyOptions, apply_winner
+    from service.client.service_choice import server_of
     from service.config import load_settings
 
-    where = place_of(ctx, json, db, server, api_key_file)
+    where, settings = place_of(ctx, json, db, server, api_key_file), load_settings()
     options = ApplyOptions(
         into=into,
         force=force,
@@ -267,8 +268,9 @@ def apply(
         branch=branch,
         body=body,
         require_isolation=required_isolation(require_isolation, allow_unsandboxed),
+        named_service=bool(server_of(settings, where)),
     )
-    with open_bundles(load_settings(), where) as (site, bundles):
+    with open_bundles(settings, where) as (site, bundles):
         apply_winner(terminal_of(ctx, json, db, where), site, bundles, run_id, candidate, options)
 
 

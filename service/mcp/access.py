@@ -7,15 +7,20 @@ from typing import Any, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel
 
 from evolve.errors import EvolveError
 from service.client import AsyncClient
+from service.client.call import Call
 from service.errors import InvalidProblemError, ServiceError
+from service.mcp.results import run_result
+from service.schemas.runs import Run
 
 Connect = Callable[[Context[Any, Any]], AbstractAsyncContextManager[AsyncClient]]
 BEARER = "bearer "
 Words = ParamSpec("Words")
 Answer = TypeVar("Answer")
+Returned = TypeVar("Returned", bound=BaseModel)
 
 
 def connect_as_user(url: str, key: str) -> Connect:
@@ -61,3 +66,17 @@ def as_tool(function: Callable[Words, Awaitable[Answer]]) -> Callable[Words, Awa
             raise ToolError(str(error)) from error
 
     return call
+
+
+async def send(
+    connect: Connect, context: Context[Any, Any], call: Call[Returned], exclude: set[str] | None = None
+) -> dict[str, Any]:
+    """The answer to a call of the API as JSON, without some of its fields."""
+    async with connect(context) as client:
+        return (await client.send(call)).model_dump(mode="json", exclude=exclude)
+
+
+async def send_run(connect: Connect, context: Context[Any, Any], call: Call[Run]) -> dict[str, Any]:
+    """The run that a call of the API returns."""
+    async with connect(context) as client:
+        return run_result(await client.send(call), client.server)

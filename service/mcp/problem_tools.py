@@ -8,7 +8,7 @@ from pydantic import Field
 
 from service.client import AsyncClient, calls
 from service.errors import UsageError
-from service.mcp.access import Connect, as_tool
+from service.mcp.access import Connect, as_tool, send
 from service.mcp.results import run_result
 from service.problems.upload_request import upload_of
 from service.schemas.problems import ProblemCreate
@@ -49,8 +49,7 @@ def add_problem_tools(server: MCPServer[Any], connect: Connect, *, local: bool) 
     @as_tool
     async def list_policies(context: Context[Any, Any]) -> dict[str, Any]:
         """List the policies of the service: models and mutators that can write programs."""
-        async with connect(context) as client:
-            return (await client.send(calls.list_policies())).model_dump(mode="json")
+        return await send(connect, context, calls.list_policies())
 
 
 def _add_for_folders(server: MCPServer[Any], connect: Connect) -> None:
@@ -58,8 +57,7 @@ def _add_for_folders(server: MCPServer[Any], connect: Connect) -> None:
     @as_tool
     async def check_problem(context: Context[Any, Any], folder: Folder = None, files: Files = None) -> dict[str, Any]:
         """Check a problem without storing it: every complaint about its files, and the score of each seed."""
-        async with connect(context) as client:
-            return await _check(client, _upload(folder, files))
+        return await send(connect, context, calls.check_problem(_upload(folder, files)), exclude={"document"})
 
     @server.tool()
     @as_tool
@@ -74,10 +72,8 @@ def _add_for_folders(server: MCPServer[Any], connect: Connect) -> None:
     ) -> dict[str, Any]:
         """Start a search on a problem. It returns at once. Follow the run with watch_run."""
         async with connect(context) as client:
-            named = problem or (await client.send(calls.create_problem(_upload(folder, files)))).id
-            if problem and (folder or files):
-                raise UsageError(_ONE)
-            return await _start(client, named, config, policy, labels)
+            stored = await _stored_problem(client, problem, folder, files)
+            return await _start(client, stored, config, policy, labels)
 
 
 def _add_for_files(server: MCPServer[Any], connect: Connect) -> None:
@@ -85,8 +81,7 @@ def _add_for_files(server: MCPServer[Any], connect: Connect) -> None:
     @as_tool
     async def check_problem(context: Context[Any, Any], files: Files) -> dict[str, Any]:
         """Check a problem without storing it: every complaint about its files, and the score of each seed."""
-        async with connect(context) as client:
-            return await _check(client, _upload(None, files))
+        return await send(connect, context, calls.check_problem(_upload(None, files)), exclude={"document"})
 
     @server.tool()
     @as_tool
@@ -100,10 +95,8 @@ def _add_for_files(server: MCPServer[Any], connect: Connect) -> None:
     ) -> dict[str, Any]:
         """Start a search on a problem. It returns at once. Follow the run with watch_run."""
         async with connect(context) as client:
-            if problem and files:
-                raise UsageError(_ONE)
-            named = problem or (await client.send(calls.create_problem(_upload(None, files)))).id
-            return await _start(client, named, config, policy, labels)
+            stored = await _stored_problem(client, problem, None, files)
+            return await _start(client, stored, config, policy, labels)
 
 
 def _upload(folder: str | None, files: dict[str, str] | None) -> ProblemCreate:
@@ -112,8 +105,15 @@ def _upload(folder: str | None, files: dict[str, str] | None) -> ProblemCreate:
     return upload_of(Path(folder).expanduser()) if folder else checked(ProblemCreate, files=files)
 
 
-async def _check(client: AsyncClient, upload: ProblemCreate) -> dict[str, Any]:
-    return (await client.send(calls.check_problem(upload))).model_dump(mode="json", exclude={"document"})
+async def _stored_problem(
+    client: AsyncClient, problem: str | None, folder: str | None, files: dict[str, str] | None
+) -> str:
+    """The name of a problem that the service has, or the id of one that it gets now."""
+    if not problem:
+        return (await client.send(calls.create_problem(_upload(folder, files)))).id
+    if folder or files:
+        raise UsageError(_ONE)
+    return problem
 
 
 async def _start(

@@ -1,11 +1,11 @@
-"""What tools return: the parts of the API's replies that help a model, without the rest."""
+"""Results of tools: the parts of the API's replies that help a model."""
 
 from typing import Any
 
+from service.ports import ENDED
 from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 
-ENDED = ("succeeded", "failed", "cancelled")
 _RUN = (
     "id", "problem", "state", "desired_state", "reason", "best_candidate_id", "best_fitness", "seed_fitness",
     "known_best", "labels", "created_at",

@@ -9,8 +9,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from service.client import calls
-from service.mcp.access import Connect, as_tool
-from service.mcp.results import ENDED, candidate_result, run_line, run_result
+from service.mcp.access import Connect, as_tool, send, send_run
+from service.mcp.results import candidate_result, run_line, run_result
+from service.ports import ENDED, PAUSED
 from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
 from service.schemas.requests import checked
 from service.schemas.runs import BudgetExtension, Run
@@ -45,8 +46,7 @@ def _add_watching(server: MCPServer[Any], connect: Connect) -> None:
     @as_tool
     async def get_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
         """Read a run: its state, best score, use of the budget, and the page on which people see it."""
-        async with connect(context) as client:
-            return run_result(await client.send(calls.get_run(run_id)), client.server)
+        return await send_run(connect, context, calls.get_run(run_id))
 
     @server.tool(annotations=_READS)
     @as_tool
@@ -63,7 +63,7 @@ def _add_watching(server: MCPServer[Any], connect: Connect) -> None:
             while True:
                 run = await client.send(calls.get_run(run_id))
                 await _report(context, run)
-                if run.state in (*ENDED, "paused") or time.monotonic() >= until:
+                if run.state in {PAUSED, *ENDED} or time.monotonic() >= until:
                     return run_result(run, client.server)
                 await asyncio.sleep(min(POLL_SECONDS, max(0.0, until - time.monotonic())))
 
@@ -79,22 +79,19 @@ def _add_steering(server: MCPServer[Any], connect: Connect) -> None:
     @as_tool
     async def pause_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
         """Pause a run. Its results are kept."""
-        async with connect(context) as client:
-            return run_result(await client.send(calls.pause_run(run_id)), client.server)
+        return await send_run(connect, context, calls.pause_run(run_id))
 
     @server.tool(annotations=_STEERS)
     @as_tool
     async def resume_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
         """Resume a paused or failed run."""
-        async with connect(context) as client:
-            return run_result(await client.send(calls.resume_run(run_id)), client.server)
+        return await send_run(connect, context, calls.resume_run(run_id))
 
     @server.tool(annotations=_ENDS)
     @as_tool
     async def cancel_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
         """End a run permanently. Its results are kept."""
-        async with connect(context) as client:
-            return run_result(await client.send(calls.cancel_run(run_id)), client.server)
+        return await send_run(connect, context, calls.cancel_run(run_id))
 
     @server.tool(annotations=_STEERS)
     @as_tool
@@ -110,9 +107,8 @@ def _add_steering(server: MCPServer[Any], connect: Connect) -> None:
         ],
     ) -> dict[str, Any]:
         """Change the budget of a run. A run that has ended continues with it."""
-        async with connect(context) as client:
-            extension = checked(BudgetExtension, budget=budget)
-            return run_result(await client.send(calls.extend_run(run_id, extension)), client.server)
+        extension = checked(BudgetExtension, budget=budget)
+        return await send_run(connect, context, calls.extend_run(run_id, extension))
 
     @server.tool(annotations=_STEERS)
     @as_tool
@@ -125,9 +121,8 @@ def _add_steering(server: MCPServer[Any], connect: Connect) -> None:
         ),
     ) -> dict[str, Any]:
         """Suggest an idea to an active run. It is in the prompts of the next proposals."""
-        async with connect(context) as client:
-            hint = checked(HintCreate, text=text, proposals=proposals)
-            return run_result(await client.send(calls.create_hint(run_id, hint)), client.server)
+        hint = checked(HintCreate, text=text, proposals=proposals)
+        return await send_run(connect, context, calls.create_hint(run_id, hint))
 
 
 def _add_results(server: MCPServer[Any], connect: Connect) -> None:
@@ -177,12 +172,10 @@ def _add_results(server: MCPServer[Any], connect: Connect) -> None:
         against: Annotated[str | None, Field(description="Another candidate. Default: its parent")] = None,
     ) -> dict[str, Any]:
         """Compare the source of a candidate with that of its parent, or of another candidate."""
-        async with connect(context) as client:
-            return (await client.send(calls.get_diff(candidate_id, against=against))).model_dump(mode="json")
+        return await send(connect, context, calls.get_diff(candidate_id, against=against))
 
     @server.tool(annotations=_READS)
     @as_tool
     async def get_failures(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
         """Read why answers of a run failed, grouped by reason, with the time that they cost."""
-        async with connect(context) as client:
-            return (await client.send(calls.get_run_failures(run_id))).model_dump(mode="json")
+        return await send(connect, context, calls.get_run_failures(run_id))

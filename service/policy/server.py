@@ -74,14 +74,14 @@ class Server:
         self._now = now
         headers = {"Accept-Encoding": "identity", "User-Agent": "evolve"}
         if key is not None:
-            headers |= _key_header(key.get_secret_value(), versioned=bool(address.query))
+            headers |= key_header(key.get_secret_value(), versioned=bool(address.query))
         self._client = httpx.AsyncClient(
             headers=headers,
             params=dict(parse_qsl(address.query)),
             timeout=httpx.Timeout(settings.timeout_seconds, connect=CONNECT_SECONDS, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency + 8),
             # A server on this machine is not reached through a proxy, whatever the environment says.
-            trust_env=not _is_loopback(settings.base_url),
+            trust_env=not is_loopback(settings.base_url),
             transport=transport,
         )
 
@@ -256,7 +256,7 @@ class Server:
         return f"refuses the key from {place}"
 
 
-def _key_header(key: str, *, versioned: bool) -> dict[str, str]:
+def key_header(key: str, *, versioned: bool) -> dict[str, str]:
     """A key as it is sent. Servers with an API version in their address, such as Azure's, need another header."""
     return {"api-key": key} if versioned else {"Authorization": f"Bearer {key}"}
 
@@ -292,7 +292,8 @@ async def _drain(events: AsyncGenerator[str, None]) -> None:
                 pass
 
 
-def _is_loopback(url: str) -> bool:
+def is_loopback(url: str) -> bool:
+    """Whether a server is on this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

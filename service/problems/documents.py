@@ -29,7 +29,7 @@ def read_document(name: str, content: bytes) -> dict[str, Any]:
     """
     reader = _READERS.get(PurePosixPath(name).suffix)
     if reader is None:
-        raise DocumentError(f"{name} has an unknown suffix: use one of  {', '.join(_READERS)}")
+        raise DocumentError(f"{name} has an unknown suffix: use one of {', '.join(_READERS)}")
     if len(content) > MAX_BYTES:
         raise DocumentError(f"{name} is larger than {MAX_BYTES // 1024} KB: it cannot be a configuration")
     try:

@@ -36,7 +36,7 @@ class SessionError(ServiceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """What every command of a sandbox gets.
+    """The limits of every command of a sandbox.
 
     Attributes:
         seconds: it may run.
@@ -72,7 +72,7 @@ class SessionOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionResult:
-    """What a command left.
+    """The result of a command.
 
     Attributes:
         ended: `exit` by itself, `timeout`, `output` when it printed too much, `unstarted`, or another outcome of the
@@ -226,7 +226,7 @@ class _SessionPool(KeeperPool):
 
 
 def _problem(limits: SessionLimits) -> Problem:
-    """What the pool is told of its commands, in the words of an evaluation."""
+    """The commands as the pool knows them: as evaluations of a problem."""
     seconds = limits.seconds + _SPARE_SECONDS
     problem = Problem(
         name="session",

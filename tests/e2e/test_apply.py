@@ -256,6 +256,21 @@ def test_a_run_of_a_service_does_not_choose_where_it_is_applied(
         source_files(outside, seed, "submitted over the API", None)
 
 
+def test_a_named_service_does_not_choose_which_files_change(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could tell any source. Here the runs of the database stand for its runs."""
+    monkeypatch.setattr("service.bootstrap.sites.choose_service", lambda *_, **__: None)
+    named = ("--server", "https://evolve.example")
+    before = program(home).read_text()
+    monkeypatch.chdir(home)
+    refused = evolve(home, "apply", "last", *named)
+    assert refused.code == 2
+    assert "the run came from a service" in refused.err
+    assert program(home).read_text() == before
+    monkeypatch.chdir(home / "src")
+    assert evolve(home, "apply", "last", *named).code == 0
+    assert program(home).read_text() != before
+
+
 def test_a_branch_needs_a_person_who_commits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.useConfigOnly", "GIT_CONFIG_VALUE_0": "true"}
     monkeypatch.setattr("tests.e2e.test_apply.COMMITTER", nobody)

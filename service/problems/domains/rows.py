@@ -33,7 +33,7 @@ def read_row(name: str, file: IO[bytes], number: int | None) -> Mapping[str, Any
             f"{name} cannot be part of a problem: take a question out of it with"
             f" `evolve problem init DIR --domain NAME --data {name} --number N`"
         )
-    raise _wrong(f"{name} has an unknown suffix: use one of  {', '.join(SUFFIXES)}")
+    raise _wrong(f"{name} has an unknown suffix: use one of {', '.join(SUFFIXES)}")
 
 
 def read_row_of(path: Path, number: int | None) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
     """The rows of a JSON file: a list of them, or a single one."""
     if path.suffix != ".json":
-        raise _wrong(f"{path} has an unknown suffix: use one of  {', '.join(SUFFIXES)}")
+        raise _wrong(f"{path} has an unknown suffix: use one of {', '.join(SUFFIXES)}")
     value = _parse(str(path), path.read_bytes(), 0)
     for number, row in enumerate(value if isinstance(value, list) else [value]):
         yield _row(f"{path}, question {number}", row)

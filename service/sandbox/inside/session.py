@@ -160,7 +160,7 @@ class _Transcript:
 
 @dataclass(slots=True)
 class _Leftovers:
-    """What a command left of its files: texts that changed or are new, and whatever cannot be taken."""
+    """The files after a command: texts that changed or are new, and paths that cannot be taken."""
 
     given: Mapping[str, str]
     room: int

@@ -58,6 +58,15 @@ def test_a_reply_that_tells_no_tokens_is_estimated_for_it_was_paid_for() -> None
     assert reader.usage() == Usage(input=100, output=200)
 
 
+def test_a_reply_that_is_cut_off_counts_by_its_length_if_it_told_less() -> None:
+    reader = ReplyReader(b"x" * 350)
+    reader.feed(events({"message": {"usage": ANTHROPIC}}) + b"y" * 3500 + b"\n")
+    assert reader.usage() == Usage(input=100, cached=40, output=1)
+    assert reader.usage(complete=False).output > 1000
+    reader.feed(events({"usage": {"output_tokens": 90_000}}))
+    assert reader.usage(complete=False) == Usage(input=100, cached=40, output=90_000)
+
+
 def test_the_last_event_of_a_long_reply_is_not_lost() -> None:
     reader = ReplyReader(b"")
     for _ in range(40):

@@ -53,7 +53,7 @@ def test_the_row_of_that_number_is_read(name: str, content: bytes, number: int |
         ("a.json", b"[{}, {}]", 2, "a.json has no question 2"),
         ("a.json", b"{}", 0, "leave domain.number out"),
         ("a.json", b"3", None, "not a int"),
-        ("a.csv", b"x", None, "a.csv has an unknown suffix: use one of  .json, .jsonl, .parquet"),
+        ("a.csv", b"x", None, "a.csv has an unknown suffix: use one of .json, .jsonl, .parquet"),
         ("a.parquet", b"PAR1", 0, "evolve problem init DIR --domain NAME --data a.parquet --number N"),
     ],
 )
