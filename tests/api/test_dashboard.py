@@ -85,8 +85,18 @@ async def test_who_tries_too_many_keys_is_told_so_beside_the_field(tmp_path: Pat
     assert "too many attempts" in tries[-1].text
 
 
-async def test_every_page_of_a_run_is_there(told: Told) -> None:
-    small_run(told)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"config": {}},
+        {"objectives": [{"name": "sum_radii", "direction": "minimize"}]},
+        {"objectives": [], "known_best": None},
+    ],
+    ids=["whole", "of no settings", "minimised", "of a single number"],
+)
+async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, object]) -> None:
+    small_run(told, **changes)
     async with visitor(told) as client:
         pages = {tab.name: (await client.get(tab.of(RUN))).status_code for tab in TABS}
         absent = {tab.name: (await client.get(tab.of("run_nothing"))).status_code for tab in TABS}
