@@ -104,6 +104,24 @@ async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, objec
     assert absent == dict.fromkeys(pages, 404)
 
 
+@pytest.mark.parametrize(
+    ("target", "words"), [(None, "a better score than the best seed"), (-2.5, "a score of 2.5 or better, the target")]
+)
+async def test_what_draws_promise_is_written_in_the_direction_of_the_objective(
+    told: Told, target: float | None, words: str
+) -> None:
+    changes = {"objectives": [{"name": "sum_radii", "direction": "minimize"}], "config": {"budget": {"target": target}}}
+    story = small_run(told, **changes)
+    told.append([*story.child(4, story.id(0), 6.0)])
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}/metrics")).text
+    draws = page[page.index('id="draws"') : page.index('id="yield-1"')]
+    of_answers = re.findall(r'<tr><th scope="row" class="num">(\d+)</th><td class="num">([^<]*)</td>', draws)
+    # Fitness 1 of the seed, 2, 3 and 6 of answers, one that failed: what k of the four are worth beside the seed.
+    assert of_answers == [("1", "-3"), ("2", f"-{(6 * 3 + 3 * 2 + 2) / 6:.5g}"), ("4", "-6")]
+    assert words in draws
+
+
 @pytest.mark.parametrize("place", ["", "/rows"])
 async def test_events_are_narrowed_by_what_the_address_says(told: Told, place: str) -> None:
     small_run(told)
