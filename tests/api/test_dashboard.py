@@ -203,6 +203,7 @@ async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: T
     held = page.partition('<section id="held-out">')[2].partition("</section>")[0]
     assert re.findall(r'<td class="num">([^<]+)</td>', held) == ["1.25", "3", "-1.75"]
     assert "Not scored: &lt;b&gt;no&lt;/b&gt;" in held
+    assert "A score far worse than the recorded score means that the search has overfitted." in held
     audit = page.partition('<section id="audit">')[2].partition("</section>")[0]
     assert "the scores do not hold within 0.1 in 2 evaluations under other seeds" in audit
     assert re.findall(r'<td class="num">([^<]+)</td>', audit) == ["3", "1.25", "1.25"]
