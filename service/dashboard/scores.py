@@ -50,6 +50,11 @@ def shared_sign(runs: Sequence[Run]) -> int:
     return signs.pop() if len(signs) == 1 else 1
 
 
+def chart_word(runs: Sequence[Run]) -> str:
+    """What the number of several runs is called in one chart; `fitness`, which it is, where their signs differ."""
+    return shared_word(runs) if len({sign_of(run) for run in runs}) == 1 else "fitness"
+
+
 def as_score(fitness: float | None, run: Run | GroupSummary) -> float | None:
     """A fitness, or a change of one, as the score that people know."""
     return None if fitness is None else sign_of(run) * fitness + 0.0  # no negative zero

@@ -85,13 +85,41 @@ async def test_who_tries_too_many_keys_is_told_so_beside_the_field(tmp_path: Pat
     assert "too many attempts" in tries[-1].text
 
 
-async def test_every_page_of_a_run_is_there(told: Told) -> None:
-    small_run(told)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"config": {}},
+        {"objectives": [{"name": "sum_radii", "direction": "minimize"}]},
+        {"objectives": [], "known_best": None},
+    ],
+    ids=["whole", "of no settings", "minimised", "of a single number"],
+)
+async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, object]) -> None:
+    small_run(told, **changes)
     async with visitor(told) as client:
         pages = {tab.name: (await client.get(tab.of(RUN))).status_code for tab in TABS}
         absent = {tab.name: (await client.get(tab.of("run_nothing"))).status_code for tab in TABS}
     assert pages == dict.fromkeys(pages, 200)
     assert absent == dict.fromkeys(pages, 404)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [(None, "a better score than the best seed"), (-2.5, "a score of 2.5 or better, the target")]
+)
+async def test_what_draws_promise_is_written_in_the_direction_of_the_objective(
+    told: Told, target: float | None, words: str
+) -> None:
+    changes = {"objectives": [{"name": "sum_radii", "direction": "minimize"}], "config": {"budget": {"target": target}}}
+    story = small_run(told, **changes)
+    told.append([*story.child(4, story.id(0), 6.0)])
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}/metrics")).text
+    draws = page[page.index('id="draws"') : page.index('id="yield-1"')]
+    of_answers = re.findall(r'<tr><th scope="row" class="num">(\d+)</th><td class="num">([^<]*)</td>', draws)
+    # Fitness 1 of the seed, 2, 3 and 6 of answers, one that failed: what k of the four are worth beside the seed.
+    assert of_answers == [("1", "-3"), ("2", f"-{(6 * 3 + 3 * 2 + 2) / 6:.5g}"), ("4", "-6")]
+    assert words in draws
 
 
 @pytest.mark.parametrize("place", ["", "/rows"])
@@ -175,6 +203,7 @@ async def test_the_page_of_a_run_that_was_examined_shows_what_came_of_it(told: T
     held = page.partition('<section id="held-out">')[2].partition("</section>")[0]
     assert re.findall(r'<td class="num">([^<]+)</td>', held) == ["1.25", "3", "-1.75"]
     assert "Not scored: &lt;b&gt;no&lt;/b&gt;" in held
+    assert "A score far worse than the recorded score means that the search has overfitted." in held
     audit = page.partition('<section id="audit">')[2].partition("</section>")[0]
     assert "the scores do not hold within 0.1 in 2 evaluations under other seeds" in audit
     assert re.findall(r'<td class="num">([^<]+)</td>', audit) == ["3", "1.25", "1.25"]

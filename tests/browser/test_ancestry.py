@@ -48,6 +48,9 @@ def test_the_tree_shows_everybody_and_its_lines_lead_to_differences(page: Page, 
     edges = page.locator("#family tbody td:last-child a").count()
     expect(tree.locator("path.edge")).to_have_count(edges)
     expect(tree.locator("circle.here")).to_have_count(1)
+    expect(tree.locator("a", has=page.locator("circle.here")).locator("title")).to_contain_text(
+        f", fitness {number(line[-1]['fitness'])}"  # of two objectives
+    )
     tree.locator("a", has=page.locator("path.edge")).first.dispatch_event("click")
     expect(page).to_have_url(re.compile(r"/candidates/cnd_\w+\?against=cnd_\w+#diff"))
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import FINISHED, Service, until
+from tests.browser.test_layout import CUT
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,4 @@ def test_a_phone_scrolls_no_page_sideways(open_page: OpenPage, batch: str, path:
     page = open_page(path.format(batch), width=360)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(CUT) == []

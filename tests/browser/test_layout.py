@@ -20,6 +20,19 @@ new PerformanceObserver((list) => {
 """
 BROKEN = """(rules) => axe.run(document, {runOnly: {type: "rule", values: rules}}).then((found) =>
     found.violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id} ${node.target.join(" ")}`)))"""
+# Words in cells of tables that stand in more than one line.
+CUT = """() => [...document.querySelectorAll("main .scroll td, main .scroll th")].flatMap((cell) => {
+  const words = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let text = words.nextNode(); text; text = words.nextNode())
+    for (const { 0: word, index } of text.parentElement.closest("code") ? [] : text.data.matchAll(/\\p{L}+/gu)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word);
+    }
+  return found;
+})"""
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -31,6 +44,14 @@ def test_nothing_moves_while_charts_load(open_page: OpenPage, finished_run: str,
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(500)
     assert page.evaluate("window.shift") < MAX_SHIFT
+
+
+@pytest.mark.parametrize("path", ["/runs/{}", "/runs/{}/setup", "/compare?run={}"])
+def test_tables_on_a_phone_cut_no_word(open_page: OpenPage, finished_run: str, path: str) -> None:
+    page = open_page(path.format(finished_run), width=390)
+    expect(page.locator("main .scroll td").first).to_be_visible()
+    assert page.evaluate(CUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("tab", ["grid", "objectives", "policy"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from service.dashboard.numbers import number
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import Service
@@ -144,7 +145,8 @@ def test_hovering_tells_of_the_program(page: Page, service: Service, finished_ru
     chosen = a_middle(columns)
     opened(page, finished_run)
     page.locator("lineage-map .map").hover(position=page.evaluate(WHERE, chosen))
-    expect(page.locator("lineage-map .tip")).to_contain_text(f"Candidate {at(columns, chosen)}: ")
+    worth = f"fitness {number(columns['fitness'][chosen])}"  # of two objectives
+    expect(page.locator("lineage-map .tip")).to_contain_text(f"Candidate {at(columns, chosen)}: {worth},")
 
 
 def test_the_run_is_replayed(page: Page, service: Service, finished_run: str) -> None:

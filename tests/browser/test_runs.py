@@ -13,6 +13,7 @@ from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import FINISHED, Service, installed
 
+FINISHED_RUNS = "/runs?labels=purpose%3Dtests"  # with the label of the finished run, which may be none of the newest
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202eeman"
 
 
@@ -41,7 +42,7 @@ def created(service: Service) -> Iterator[list[str]]:
 @pytest.mark.parametrize("javascript", [True, False])
 def test_rows_say_what_the_api_says(open_page: OpenPage, service: Service, finished_run: str, javascript: bool) -> None:
     page, run = (
-        open_page("/runs?labels=purpose%3Dtests", javascript=javascript),
+        open_page(FINISHED_RUNS, javascript=javascript),
         service.get(f"/v1/runs/{finished_run}"),
     )
     cells = row(page, finished_run)
@@ -63,7 +64,8 @@ def test_runs_are_found_by_their_owner(page: Page, service: Service, finished_ru
 
 
 def test_filters_are_in_the_address_and_back_takes_them_away(page: Page, finished_run: str, short_run: str) -> None:
-    page.goto("/runs")
+    page.goto(FINISHED_RUNS)
+    expect(row(page, finished_run)).to_be_visible()
     page.locator("summary", has_text="State").click()
     page.get_by_label("succeeded").check()
     page.locator("#filter-labels").fill("purpose=short")
@@ -74,6 +76,7 @@ def test_filters_are_in_the_address_and_back_takes_them_away(page: Page, finishe
     expect(page.locator("#filter-labels")).to_have_value("purpose=short")
     page.go_back()
     expect(row(page, finished_run)).to_be_visible()
+    expect(row(page, short_run)).to_have_count(0)
 
 
 def test_a_label_that_is_none_is_said_beside_its_field(page: Page, complaints: Complaints) -> None:
@@ -83,11 +86,12 @@ def test_a_label_that_is_none_is_said_beside_its_field(page: Page, complaints: C
     expect(page.get_by_role("alert")).to_contain_text("alone is not a label")
 
 
-def test_runs_are_put_together_by_what_they_share(page: Page, finished_run: str, live_run: str) -> None:
+def test_runs_are_put_together_by_what_they_share(page: Page, short_run: str, live_run: str) -> None:
     page.goto("/runs?group=problem")
     body = page.locator("tbody", has=row(page, live_run))
     expect(body.locator("tr.group")).to_contain_text("endless")
-    expect(body.locator(f"tr[data-row='{finished_run}']")).to_have_count(0)
+    expect(row(page, short_run)).to_be_visible()
+    expect(body.locator(f"tr[data-row='{short_run}']")).to_have_count(0)
 
 
 def test_new_runs_are_counted_and_rows_stay_where_they_are(
@@ -115,18 +119,18 @@ def test_cells_follow_their_run(page: Page, service: Service, live_run: str) -> 
 
 
 def test_many_are_steered_at_once_and_each_that_fails_is_named(
-    page: Page, service: Service, finished_run: str, live_run: str, complaints: Complaints
+    page: Page, service: Service, short_run: str, live_run: str, complaints: Complaints
 ) -> None:
     complaints.expect("console: .*409")
     page.goto("/runs")
     expect(page.get_by_role("button", name="Pause")).to_be_disabled()
-    for run_id in (finished_run, live_run):
+    for run_id in (short_run, live_run):
         row(page, run_id).get_by_role("checkbox").check()
     expect(page.get_by_text("2 ticked:")).to_be_visible()
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("heading", name="1 of 2 runs were paused")).to_be_visible()
     failed = page.get_by_role("row", name=re.compile("not paused"))
-    expect(failed.get_by_role("link")).to_have_attribute("href", f"/runs/{finished_run}")
+    expect(failed.get_by_role("link")).to_have_attribute("href", f"/runs/{short_run}")
     assert service.get(f"/v1/runs/{live_run}")["desired_state"] == "paused"
 
 
@@ -150,25 +154,25 @@ def test_deleting_asks_for_the_number_of_runs(
     assert service.client.get(f"/v1/runs/{short_run}").status_code == 404
 
 
-def test_ticked_runs_are_led_to_their_comparison(page: Page, finished_run: str, live_run: str) -> None:
+def test_ticked_runs_are_led_to_their_comparison(page: Page, short_run: str, live_run: str) -> None:
     page.goto("/runs")
-    for run_id in (finished_run, live_run):
+    for run_id in (short_run, live_run):
         row(page, run_id).get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare").click()
     expect(page).to_have_url(re.compile(r"/compare\?"))
-    for run_id in (finished_run, live_run):
+    for run_id in (short_run, live_run):
         assert f"run={run_id}" in page.url
 
 
 def test_a_filter_is_saved_found_again_and_removed(page: Page, finished_run: str) -> None:
-    page.goto("/runs?state=succeeded&group=state")
+    page.goto("/runs?state=succeeded&labels=purpose%3Dtests&group=state")
     saved = page.get_by_role("group").filter(has_text="Save these filters")
     page.get_by_text("Saved filters", exact=True).click()
     saved.get_by_label("Save these filters as").fill(HOSTILE)
     saved.get_by_role("button", name="Save", exact=True).click()
     page.goto("/runs")
     page.get_by_role("navigation", name="Saved filters").get_by_role("link").click()
-    expect(page).to_have_url(re.compile(r"\?state=succeeded&group=state$"))
+    expect(page).to_have_url(re.compile(r"\?state=succeeded&labels=purpose%3Dtests&group=state$"))
     expect(page).to_have_title("Runs · Evolve")
     expect(row(page, finished_run)).to_be_visible()
     page.get_by_text("Saved filters", exact=True).click()
@@ -201,9 +205,9 @@ def test_the_list_shuts_nobody_out(open_page: OpenPage, short_run: str, theme: L
     assert_accessible(page)
 
 
-def test_a_narrow_window_scrolls_the_table_and_not_the_page(open_page: OpenPage, finished_run: str) -> None:
+def test_a_narrow_window_scrolls_the_table_and_not_the_page(open_page: OpenPage, short_run: str) -> None:
     page = open_page("/runs", width=360)
-    expect(row(page, finished_run)).to_be_visible()
+    expect(row(page, short_run)).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
@@ -237,7 +241,7 @@ def test_columns_are_chosen_and_stand_in_the_address(page: Page, finished_run: s
 
 
 def test_a_row_has_a_small_curve_and_what_tells_its_run_apart(page: Page, finished_run: str) -> None:
-    page.goto("/runs?labels=purpose%3Dtests")
+    page.goto(FINISHED_RUNS)
     expect(row(page, finished_run).locator("run-spark path")).to_have_count(1)
     page.goto("/runs")
     names = page.locator(".run-name").all_inner_texts()

@@ -3,6 +3,7 @@
 // @ts-check
 import { nameOfId } from "./candidate-name.js";
 import { islandColour, islandShape, onTheme, mark } from "./palette.js";
+import { scoreWord } from "./score.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 const ROOT = "*";
@@ -126,7 +127,7 @@ class CandidateTree extends HTMLElement {
     const label = make("text", { x: x + 11, y: y - 4 });
     label.textContent = row.fitness;
     link.append(
-      titled(`${nameOfId(row.id)}, island ${row.island}, score ${row.fitness}`),
+      titled(`${nameOfId(row.id)}, island ${row.island}, ${scoreWord()} ${row.fitness}`),
       shape(row.island, x, y),
       label,
     );

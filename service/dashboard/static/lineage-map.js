@@ -4,7 +4,7 @@ import { Drag, Tip } from "./canvas-chart.js";
 import { chosen, keep } from "./address.js";
 import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
-import { asScore } from "./score.js";
+import { asScore, scoreWord } from "./score.js";
 import { NARROWEST, bestChild, modelOf, relativesOf, viewAfter, zoomed } from "./lineage-model.js";
 import {
   LEFT,
@@ -210,7 +210,7 @@ class LineageMap extends HTMLElement {
     const columns = this.store?.columns;
     if (!columns) return "";
     const value = columns.fitness[at];
-    return value === null ? columns.outcomes[columns.outcome[at]] : `score ${number(asScore(value))}`;
+    return value === null ? columns.outcomes[columns.outcome[at]] : `${scoreWord()} ${number(asScore(value))}`;
   }
 
   /**

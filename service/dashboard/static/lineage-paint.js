@@ -3,7 +3,7 @@
 import { drawAcross, nearestMark } from "./canvas-chart.js";
 import { number, roundStep, ticksBy } from "./numbers.js";
 import { FAILURE, colour, islandColour, islandShape, mark, onTheme } from "./palette.js";
-import { asScore } from "./score.js";
+import { asScore, scoreWord } from "./score.js";
 import { DESCENDANT, firstAt } from "./lineage-model.js";
 
 /** @typedef {import("./lineage-model.js").Model} Model */
@@ -90,7 +90,7 @@ export function paintGround(pen, model, layout, words) {
     pen.strokeRect(LEFT - 0.5, top + 0.5, right - LEFT + 1, layout.lane - 2);
     pen.textAlign = "right";
     pen.fillStyle = layout.lanes > 1 ? islandColour(lane) : colours.soft;
-    pen.fillText(layout.lanes > 1 ? `island ${lane}` : "score", LEFT - 6, top + layout.lane / 2);
+    pen.fillText(layout.lanes > 1 ? `island ${lane}` : scoreWord(), LEFT - 6, top + layout.lane / 2);
     pen.fillStyle = colours.soft;
     if (layout.lane < 60) continue;
     pen.fillText(number(asScore(model.high), 3), LEFT - 6, top + 10);

@@ -11,7 +11,7 @@ from service.dashboard.pages import PageRoute, go_to, may, render
 from service.dashboard.parallel_settings import HEIGHT, TOP, WIDTH, parallel
 from service.dashboard.parameters import differing
 from service.dashboard.run_page import ENDED, run_title
-from service.dashboard.scores import shared_sign, shared_word, sign_of
+from service.dashboard.scores import chart_word, shared_sign, shared_word, sign_of
 from service.dashboard.session import Api
 from service.dashboard.views.runs_bulk import MAX_COMPARED
 from service.dashboard.views.runs_filter import policy_name
@@ -51,7 +51,7 @@ async def _standing(request: Request, api: AsyncClient, batch_id: str) -> dict[s
     configs = [{**run.config, "policy": ", ".join(policy_name(one) for one in run.policies)} for run in runs]
     results = [run.best_fitness for run in runs]
     parameters, sign, over = differing(configs, results), shared_sign(runs), ended(summary.batch)
-    word = shared_word(runs) if len({sign_of(run) for run in runs}) == 1 else "fitness"
+    word = chart_word(runs)
     return {
         "batch": summary.batch,
         "groups": summary.groups,

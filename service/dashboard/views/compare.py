@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, render
 from service.dashboard.run_page import run_title
-from service.dashboard.scores import shared_sign
+from service.dashboard.scores import chart_word, shared_sign
 from service.dashboard.session import Api
 from service.dashboard.views.runs_filter import policy_name
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
@@ -242,6 +242,7 @@ async def _show(
         "verdicts": verdicts_of(comparison),
         "differences": differences(runs),
         "sign": sign,
+        "word": chart_word(runs),
         "signed_of": lambda value: None if value is None else sign * value + 0.0,
         "drawn": [{"id": run.id, "title": title} for run, title in zip(runs, titles, strict=True)],
     }
