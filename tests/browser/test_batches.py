@@ -63,6 +63,18 @@ def test_a_sweep_says_what_it_may_cost_before_it_starts(page: Page, service: Ser
     expect(page.locator("h1 .state")).to_have_text("succeeded")
 
 
+def test_enter_in_a_field_starts_nothing(page: Page, service: Service, finished_run: str) -> None:
+    del finished_run  # its problem is there
+    before = len(service.get("/v1/batches?limit=200")["items"])
+    fill(page)
+    expect(page.get_by_role("button", name="Start 6 runs")).to_be_visible()
+    page.get_by_label("Values 1").fill("1, 2")
+    page.get_by_label("Values 1").press("Enter")
+    expect(page).to_have_url(re.compile("/batches/new/check$"))
+    expect(page.get_by_role("button", name="Start 4 runs")).to_be_visible()
+    assert len(service.get("/v1/batches?limit=200")["items"]) == before
+
+
 def test_values_that_no_key_takes_are_refused_before_anything_starts(page: Page, finished_run: str) -> None:
     del finished_run  # its problem is there
     fill(page)
