@@ -53,7 +53,7 @@ class Proposer:
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        hint = self._state.changes.hints.standing
+        hint, insights = self._state.changes.hints.standing, self._state.changes.insights.standing
         rationale = {"policy": drawn.rationale, "form": form_rationale}
         return Proposal(
             id=proposal_id(self._run_id, number),
@@ -78,13 +78,17 @@ class Proposer:
             rejections=self._rejections(policy_request.policy, plan.island),
             hint=hint.text if hint else "",
             hint_id=hint.change_id if hint else "",
+            insights=insights.text if insights else "",
+            insights_id=insights.change_id if insights else "",
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator and its hint."""
+        """The proposal of an event, as `rebuild_proposal` makes it, with the words that its event names by ids."""
         proposal = rebuild_proposal(created, loaded)
-        hint = self._state.changes.hints.given[created.hint].text if created.hint else ""
-        return replace(proposal, request=self._request(proposal.island, proposal.operator), hint=hint)
+        changes, request = self._state.changes, self._request(proposal.island, proposal.operator)
+        hint = changes.hints.given[created.hint].text if created.hint else ""
+        insights = changes.insights.versions[created.insights].text if created.insights else ""
+        return replace(proposal, request=request, hint=hint, insights=insights)
 
     def _request(self, island: int, operator: str) -> str:
         """What an operator of the configuration asks for; strategies may have further ones, which ask for nothing."""
