@@ -6,9 +6,8 @@ from typing import Any
 
 from evolve.configuration.archive import ArchiveConfig
 from evolve.configuration.checks import at_least, one_of, registered, shares, within
-from evolve.configuration.insights import InsightsConfig
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
-from evolve.configuration.prompt import InspirationsConfig, PromptConfig
+from evolve.configuration.prompt import InsightsConfig, InspirationsConfig, PromptConfig
 from evolve.configuration.selection import NoveltyConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.extensions import ExtensionKind, built_in_names
