@@ -290,7 +290,10 @@ class ProposalFailed(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCreated(EventData):
-    """An answer became a candidate; `recovered` says how its answer was not written as asked."""
+    """An answer became a candidate.
+
+    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed.
+    """
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
     candidate_id: str
@@ -301,6 +304,7 @@ class CandidateCreated(EventData):
     fingerprint: str
     early_stop_threshold: float | None = field(default=None, metadata=_OMITTED)
     recovered: tuple[str, ...] = field(default=(), metadata=_OMITTED)
+    changed: str = field(default="", metadata=_OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
