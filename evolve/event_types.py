@@ -232,7 +232,10 @@ class BudgetExtended(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again. `change`: a person brought its program."""
+    """A policy is asked for programs: enough to put the proposal again.
+
+    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none.
+    """
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -255,6 +258,7 @@ class ProposalCreated(EventData):
     hint: str = field(default="", metadata=OMITTED)
     insights: str = field(default="", metadata=OMITTED)
     change: str = field(default="", metadata=OMITTED)
+    tuning: int = field(default=0, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +292,10 @@ class ProposalFailed(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCreated(EventData):
-    """An answer became a candidate; `recovered` says how its answer was not written as asked."""
+    """An answer became a candidate.
+
+    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed.
+    """
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
     candidate_id: str
@@ -299,6 +306,7 @@ class CandidateCreated(EventData):
     fingerprint: str
     early_stop_threshold: float | None = field(default=None, metadata=OMITTED)
     recovered: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

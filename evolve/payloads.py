@@ -64,6 +64,7 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         hint=proposal.hint_id,
         insights=proposal.insights_id,
         change=proposal.change_id,
+        tuning=proposal.tuning.session if proposal.tuning else 0,
     )
 
 
@@ -139,6 +140,7 @@ def describe_candidate(candidate: Candidate) -> CandidateCreated:
         fingerprint=candidate.fingerprint,
         early_stop_threshold=candidate.early_stop_threshold,
         recovered=tuple(candidate.recovered),
+        changed=candidate.changed,
     )
 
 

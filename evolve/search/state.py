@@ -40,6 +40,7 @@ from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
+from evolve.search.tuning import TuningSessions
 from evolve.search.unloaded import loaded_twin, unloaded_candidate
 
 
@@ -85,6 +86,7 @@ class SearchState:
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
         yields: what the answers of each policy became.
+        tuning: what tuners found out.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -99,6 +101,7 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
+        self.tuning = TuningSessions()
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -130,6 +133,7 @@ class SearchState:
             return
         try:
             step(self, event.data, event.subject)
+            self.tuning.fold(event.data, self.find)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -156,11 +160,6 @@ class SearchState:
             if candidate_id in island.archive.members:
                 return island.archive.members.get(candidate_id)
         raise KeyError(candidate_id)
-
-    @property
-    def insights_due(self) -> bool:
-        """Whether the run is to write its insights anew."""
-        return self.changes.insights.due(self.account.evaluations)
 
     @property
     def started(self) -> bool:
@@ -191,6 +190,7 @@ class SearchState:
             one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
         }
         self.trials.fill(lambda origin: loaded_twin(known, origin))
+        self.tuning.fill(lambda tuned: loaded_twin(known, tuned))
         for island in self.islands:
             for member in list(island.archive.members):
                 island.archive.members.replace(loaded_twin(known, member))
@@ -206,6 +206,7 @@ class SearchState:
         if self.best is not None:
             yield self.best
         yield from self.seeds
+        yield from self.tuning.individuals()
         yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
             yield from island.failures

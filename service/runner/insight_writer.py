@@ -64,7 +64,8 @@ class InsightWriter:
         if self._task is not None and self._task.done():
             task, self._task = self._task, None
             return task.result()
-        if self._task is None and self._state.insights_due and (committed or not self._config.deterministic.window):
+        due = self._state.changes.insights.due(self._state.account.evaluations)
+        if self._task is None and due and (committed or not self._config.deterministic.window):
             self._task = asyncio.create_task(self._write())
             self._task.add_done_callback(lambda _: self._wake())
         return None
