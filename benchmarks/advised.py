@@ -23,12 +23,10 @@ class AdvisedAuthor:
 
     Attributes:
         seed: of its draws.
-        reads: whether it reads facts.
         scales: of its steps, relative to the number that it changes.
     """
 
     seed: int
-    reads: bool = False
     scales: Sequence[float] = COARSE
     rng: random.Random = field(init=False)
 
@@ -38,7 +36,7 @@ class AdvisedAuthor:
     async def __call__(self, prompt: str, count: int) -> list[str]:
         found = _PROGRAM.search(prompt)
         parent = found.group(2) if found else ""
-        facts = _REPLACED.findall(prompt) if self.reads else []
+        facts = _REPLACED.findall(prompt)
         return [self._child(parent, facts) for _ in range(count)]
 
     def _child(self, parent: str, facts: Sequence[tuple[str, str]]) -> str:

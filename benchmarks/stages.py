@@ -28,7 +28,7 @@ from benchmarks.advised import FINE, AdvisedAuthor
 from benchmarks.counts import Kept
 from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, alarm, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
-from benchmarks.policy_server import policy_server
+from benchmarks.policy_server import policy_thread
 from benchmarks.tasks import EXAMPLES
 from evolve.change_events import HintGiven, RequestedChange
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_result
@@ -109,29 +109,24 @@ def fixed(policies: str, *settings: str) -> Callable[[Place], AbstractContextMan
     return words
 
 
-def advised(
-    *settings: str, reads: bool = True, hint_after: int = 0
-) -> Callable[[Place], AbstractContextManager[RunWords]]:
-    """The words of an arm whose author is scripted, and reads facts or not."""
+def advised(*settings: str, hint_after: int = 0) -> Callable[[Place], AbstractContextManager[RunWords]]:
+    """The words of an arm whose author is scripted, and reads the facts in its prompts."""
 
     @contextmanager
     def words(place: Place) -> Iterator[RunWords]:
-        with policy_server(write=AdvisedAuthor(seed=place.seed, reads=reads)) as url:
+        with policy_thread(0.0, AdvisedAuthor(seed=place.seed)) as url:
             yield RunWords(policies=_served("cheap", url), settings=settings, hint_after=hint_after)
 
     return words
 
 
-def escalated(more: str) -> Callable[[Place], AbstractContextManager[RunWords]]:
+@contextmanager
+def escalated(place: Place) -> Iterator[RunWords]:
     """The words of an arm with a dear author beside the cheap one, which draws steps of all scales."""
-
-    @contextmanager
-    def words(place: Place) -> Iterator[RunWords]:
-        cheap, dear = AdvisedAuthor(seed=place.seed), AdvisedAuthor(seed=place.seed + 1000, scales=FINE)
-        with policy_server(write=cheap) as cheap_url, policy_server(write=dear) as dear_url:
-            yield RunWords(policies=_served("cheap", cheap_url) + _served("dear", dear_url) + more)
-
-    return words
+    cheap, dear = AdvisedAuthor(seed=place.seed), AdvisedAuthor(seed=place.seed + 1000, scales=FINE)
+    with policy_thread(0.0, cheap) as cheap_url, policy_thread(0.0, dear) as dear_url:
+        escalates = "escalate_after = 20\n"
+        yield RunWords(policies=_served("cheap", cheap_url) + _served("dear", dear_url) + escalates)
 
 
 def _served(name: str, url: str) -> str:
@@ -144,10 +139,8 @@ ARMS: Mapping[str, Arm] = {
     "tuning": Arm(words=fixed(SYNTAX + TUNER, ADAPTIVE), base="syntax"),
     "scripted": Arm(words=advised()),
     "insights": Arm(words=advised("insights.every=20"), base="scripted"),
-    "unread_insights": Arm(words=advised("insights.every=20", reads=False), base="scripted"),
     "hint": Arm(words=advised(hint_after=40), base="scripted"),
-    "escalation": Arm(words=escalated("escalate_after = 20\n"), base="scripted"),
-    "both_always": Arm(words=escalated(""), base="scripted"),
+    "escalation": Arm(words=escalated, base="scripted"),
 }
 
 
