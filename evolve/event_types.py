@@ -231,7 +231,10 @@ class BudgetExtended(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again. `change`: a person brought its program."""
+    """A policy is asked for programs: enough to put the proposal again.
+
+    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none.
+    """
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -253,6 +256,7 @@ class ProposalCreated(EventData):
     form: ReplyForm | None = field(default=None, metadata=_OMITTED)
     hint: str = field(default="", metadata=_OMITTED)
     change: str = field(default="", metadata=_OMITTED)
+    tuning: int = field(default=0, metadata=_OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

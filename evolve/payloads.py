@@ -62,6 +62,7 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         form=proposal.form,
         hint=proposal.hint_id,
         change=proposal.change_id,
+        tuning=proposal.tuning.session if proposal.tuning else 0,
     )
 
 

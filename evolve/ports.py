@@ -52,6 +52,15 @@ class AdaptivePolicy(Policy, Protocol):
         """The forms that it may be asked in, at least one."""
 
 
+@runtime_checkable
+class TuningPolicy(Policy, Protocol):
+    """A policy that changes the numbers of good programs, and reads what came of its proposals (`Proposal.tuning`)."""
+
+    @property
+    def tunes(self) -> bool:
+        """Whether it does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptedPolicy:
     """A policy that writes its requests differently from now on, since its server refused what they held.

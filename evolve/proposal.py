@@ -61,6 +61,23 @@ class Individual:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TuningRecord:
+    """What the optimizer of a tuning session needs: with equal records it is in an equal state.
+
+    Attributes:
+        session: number of the proposal that began it.
+        seed: of its random stream.
+        base: the program whose numbers are tuned.
+        generations: the fitness by position of each proposal that is over; None: an answer has none.
+    """
+
+    session: int
+    seed: int
+    base: Individual
+    generations: tuple[tuple[float | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One ask: everything a policy needs to answer with a set of children.
 
@@ -81,6 +98,7 @@ class Proposal:
         hint: what a person suggests to try; empty: no hint stands.
         hint_id: id of the change that gave that hint.
         change_id: of the change by which a person brought its program; empty: a policy is asked.
+        tuning: of a proposal to a tuner.
     """
 
     id: str
@@ -107,6 +125,7 @@ class Proposal:
     hint: str = ""
     hint_id: str = ""
     change_id: str = ""
+    tuning: TuningRecord | None = None
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

@@ -39,6 +39,7 @@ from evolve.search.form_credit import FormRecords
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
+from evolve.search.tuning import TuningSessions
 from evolve.search.unloaded import loaded_twin, unloaded_candidate
 
 
@@ -84,6 +85,7 @@ class SearchState:
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
         yields: what the answers of each policy became.
+        tuning: what tuners found out.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -98,6 +100,7 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
+        self.tuning = TuningSessions()
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -129,6 +132,7 @@ class SearchState:
             return
         try:
             step(self, event.data, event.subject)
+            self.tuning.fold(event.data, self.find)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -185,6 +189,7 @@ class SearchState:
             one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
         }
         self.trials.fill(lambda origin: loaded_twin(known, origin))
+        self.tuning.fill(lambda tuned: loaded_twin(known, tuned))
         for island in self.islands:
             for member in list(island.archive.members):
                 island.archive.members.replace(loaded_twin(known, member))
@@ -200,6 +205,7 @@ class SearchState:
         if self.best is not None:
             yield self.best
         yield from self.seeds
+        yield from self.tuning.individuals()
         yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
             yield from island.failures

@@ -16,6 +16,7 @@ from service.cli.task import look_here, published_questions
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.jsonlines import as_line
+from service.policy_settings.kind_traits import WITHOUT_MODEL, traits_of
 from service.policy_settings.roles import read_policies
 
 if TYPE_CHECKING:
@@ -142,8 +143,9 @@ def _policy(options: EvaluateOptions) -> "PolicySettings":
     found = read_policies([options.policy], model=options.model, params=options.params)
     if len(found) != 1:
         raise UsageError(f"{options.policy} holds {len(found)} policies: name a file with the one to measure")
-    if found[0].kind == "syntax":
-        raise UsageError("the syntax mutator asks no model: name a server, a policy file or bundled:MODEL")
+    if found[0].kind in WITHOUT_MODEL:
+        spoken = traits_of(found[0].kind).spoken
+        raise UsageError(f"{spoken} asks no model: name a server, a policy file or bundled:MODEL")
     return found[0]
 
 

@@ -17,6 +17,7 @@ from service.cli.records import policy_names
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.identifiers import candidate_address
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.end_reasons import ending
@@ -264,7 +265,7 @@ def _names(run: RunRecord) -> str | None:
 
 def used_model(run: RunRecord) -> bool:
     """Whether any policy of the run is a model."""
-    return any(policy.get("kind") != "syntax" for policy in run.policies)
+    return any(policy.get("kind") not in WITHOUT_MODEL for policy in run.policies)
 
 
 def next_commands(outcome: RunOutcome) -> list[str]:

@@ -8,6 +8,8 @@ from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_know
 SAMPLED = ("name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
             "concurrency", "weight")  # fmt: skip
 
+# Kinds whose programs no model writes. Each is a policy that `--policy` names by its kind.
+WITHOUT_MODEL = ("syntax", "tuner")
 # What acts for a coding agent alone.
 AGENT_KEYS = ("command", "environment", "read", "path", "max_session_tokens", "max_session_cost")
 

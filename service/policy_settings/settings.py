@@ -52,6 +52,8 @@ AGENT = "agent"
 _COUNTS: Mapping[str, Mapping[str, int]] = {
     # It is run in this process: calls at once share its cores, and are no faster together.
     "bundled": {"concurrency": 1},
+    # The smallest population of CMA-ES for a few numbers, rounded up.
+    "tuner": {"answers": 8},
     # A session takes minutes and money: several are for those who ask for them.
     AGENT: {"answers": 1, "samples": 1, "concurrency": 1},
 }
