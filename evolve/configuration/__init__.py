@@ -2,6 +2,7 @@
 
 from evolve.configuration.archive import ARCHIVES, MEASURED, TRUNCATIONS, ArchiveConfig
 from evolve.configuration.defaults import default_keys
+from evolve.configuration.insights import InsightsConfig
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InspirationsConfig, PromptConfig
 from evolve.configuration.run import (
@@ -38,6 +39,7 @@ __all__ = [
     "BudgetConfig",
     "ConcurrencyConfig",
     "DeterministicConfig",
+    "InsightsConfig",
     "InspirationsConfig",
     "NoveltyConfig",
     "PromptConfig",

@@ -36,6 +36,7 @@ from evolve.problem import Problem
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
+from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
@@ -110,7 +111,7 @@ class SearchState:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes = False, Changes()
+        self.reached, self.changes = False, Changes(config.insights)
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
             config.strategy not in BASELINES
@@ -159,6 +160,11 @@ class SearchState:
             if candidate_id in island.archive.members:
                 return island.archive.members.get(candidate_id)
         raise KeyError(candidate_id)
+
+    @property
+    def insights_due(self) -> bool:
+        """Whether the run is to write its insights anew."""
+        return self.changes.insights.due(self.account.evaluations)
 
     @property
     def started(self) -> bool:
@@ -316,11 +322,14 @@ class SearchState:
             self.yields.renew()
 
     def _spend(self, data: ProposalAnswered | ProposalFailed) -> Account:
-        """Count what a proposal took, all that was paid for it; that alone."""
-        spent = Account()
+        """Count what was paid with a proposal; what it took itself."""
+        spent, owed = Account(), self.changes.insights.owed
         for bill in bills(data):
-            for account in (self.account, spent):
-                account.spend(bill.usage, bill.cost)
+            self.account.spend(bill.usage, bill.cost)
+            if not (owed and bill.purpose == PURPOSE):
+                spent.spend(bill.usage, bill.cost)
+        if data.tokens is not None:
+            self.changes.insights.owed = ()
         return spent
 
     def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
@@ -379,6 +388,7 @@ class SearchState:
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
     EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
+    EventKind.INSIGHTS_WRITTEN: SearchState._changed,  # noqa: SLF001
     EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001

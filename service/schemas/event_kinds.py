@@ -186,6 +186,20 @@ class ProgramInsertedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class InsightsWrittenEvent(EventBase):
+    """A version of the run's insights, which is in prompts until the next."""
+
+    kind: Literal["insights.written"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    by: str = Field(description="Name of the key of the person who wrote it. Empty: the run wrote it")
+    text: str = Field(description="The version. Empty: prompts hold none any more")
+    source: str = Field(description="Author: `facts`, `analyst`, `person` or `earlier_run`")
+    evaluations: Count = Field(description="Evaluations of the run when it became due")
+    policy: str = Field(default="", description="The analyst that was asked. Left out if there was none")
+    reason: str = Field(default="", description="Why the analyst wrote nothing. Left out if it did")
+    charges: list[EventCharge] = Field(default=[], description="Payment of the analyst. Left out if there was none")
+
+
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
@@ -214,6 +228,7 @@ class ProposalCreatedEvent(EventBase):
         default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
     hint: str = Field(default="", description="Id of the hint in its prompt. Left out if there is none")
+    insights: str = Field(default="", description="Id of the insights in its prompt. Left out if there are none")
     change: str = Field(
         default="", description="Id of the change by which a person inserted its program. Left out otherwise"
     )
@@ -363,6 +378,7 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | InsightsWrittenEvent
             | ProgramInsertedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from evolve.configuration.checks import PLAIN_TEXT
 from evolve.program import MAX_PROGRAM_CHARACTERS
-from evolve.search.hints import HINT_TEXT, MAX_HINT_CHARACTERS
+from evolve.search.hints import MAX_HINT_CHARACTERS
 from service.timestamps import rfc3339
 
 MAX_LABELS = 16
@@ -111,7 +112,7 @@ ProgramText = Annotated[
     Field(max_length=MAX_PROGRAM_CHARACTERS, json_schema_extra={"pattern": WITHOUT_NUL}),
     AfterValidator(_storable),
 ]
-HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=HINT_TEXT), AfterValidator(_storable)]
+HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=PLAIN_TEXT), AfterValidator(_storable)]
 Name = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]
