@@ -49,7 +49,13 @@ from service.client.calls.candidates import (
 )
 from service.client.calls.exports import list_artifacts
 from service.client.calls.keys import create_key, list_audit, list_keys, revoke_key
-from service.client.calls.metrics import get_run_columns, get_run_failures, get_run_metrics, get_run_statistics
+from service.client.calls.metrics import (
+    get_program_map,
+    get_run_columns,
+    get_run_failures,
+    get_run_metrics,
+    get_run_statistics,
+)
 from service.client.calls.policies import list_policies, list_policy_health
 from service.client.calls.problems import create_problem, delete_problem, download_problem, get_problem, list_problems
 from service.client.calls.proposals import get_proposal, get_proposal_by_id, list_proposals
@@ -138,6 +144,7 @@ __all__ = [
     "get_identity",
     "get_lineage",
     "get_problem",
+    "get_program_map",
     "get_proposal",
     "get_proposal_by_id",
     "get_quotas",
