@@ -292,7 +292,10 @@ class ProposalFailed(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCreated(EventData):
-    """An answer became a candidate; `recovered` says how its answer was not written as asked."""
+    """An answer became a candidate.
+
+    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed.
+    """
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
     candidate_id: str
@@ -303,6 +306,7 @@ class CandidateCreated(EventData):
     fingerprint: str
     early_stop_threshold: float | None = field(default=None, metadata=OMITTED)
     recovered: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

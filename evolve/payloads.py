@@ -140,6 +140,7 @@ def describe_candidate(candidate: Candidate) -> CandidateCreated:
         fingerprint=candidate.fingerprint,
         early_stop_threshold=candidate.early_stop_threshold,
         recovered=tuple(candidate.recovered),
+        changed=candidate.changed,
     )
 
 

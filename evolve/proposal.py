@@ -21,6 +21,7 @@ class Candidate:
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
         early_stop_threshold: fitness that further repeats of its evaluation depend on; None: all are made.
         recovered: what of its answer was not in the form asked for; see `evolve.answers.edit.Child`.
+        changed: what of its parent; see `evolve.similarity.changed_parts`. Empty: a seed.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Candidate:
     parents: tuple[tuple[str, str], ...] = ()
     early_stop_threshold: float | None = None
     recovered: tuple[str, ...] = ()
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,7 @@ from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
 from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
 from evolve.search.strategies import open_strategy
+from evolve.similarity.changed_parts import changed_parts
 
 AT_ONCE = ("target", "patience", "wall_seconds", STOPPING_RULE)
 
@@ -164,7 +165,8 @@ class Search:
         try:
             child = self.answer_filter.child(proposal, answer)
             made = self._maker.make(number, position, proposal.island, child.program, parents)
-            candidate = replace(made, recovered=child.recovered)
+            changed = changed_parts(proposal.parent.program, child.program)
+            candidate = replace(made, recovered=child.recovered, changed=changed)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             events.add(payloads.describe_rejection(self.run_id, proposal, position, parents, str(error)))

@@ -236,6 +236,7 @@ def _create(projection: Projection, logged: LoggedEvent) -> None:
     projection.candidates[candidate.id] = _candidate(projection, logged, created, "pending") | {
         "program_id": program.id,
         "fingerprint": candidate.fingerprint,
+        "changed": candidate.changed,
     }
     projection.descend(candidate.id, candidate.parents)
 
@@ -258,6 +259,7 @@ def _candidate(
         "island": made.island,
         "program_id": None,
         "fingerprint": None,
+        "changed": "",
         "created_at": logged.at,
         **_result(status),
     }

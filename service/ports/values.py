@@ -191,6 +191,7 @@ class CandidateRecord:
         rewards: reward vector, larger is better; None: it has none.
         repeats: how often it was scored; 0: not at all, or not known.
         answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
+        changed: `constants`, `structure` or `both` of its parent; empty: a seed, or not known.
         view_type: media type of its view; empty: it cannot be shown; None: it has none.
         view_reason: why it cannot be shown, in one sentence.
     """
@@ -222,6 +223,7 @@ class CandidateRecord:
     rewards: Sequence[float] | None = None
     repeats: int = 0
     answer: str | None = None
+    changed: str = ""
     view_type: str | None = None
     view_reason: str = ""
 

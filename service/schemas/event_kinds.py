@@ -232,6 +232,9 @@ class ProposalCreatedEvent(EventBase):
     change: str = Field(
         default="", description="Id of the change by which a person inserted its program. Left out otherwise"
     )
+    tuning: Count = Field(
+        default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
+    )
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -281,6 +284,9 @@ class CandidateCreatedEvent(EventBase):
     )
     recovered: list[str] = Field(
         default=[], description="Deviations of its answer from the requested form, by kind. Left out if there are none"
+    )
+    changed: str = Field(
+        default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out for a seed"
     )
 
 

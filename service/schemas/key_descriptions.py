@@ -176,8 +176,8 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "kind": (
         "`openai`: an OpenAI-compatible server. `litellm`: a provider with its own protocol, through LiteLLM. Then"
         " `model` names both, such as `anthropic/claude-sonnet-4-5`, and `base_url` is not needed. `syntax`: the"
-        " built-in mutator. `bundled`: a model in this process. `agent`: a coding agent on this machine, which"
-        " `command` starts. Any other name: a kind of your own"
+        " built-in mutator. `tuner`: a tuner of numbers, which needs no model. `bundled`: a model in this process."
+        " `agent`: a coding agent on this machine, which `command` starts. Any other name: a kind of your own"
     ),
     "role": (
         "`author`: writes programs. `critic`: writes reviews of parents for the authors. `embedder`: makes embeddings"

@@ -39,9 +39,7 @@ def test_a_tuner_gets_the_best_member_and_goes_on_from_the_best_of_its_session()
     further = [created for created in proposals if created.tuning != created.proposal_number]
     assert further
     fitness = {
-        event.data.candidate_id: event.data.fitness
-        for event in world.log
-        if isinstance(event.data, CandidateEvaluated)
+        event.data.candidate_id: event.data.fitness for event in world.log if isinstance(event.data, CandidateEvaluated)
     }
     for created in further:
         parent, *others = [candidate for candidate, _ in created.parents]
