@@ -56,7 +56,20 @@ from service.client.calls.metrics import (
     get_run_metrics,
     get_run_statistics,
 )
-from service.client.calls.policies import list_policies, list_policy_health
+from service.client.calls.policies import (
+    archive_policy_version,
+    create_policy,
+    create_policy_version,
+    download_policy_version,
+    evaluate_policy_version,
+    get_policy,
+    get_policy_version,
+    list_policies,
+    list_policy_health,
+    list_policy_versions,
+    list_registered_policies,
+    promote_policy_version,
+)
 from service.client.calls.problems import create_problem, delete_problem, download_problem, get_problem, list_problems
 from service.client.calls.proposals import get_proposal, get_proposal_by_id, list_proposals
 from service.client.calls.runs import (
@@ -103,6 +116,7 @@ from service.client.shaped_calls import (
 )
 
 __all__ = [
+    "archive_policy_version",
     "cancel_batch",
     "cancel_run",
     "check_problem",
@@ -112,6 +126,8 @@ __all__ = [
     "create_hint",
     "create_key",
     "create_note",
+    "create_policy",
+    "create_policy_version",
     "create_problem",
     "create_run",
     "create_saved_filter",
@@ -123,8 +139,10 @@ __all__ = [
     "delete_run",
     "delete_saved_filter",
     "delete_webhook",
+    "download_policy_version",
     "download_problem",
     "drain_worker",
+    "evaluate_policy_version",
     "export_run",
     "extend_run",
     "fork_run",
@@ -143,6 +161,8 @@ __all__ = [
     "get_health",
     "get_identity",
     "get_lineage",
+    "get_policy",
+    "get_policy_version",
     "get_problem",
     "get_program_map",
     "get_proposal",
@@ -178,8 +198,10 @@ __all__ = [
     "list_pins",
     "list_policies",
     "list_policy_health",
+    "list_policy_versions",
     "list_problems",
     "list_proposals",
+    "list_registered_policies",
     "list_runs",
     "list_saved_filters",
     "list_shares",
@@ -190,6 +212,7 @@ __all__ = [
     "pause_run",
     "pin_candidate",
     "ping_webhook",
+    "promote_policy_version",
     "redeliver",
     "reevaluate_candidate",
     "resume_batch",
