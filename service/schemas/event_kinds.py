@@ -192,7 +192,6 @@ class InsightsWrittenEvent(EventBase):
     kind: Literal["insights.written"] = Field(description="Kind of the event")
     change_id: str = Field(description="Id of the change")
     by: str = Field(description="Name of the key of the person who wrote it. Empty: the run wrote it")
-    text: str = Field(description="The version. Empty: prompts hold none any more")
     source: str = Field(description="Author: `facts`, `analyst`, `person` or `earlier_run`")
     evaluations: Count = Field(description="Evaluations of the run when it became due")
     policy: str = Field(default="", description="The analyst that was asked. Left out if there was none")
