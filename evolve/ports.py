@@ -131,7 +131,7 @@ class SearchTracer(Protocol):
         """Wrap the evaluation of a candidate. The value of the context takes the result."""
 
 
-class Untraced:
+class NoTracer:
     """Records nothing."""
 
     def __init__(self) -> None:
@@ -147,4 +147,4 @@ class Untraced:
         return self._evaluation
 
 
-UNTRACED = Untraced()
+NO_TRACER = NoTracer()

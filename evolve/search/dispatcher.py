@@ -14,7 +14,7 @@ from evolve.evaluation import ScoringRequest
 from evolve.event_types import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
 from evolve.events import Event
 from evolve.identity import evaluation_id
-from evolve.ports import UNTRACED, Embedder, Evaluator, SearchTracer
+from evolve.ports import NO_TRACER, Embedder, Evaluator, SearchTracer
 from evolve.proposal import Answer, Candidate, CompletedReply, Proposal
 from evolve.search.deterministic_schedule import DeterministicSchedule
 from evolve.search.embedding import DeliveryQueue, Embedding
@@ -55,7 +55,7 @@ class Dispatcher:
         limits: ConcurrencyConfig,
         write: Callable[[Sequence[Event]], None],
         embedder: Embedder | None = None,
-        tracer: SearchTracer = UNTRACED,
+        tracer: SearchTracer = NO_TRACER,
     ) -> None:
         self._search = search
         self._tracer = tracer

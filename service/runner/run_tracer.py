@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from evolve.evaluation import Evaluation
-from evolve.ports import UNTRACED, SearchTracer
+from evolve.ports import NO_TRACER, SearchTracer
 from evolve.proposal import Candidate, Proposal
 from service import tracing
 
@@ -56,4 +56,4 @@ class RunTracer:
 
 def open_tracer(run_id: str) -> SearchTracer:
     """The tracer of a run in this process: one that records nothing, unless traces are sent."""
-    return RunTracer(run_id) if tracing.enabled() else UNTRACED
+    return RunTracer(run_id) if tracing.enabled() else NO_TRACER

@@ -13,7 +13,9 @@ from evolve.similarity.similarity import runs
 
 def between(points: np.ndarray) -> np.ndarray:
     """The Euclidean distances of points from one another."""
-    return np.hypot(*np.moveaxis(points[:, None] - points[None], 2, 0))
+    across, along = np.moveaxis(points[:, None] - points[None], 2, 0)
+    lengths: np.ndarray = np.hypot(across, along)
+    return lengths
 
 
 TEXTS = st.lists(st.text(alphabet="ab +\n\t(\u2028\x1c\r", max_size=40), min_size=1, max_size=4)
@@ -67,7 +69,7 @@ def test_rank_correlation_is_that_of_the_ranks(numbers: list[tuple[int, int]]) -
     if any(len(set(one)) == 1 for one in ranks):
         assert found is None
     else:
-        assert found == pytest.approx(np.corrcoef(*ranks)[0, 1])
+        assert found == pytest.approx(np.corrcoef(np.array(ranks))[0, 1])
 
 
 def test_rank_correlation_asks_for_the_order_alone() -> None:
