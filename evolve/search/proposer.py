@@ -88,15 +88,15 @@ class Proposer:
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of an event, as `rebuild_proposal` makes it, with the words that its event names by ids."""
-        proposal, changes = rebuild_proposal(created, loaded), self._state.changes
-        session, parent = created.tuning, proposal.parent
+        """The proposal of an event, as `rebuild_proposal` makes it, with what its event names by ids."""
+        proposal = rebuild_proposal(created, loaded)
+        changes, session = self._state.changes, created.tuning
         return replace(
             proposal,
             request=self._request(proposal.island, proposal.operator),
             hint=changes.hints.given[created.hint].text if created.hint else "",
             insights=changes.insights.versions[created.insights].text if created.insights else "",
-            tuning=self._state.tuning.record(session, created.seed, parent) if session else None,
+            tuning=self._state.tuning.record(session, created.seed, proposal.parent) if session else None,
         )
 
     def _request(self, island: int, operator: str) -> str:

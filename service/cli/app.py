@@ -310,9 +310,32 @@ def init(
     number: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="With --domain: number of the question, from 0.")
     ] = None,
+    catalogue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Problem of the catalogue, as evolve problems lists it.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a small working problem to start from."""
     from service.cli.problem import ProblemTemplate, init
 
-    init(terminal_of(ctx, json), folder, ProblemTemplate(domain=domain, data=data, number=number))
+    template = ProblemTemplate(domain=domain, data=data, number=number, catalogue=catalogue)
+    init(terminal_of(ctx, json), folder, template)
+
+
+@app.command(epilog="Example: evolve problems circles-26", rich_help_panel="Search")
+def problems(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Problem of the catalogue.", show_default="list all problems"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the problems of the catalogue, or show one: best known value, source and trap."""
+    from service.cli.problems import list_catalogue, show_catalogue_problem
+
+    terminal = terminal_of(ctx, json)
+    if name is None:
+        list_catalogue(terminal)
+    else:
+        show_catalogue_problem(terminal, name)

@@ -24,6 +24,7 @@ from service.projections.costs import ASKING, Costs
 from service.projections.front_history import FrontHistory, FrontSpans
 from service.projections.measures import partition_of
 from service.projections.money import added
+from service.projections.program_map import ProgramPositions
 
 _BYTES_OF_A_SUM = 80
 BESIDE = (str(EventKind.CANDIDATE_DUPLICATE), str(EventKind.CANDIDATE_REJECTED))
@@ -118,6 +119,7 @@ class Columns:
         costs: what asking came to.
         spent: money spent after so many proposals that were paid for, 0 among them; None: that is not known.
         sequence: everything up to this event is in them.
+        program_positions: on the map of programs; they are not saved.
     """
 
     def __init__(self, run: RunRecord) -> None:
@@ -147,6 +149,7 @@ class Columns:
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
         self._front_history = FrontHistory()
+        self.program_positions = ProgramPositions()
         self._covered = 0
         self._cells: Places | None = None
 
@@ -164,7 +167,7 @@ class Columns:
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
         held += self._front.nbytes + self._front_history.nbytes + (0 if self._cells is None else self._cells.nbytes)
-        held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM
+        held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM + self.program_positions.size
         return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
     @property

@@ -37,6 +37,7 @@ from service.runner.event_buffer import EventBuffer
 from service.runner.holdout_audit import RunExaminations, ended
 from service.runner.insight_writer import InsightWriter
 from service.runner.lease import RunLease, held
+from service.runner.run_tracer import open_tracer
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
 from service.runner.undriven_runs import give_up
@@ -125,7 +126,13 @@ class RunLoop:
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
         self._dispatcher = Dispatcher(
-            self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
+            self._search,
+            job.policies,
+            job.evaluator,
+            job.config.concurrency,
+            self._write,
+            job.embedder,
+            open_tracer(job.run_id),
         )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
