@@ -322,6 +322,23 @@ def init(
     init(terminal_of(ctx, json), folder, template)
 
 
+@app.command(epilog="Example: evolve verify winner.json", rich_help_panel="Results")
+def verify(
+    ctx: typer.Context,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="FILE", readable=False, help="Certificate that evolve certify wrote.")
+    ],
+    require_isolation: Isolation = None,
+    allow_unsandboxed: Unsandboxed = False,
+    json: Json = False,
+) -> None:
+    """Check a certificate: its hashes, and its program scored again on this machine."""
+    from service.cli.certify import verify_certificate
+
+    isolation = required_isolation(require_isolation, allow_unsandboxed)
+    verify_certificate(terminal_of(ctx, json), certificate, isolation)
+
+
 @app.command(epilog="Example: evolve problems circles-26", rich_help_panel="Search")
 def problems(
     ctx: typer.Context,

@@ -1,10 +1,10 @@
 // <program-map data-src data-run data-colour>: the programs of a run in a plane, near each other those with similar
 // tokens. The service places them; the map asks until all are placed.
 // @ts-check
-import { keep } from "./address.js";
 import { nameOf, placeOf } from "./candidate-name.js";
 import { Tip, fitted, nearestMark } from "./canvas-chart.js";
 import { chartData } from "./chart-data.js";
+import { onChoice } from "./choices.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
@@ -92,7 +92,7 @@ class ProgramMap extends HTMLElement {
       this.asked ||= window.setTimeout(() => void this.read(), WAIT_MILLISECONDS);
     };
     document.addEventListener("evolve:news", this.news);
-    this.addEventListener("click", (event) => this.choose(event));
+    onChoice(this, "colour", () => this.later());
     void this.read();
   }
 
@@ -313,18 +313,6 @@ class ProgramMap extends HTMLElement {
     if (!programs || !canvas || at < 0) return;
     const x = canvas.getBoundingClientRect().left + this.spots[at][0];
     inspect(this, nameOf(programs, at), { origin: canvas.parentElement, keyboard, x });
-  }
-
-  /** Links that choose a colour do it here. @param {MouseEvent} event */
-  choose(event) {
-    const link = event.target instanceof Element ? event.target.closest("a[data-choice]") : null;
-    if (!(link instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-    event.preventDefault();
-    for (const other of this.querySelectorAll("a[data-choice]")) other.removeAttribute("aria-current");
-    link.setAttribute("aria-current", "true");
-    this.dataset.colour = link.dataset.choice ?? "fitness";
-    keep({ colour: this.dataset.colour });
-    this.later();
   }
 }
 
