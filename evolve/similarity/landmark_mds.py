@@ -69,7 +69,7 @@ class Landmarks:
         at, runs_there = at[there], runs[there]
         common = self._members[at[self._vocabulary[at] == runs_there]].sum(axis=0)
         union = len(runs) + self._sizes - common
-        return 1.0 - np.divide(common, union, out=np.ones(len(union)), where=union > 0)
+        return np.asarray(1.0 - np.divide(common, union, out=np.ones(len(union)), where=union > 0))
 
 
 class LandmarkMap:
@@ -111,7 +111,7 @@ class LandmarkMap:
         positions = (self._means - distances**2) @ self._inverse / 2
         for _ in range(STEPS):
             positions = _moved(positions, self.positions, distances)
-        return positions
+        return np.asarray(positions)
 
 
 def _principal_axes(positions: Floats) -> Floats:

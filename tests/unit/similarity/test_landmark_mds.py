@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.program import Program
-from evolve.similarity.landmark_mds import LandmarkMap, Landmarks, LineRuns, rank_correlation
+from evolve.similarity.landmark_mds import Floats, LandmarkMap, Landmarks, LineRuns, rank_correlation
 from evolve.similarity.novelty import distance as jaccard_distance
 from evolve.similarity.similarity import runs
 
 
-def between(points: np.ndarray) -> np.ndarray:
+def between(points: Floats) -> Floats:
     """The Euclidean distances of points from one another."""
-    return np.hypot(*np.moveaxis(points[:, None] - points[None], 2, 0))
+    return np.asarray(np.hypot(*np.moveaxis(points[:, None] - points[None], 2, 0)))
 
 
 TEXTS = st.lists(st.text(alphabet="ab +\n\t(\u2028\x1c\r", max_size=40), min_size=1, max_size=4)
@@ -67,7 +67,7 @@ def test_rank_correlation_is_that_of_the_ranks(numbers: list[tuple[int, int]]) -
     if any(len(set(one)) == 1 for one in ranks):
         assert found is None
     else:
-        assert found == pytest.approx(np.corrcoef(*ranks)[0, 1])
+        assert found == pytest.approx(np.corrcoef(np.array(ranks))[0, 1])
 
 
 def test_rank_correlation_asks_for_the_order_alone() -> None:
