@@ -67,9 +67,10 @@ class Landmarks:
         at = np.searchsorted(self._vocabulary, runs)
         there = at < len(self._vocabulary)
         at, runs_there = at[there], runs[there]
-        common = self._members[at[self._vocabulary[at] == runs_there]].sum(axis=0)
+        common: Floats = self._members[at[self._vocabulary[at] == runs_there]].sum(axis=0)
         union = len(runs) + self._sizes - common
-        return np.asarray(1.0 - np.divide(common, union, out=np.ones(len(union)), where=union > 0))
+        shares: Floats = np.divide(common, union, out=np.ones(len(union)), where=union > 0)
+        return 1.0 - shares
 
 
 class LandmarkMap:
@@ -108,10 +109,10 @@ class LandmarkMap:
         return np.concatenate([np.zeros((0, 2)), *found])
 
     def _place(self, distances: Floats) -> Floats:
-        positions = (self._means - distances**2) @ self._inverse / 2
+        positions: Floats = (self._means - distances**2) @ self._inverse / 2
         for _ in range(STEPS):
             positions = _moved(positions, self.positions, distances)
-        return np.asarray(positions)
+        return positions
 
 
 def _principal_axes(positions: Floats) -> Floats:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Position, expect
 
 from service.dashboard.numbers import number
 from tests.browser import hostile
@@ -39,7 +39,7 @@ def opened(page: Page, run_id: str, query: str = "") -> None:
     expect(page.locator("program-map")).to_have_attribute("data-shown", re.compile(r"\d"))
 
 
-def spot(page: Page, at: int) -> dict[str, float]:
+def spot(page: Page, at: int) -> Position:
     """Where a candidate of the columns lies in the picture."""
     x, y = page.evaluate("at => document.querySelector('program-map').spots[at]", at)
     return {"x": x, "y": y}

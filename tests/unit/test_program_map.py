@@ -57,9 +57,7 @@ def test_every_program_is_placed_a_portion_at_a_time(monkeypatch: pytest.MonkeyP
 
 def test_the_map_follows_from_the_evaluations_alone() -> None:
     step_by_step, reads = ProgramPositions(), Reads()
-    for count in (1, 3, 9, 40, 41):
-        placed(step_by_step, reads, count)
-    last = placed(step_by_step, reads, 70)
+    *_, last = (placed(step_by_step, reads, count) for count in (1, 3, 9, 40, 41, 70))
     at_once = placed(ProgramPositions(), Reads(), 70)
     np.testing.assert_array_equal(last.places, at_once.places)
     np.testing.assert_allclose(last.positions, at_once.positions, atol=1e-9)

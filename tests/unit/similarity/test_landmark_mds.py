@@ -6,14 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.program import Program
-from evolve.similarity.landmark_mds import Floats, LandmarkMap, Landmarks, LineRuns, rank_correlation
+from evolve.similarity.landmark_mds import LandmarkMap, Landmarks, LineRuns, rank_correlation
 from evolve.similarity.novelty import distance as jaccard_distance
 from evolve.similarity.similarity import runs
 
 
-def between(points: Floats) -> Floats:
+def between(points: np.ndarray) -> np.ndarray:
     """The Euclidean distances of points from one another."""
-    return np.asarray(np.hypot(*np.moveaxis(points[:, None] - points[None], 2, 0)))
+    across, along = np.moveaxis(points[:, None] - points[None], 2, 0)
+    lengths: np.ndarray = np.hypot(across, along)
+    return lengths
 
 
 TEXTS = st.lists(st.text(alphabet="ab +\n\t(\u2028\x1c\r", max_size=40), min_size=1, max_size=4)
