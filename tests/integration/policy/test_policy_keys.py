@@ -83,7 +83,8 @@ READ = '["FOLDER/agent"]'
 AGENT = """
 import json, os, sys, time, urllib.error, urllib.request
 
-print(os.environ.get("HTTPS_PROXY"), sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
+print(os.environ.get("HTTPS_PROXY"))
+print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
 try:
     print(open(os.path.join(os.path.dirname(__file__), "..", "key")).read(1))
 except OSError:
