@@ -31,6 +31,7 @@ from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
+from service.tracing import traces_sent
 from service.usecases.drive_run import OpenedRun
 from service.usecases.plan import RunOrder
 from service.usecases.track_run import RunTracking, read_choices
@@ -54,7 +55,7 @@ def run_search(terminal: Terminal, options: RunOptions) -> int:
     trackers = read_choices([*settings.tracking.trackers, *options.track])
     if options.problem is not None and options.queue is None:
         offer_environment(terminal, options.problem, yes=options.yes)
-    with open_storage(settings, options.db) as storage:
+    with traces_sent("evolve"), open_storage(settings, options.db) as storage:
         if options.resume is not None:
             run = find_run(storage.reader, options.resume)
             require_own_problem(terminal, options, run, lambda: storage.log.bundle(run.id))

@@ -11,7 +11,7 @@ from typing import Any
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
-from service.policy_settings.kind_traits import traits_of
+from service.policy_settings.kind_traits import WITHOUT_MODEL, traits_of
 from service.policy_settings.roles import PolicyRoles, Registered, together
 from service.policy_settings.settings import AGENT, PolicySettings
 from service.policy_settings.shipped import PREFIX, REGISTERED, complete, is_path, shipped_names
@@ -40,12 +40,12 @@ def submitted(source: str) -> bool:
 
 
 def operator_policies(settings: PoliciesSettings) -> Operators:
-    """The operator's policies by name, the syntax mutator and the models that come with the product always among them.
+    """The operator's policies by name, always with the syntax mutator, the tuner and the models of the product.
 
     Raises:
         UsageError: the file that the settings name cannot be read, or a policy in it is off.
     """
-    found = {SYNTAX: read_policy({"name": SYNTAX, "kind": "syntax"}, SYNTAX)}
+    found = {name: read_policy({"name": name, "kind": name}, name) for name in WITHOUT_MODEL}
     found |= {policy.name: policy for policy in map(_shipped, shipped_names())}
     if settings.file is None:
         return found

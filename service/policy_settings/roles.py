@@ -27,11 +27,13 @@ class PolicyRoles:
         authors: write programs.
         critic: reviews parents for them.
         embedder: embeds programs.
+        analyst: writes the insights of the run.
     """
 
     authors: tuple[PolicySettings, ...]
     critic: PolicySettings | None = None
     embedder: PolicySettings | None = None
+    analyst: PolicySettings | None = None
 
     @classmethod
     def of(cls, policies: Sequence[PolicySettings]) -> Self:
@@ -44,6 +46,7 @@ class PolicyRoles:
             authors=tuple(policy for policy in policies if policy.role == "author"),
             critic=_only(policies, "critic"),
             embedder=_only(policies, "embedder"),
+            analyst=_only(policies, "analyst"),
         )
 
 

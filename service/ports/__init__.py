@@ -64,7 +64,7 @@ from service.ports.log import (
     nobody,
 )
 from service.ports.maintenance import Maintenance, RetentionPolicy
-from service.ports.policies import Activity, Health, ModelDescription, RunPolicies, unknown_health
+from service.ports.policies import Activity, Analyst, Health, ModelDescription, RunPolicies, unknown_health
 from service.ports.policy_registry import (
     ARCHIVED,
     CANDIDATE,
@@ -165,6 +165,7 @@ __all__ = [
     "WORKERS",
     "Activity",
     "Allowance",
+    "Analyst",
     "Annotations",
     "AuditEntry",
     "AuditLog",

@@ -13,6 +13,7 @@ from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
+from evolve.search.insights import check_analyst
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
 from service.policy_settings.choice import submitted
@@ -229,10 +230,11 @@ def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
 
     Raises:
         ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, or it
-            compares by embeddings without an embedder, or has one for nothing.
+            compares by embeddings without an embedder, or has an embedder or an analyst for nothing.
     """
-    embedder = PolicyRoles.of(plan.policies).embedder
-    check_embedder(plan.config, embedder.name if embedder else None)
+    roles = PolicyRoles.of(plan.policies)
+    check_embedder(plan.config, roles.embedder.name if roles.embedder else None)
+    check_analyst(plan.config.insights, roles.analyst.name if roles.analyst else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     return record_of(plan, isolation, now)
 

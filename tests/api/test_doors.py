@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "update_run": {"labels": {}},
     "extend_run": {"budget": {"evaluations": 500}},
     "create_hint": {"text": "try rings"},
+    "edit_insights": {"text": "- rings"},
     "insert_candidate": {"files": {"program.py": "x = 77\n"}},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "check_problem": {"files": {"problem.toml": "schema = 1\n"}},

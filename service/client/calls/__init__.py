@@ -49,7 +49,13 @@ from service.client.calls.candidates import (
 )
 from service.client.calls.exports import list_artifacts
 from service.client.calls.keys import create_key, list_audit, list_keys, revoke_key
-from service.client.calls.metrics import get_run_columns, get_run_failures, get_run_metrics, get_run_statistics
+from service.client.calls.metrics import (
+    get_program_map,
+    get_run_columns,
+    get_run_failures,
+    get_run_metrics,
+    get_run_statistics,
+)
 from service.client.calls.policies import (
     archive_policy_version,
     create_policy,
@@ -72,11 +78,13 @@ from service.client.calls.runs import (
     create_hint,
     create_run,
     delete_run,
+    edit_insights,
     extend_run,
     fork_run,
     get_run,
     insert_candidate,
     list_changes,
+    list_insights,
     pause_run,
     resume_run,
     update_run,
@@ -148,6 +156,7 @@ __all__ = [
     "download_policy_version",
     "download_problem",
     "drain_worker",
+    "edit_insights",
     "evaluate_policy_version",
     "export_run",
     "extend_run",
@@ -170,6 +179,7 @@ __all__ = [
     "get_policy",
     "get_policy_version",
     "get_problem",
+    "get_program_map",
     "get_proposal",
     "get_proposal_by_id",
     "get_quotas",
@@ -196,6 +206,7 @@ __all__ = [
     "list_evaluations",
     "list_events",
     "list_front",
+    "list_insights",
     "list_island_members",
     "list_islands",
     "list_keys",
