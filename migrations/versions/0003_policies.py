@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004_policies"
+revision = "0003_policies"
 down_revision = "0003_changed_parts"
 
 ID = sa.String().with_variant(sa.String(collation="C"), "postgresql")
