@@ -20,6 +20,7 @@ from service.cli.options import (
     Evaluations,
     EvaluatorFile,
     Format,
+    InsightsFrom,
     Isolation,
     Json,
     KeyFile,
@@ -178,7 +179,7 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
-    format_: Format = None, root: Root = None, seeds_from: SeedsFrom = None,
+    format_: Format = None, root: Root = None, seeds_from: SeedsFrom = None, insights_from: InsightsFrom = None,
     set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -217,6 +218,7 @@ def run(
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}
     words |= {"read": read, "path": path, "save": save, "trust_score": trust_score, "seeds_from": seeds_from}
+    words |= {"insights_from": insights_from}
     raise typer.Exit(run_dispatch.run_named(terminal, options, where, words))
 
 
