@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from evolve.answers.edit import Child, apply_answer
+from evolve.answers.repository_edits import apply_repository_answer
 from evolve.errors import AnswerError, ProgramError
 from evolve.problem import Problem
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
@@ -27,7 +28,7 @@ class AnswerFilter:
     """
 
     def __init__(self, problem: Problem, state: SearchState) -> None:
-        self._language = problem.language
+        self._language, self._repository = problem.language, problem.repository
         self._state = state
         self._similarity = SimilarityCheck([island.config.novelty for island in state.islands], problem.language)
 
@@ -37,11 +38,16 @@ class AnswerFilter:
         Raises:
             AnswerError, ProgramError: it makes none.
         """
-        child = apply_answer(proposal.parent.program, answer.text, answer.edits, self._language)
+        child = self._applied(proposal.parent.program, answer)
         if child.program.size > MAX_PROGRAM_CHARACTERS:
             maximum = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
             raise AnswerError(f"the program has {child.program.size:,} characters; {maximum}")
         return child
+
+    def _applied(self, parent: Program, answer: Answer) -> Child:
+        if self._repository is None:
+            return apply_answer(parent, answer.text, answer.edits, self._language)
+        return apply_repository_answer(self._repository, parent, answer.text, answer.edits, self._language)
 
     def refuse_near(self, candidate: Candidate) -> None:
         """Refuse what is hardly new on its island.
