@@ -27,6 +27,8 @@ from service.policy.syntax.source import SourceText
 _TRIES, _RARE_TRIES = 24, 4
 _OPERATORS: Mapping[str, Mutation] = {CROSSOVER: cross, REPAIR: repair, SIMPLIFY: simplify}
 _CACHED = 256
+# Of the files of a repository, so many characters are mutated, the files that matter first.
+_READ_CHARACTERS = 200_000
 # What is derived from a text takes up to some hundred times its memory.
 _CACHED_CHARACTERS = 2_000_000
 NOTHING = (
@@ -63,7 +65,7 @@ class SyntaxPolicy:
         self.answers = answers
         self.samples = 1
         self.concurrency = 1
-        self._language = problem.language
+        self._language, self._repository = problem.language, problem.repository
         self._cache: OrderedDict[str, tuple[SourceText, ...]] = OrderedDict()
         self._characters = 0
 
@@ -98,7 +100,7 @@ class SyntaxPolicy:
                 dropped.append(RejectedText(chain=chain, reason=_NOTHING_NEW))
                 break
             accounts[chain].append(f"{index + 1}. {child.account}")
-            yield Answer(chain=chain, index=index, text=_written(child, alone=len(parent) == 1))
+            yield Answer(chain=chain, index=index, text=_written(child, alone=self._alone(parent)))
             await asyncio.sleep(0)  # others get their turn between two answers
         if not seen:
             raise PolicyRefused(
@@ -121,7 +123,7 @@ class SyntaxPolicy:
         sources = [source for source in parent if source.spans]
         for maker in makers if sources else ():
             source = pick(sources, rng)
-            alone = len(parent) == 1
+            alone = self._alone(parent)
             same = [
                 other
                 for program in maker.others
@@ -140,13 +142,24 @@ class SyntaxPolicy:
     def _sources(self, program: Program) -> tuple[SourceText, ...]:
         known = self._cache.get(program.id)
         if known is None:
-            known = self._cache[program.id] = tuple(_read(program, self._language))
-            self._characters += program.size
+            known = self._cache[program.id] = self._read(program)
+            self._characters += sum(len(source.text) for source in known)
             while len(self._cache) > 1 and (len(self._cache) > _CACHED or self._characters > _CACHED_CHARACTERS):
                 _, forgotten = self._cache.popitem(last=False)
                 self._characters -= sum(len(source.text) for source in forgotten)
         self._cache.move_to_end(program.id)
         return known
+
+    def _read(self, program: Program) -> tuple[SourceText, ...]:
+        if self._repository is None:
+            return tuple(_read(program, self._language))
+        files = self._repository.view(program, _READ_CHARACTERS)
+        alone = (Program.of({path: text}) for path, text in files.items() if language_of(path, self._language))
+        # Regions bound the changes of the file that has them, and of no other.
+        return tuple(source for one in alone for source in _read(one, self._language, named=True))
+
+    def _alone(self, parent: Sequence[SourceText]) -> bool:
+        return len(parent) == 1 and self._repository is None
 
 
 def _plain(text: str) -> str:
@@ -159,10 +172,10 @@ def _written(child: _Child, *, alone: bool) -> str:
     return fenced(child.text) if alone else f"FILE: {child.path}\n{fenced(child.text)}"
 
 
-def _read(program: Program, language: str) -> Iterator[SourceText]:
+def _read(program: Program, language: str, *, named: bool = False) -> Iterator[SourceText]:
     bounded = guarded(program)
     for path, text in program.files:
-        spoken = language.lower() if program.single else language_of(path, language)
+        spoken = language.lower() if program.single and not named else language_of(path, language)
         if spoken is None:
             yield SourceText(path, text, "", spans=())
         else:
