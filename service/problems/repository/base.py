@@ -121,10 +121,10 @@ def read_repository(files: Folder, table: RepositoryTable, complaints: list[str]
         complaints.append(f"{FILE}: {error}")
         return None
     texts = {path: text for path in tree if bare.may_change(path) and (text := _text(tree[path])) is not None}
-    texts |= {path: text for path in focus if (text := readable(tree[path])) is not None}
     if not texts:
         complaints.append(f"{FILE}: repository.mutable matches no text of the commit {bare.short_commit}")
         return None
+    texts |= {path: text for path in focus if (text := readable(tree[path])) is not None}
     return replace(bare, texts=texts, focus=tuple(path for path in focus if path in texts))
 
 

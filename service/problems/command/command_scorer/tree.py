@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from .scorer import said
 
 FOLDER, TREE, SETTINGS = "evolve_repository", "tree", "settings.json"
 MANIFEST, _REMOVED = ".evolve/base", "removed "
-_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1"}
 _MAX_SAID = 1500
 _MAX_SETUP_BYTES = 64 * 1024 * 1024
 # Python writes these anew wherever they are wanted.
@@ -35,7 +35,7 @@ def evaluate(program_path: str, folder: Path) -> dict[str, Any]:
         return {"error": error}
     before = dict(_states(tree, settings["locked"]))
     try:
-        done = run(settings["evaluate"], str(tree), {**_ENVIRONMENT, "EVOLVE_PROBLEM": str(folder.parent)})
+        done = run(settings["evaluate"], str(tree), _environment(folder))
     except OSError as failure:
         return {"error": f"the command cannot be started: {failure}. Name the folder of its program in evaluator.path"}
     after = dict(_states(tree, before))
@@ -55,7 +55,7 @@ def setup(folder: Path) -> dict[str, Any]:
     settings, tree = _settings(folder), folder / TREE
     before = dict(_states(tree, _files(tree)))
     try:
-        done = run(settings["setup"], str(tree), _ENVIRONMENT)
+        done = run(settings["setup"], str(tree), _environment(folder))
     except OSError as failure:
         return {"error": f"repository.setup cannot be started: {failure}"}
     if done.status:
@@ -72,6 +72,12 @@ def setup(folder: Path) -> dict[str, Any]:
 def _settings(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     return found
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Variables of a command: the problem's folder, and the programs beside the interpreter first."""
+    path = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)))
+    return {"PYTHONDONTWRITEBYTECODE": "1", "EVOLVE_PROBLEM": str(folder.parent), "PATH": path}
 
 
 def _lay_over(program: Path, tree: Path, locked: set[str]) -> str:
