@@ -11,6 +11,7 @@ from evolve.answers.edit import (
     REWRITE,
     Child,
     Reading,
+    apply_answer,
     check_syntax,
     differs,
     unix,
@@ -28,6 +29,17 @@ from evolve.repository import Repository, changed_files, removed_files
 NAMES_NO_FILE = "the answer names no file: head each file by a line FILE: path"
 # Files in which edits without a heading are looked for.
 _SEARCHED_CHARACTERS = 400_000
+
+
+def child_of(repository: Repository | None, parent: Program, text: str, edits: str, language: str) -> Child:
+    """Make the child that an answer describes, of a program by itself or of one over a repository.
+
+    Raises:
+        AnswerError: the answer makes no child.
+    """
+    if repository is None:
+        return apply_answer(parent, text, edits, language)
+    return apply_repository_answer(repository, parent, text, edits, language)
 
 
 def apply_repository_answer(repository: Repository, parent: Program, text: str, edits: str, language: str) -> Child:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from evolve.answers.edit import Child, apply_answer
-from evolve.answers.repository_edits import apply_repository_answer
+from evolve.answers.edit import Child
+from evolve.answers.repository_edits import child_of
 from evolve.errors import AnswerError, ProgramError
 from evolve.problem import Problem
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
@@ -38,16 +38,11 @@ class AnswerFilter:
         Raises:
             AnswerError, ProgramError: it makes none.
         """
-        child = self._applied(proposal.parent.program, answer)
+        child = child_of(self._repository, proposal.parent.program, answer.text, answer.edits, self._language)
         if child.program.size > MAX_PROGRAM_CHARACTERS:
             maximum = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
             raise AnswerError(f"the program has {child.program.size:,} characters; {maximum}")
         return child
-
-    def _applied(self, parent: Program, answer: Answer) -> Child:
-        if self._repository is None:
-            return apply_answer(parent, answer.text, answer.edits, self._language)
-        return apply_repository_answer(self._repository, parent, answer.text, answer.edits, self._language)
 
     def refuse_near(self, candidate: Candidate) -> None:
         """Refuse what is hardly new on its island.

@@ -1,4 +1,4 @@
-"""The time of some questions to an index, as a share of the time of a look at every point; prints the smallest share."""
+"""The time of an index as a share of the time of a look at every point; prints the smallest share of five."""
 
 import math
 import random
