@@ -31,6 +31,8 @@ class Repository:
         sizes: bytes of each file of the commit, by path.
         texts: text of the files that may change, and of those in `focus`, as far as they are text.
         focus: paths that prompts show first.
+        contents: of every file of the commit, by path; empty where nobody needs more than its texts.
+        executable: paths whose owner may run them.
     """
 
     commit: str
@@ -39,6 +41,8 @@ class Repository:
     sizes: Mapping[str, int] = field(default_factory=dict, repr=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     focus: tuple[str, ...] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    executable: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.mutable:

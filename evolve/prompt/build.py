@@ -192,7 +192,8 @@ def _reply(request: PromptRequest) -> str:
     problem, templates, m = request.problem, request.templates, _answers(request)
     bounded = any(guarded(seed) for seed in problem.seeds)
     if request.edits == WORKTREE:
-        return worktree_text(request.proposal.parent.program, m, bounded=bounded, templates=templates)
+        parent, base = request.proposal.parent.program, problem.repository
+        return worktree_text(parent, m, bounded=bounded, templates=templates, repository=base)
     return fill(
         templates,
         "reply",

@@ -102,7 +102,7 @@ _WORKTREE = """\
 # Form of the answer
 
 $place Edit the files in place. Whatever they hold when you end is your answer, and nothing that you print counts. The \
-files of the program: $files. $added Files are not removed. Nobody answers questions, and the evaluator is out of reach.
+files of the program: $files. $added Nobody answers questions, and the evaluator is out of reach.
 $regions
 """
 

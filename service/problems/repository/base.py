@@ -116,6 +116,8 @@ def read_repository(files: Folder, table: RepositoryTable, complaints: list[str]
             mutable=tuple(table.mutable),
             immutable=tuple(table.immutable),
             sizes={path: len(content) for path, content in tree.items()},
+            contents=tree,
+            executable=_executable(files),
         )
     except ProblemError as error:
         complaints.append(f"{FILE}: {error}")
@@ -126,6 +128,11 @@ def read_repository(files: Folder, table: RepositoryTable, complaints: list[str]
         return None
     texts |= {path: text for path in focus if (text := readable(tree[path])) is not None}
     return replace(bare, texts=texts, focus=tuple(path for path in focus if path in texts))
+
+
+def _executable(files: Folder) -> frozenset[str]:
+    start = f"{FOLDER}/{TREE}/"
+    return frozenset(path.removeprefix(start) for path in files.executable if path.startswith(start))
 
 
 def read_settings(files: Folder) -> Mapping[str, Any] | None:
