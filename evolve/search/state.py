@@ -36,9 +36,11 @@ from evolve.problem import Problem
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
+from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
+from evolve.search.tuning import TuningSessions
 from evolve.search.unloaded import loaded_twin, unloaded_candidate
 
 
@@ -84,6 +86,7 @@ class SearchState:
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
         yields: what the answers of each policy became.
+        tuning: what tuners found out.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -98,6 +101,7 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
+        self.tuning = TuningSessions()
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -107,7 +111,7 @@ class SearchState:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes = False, Changes()
+        self.reached, self.changes = False, Changes(config.insights)
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
             config.strategy not in BASELINES
@@ -129,6 +133,7 @@ class SearchState:
             return
         try:
             step(self, event.data, event.subject)
+            self.tuning.fold(event.data, self.find)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -185,6 +190,7 @@ class SearchState:
             one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
         }
         self.trials.fill(lambda origin: loaded_twin(known, origin))
+        self.tuning.fill(lambda tuned: loaded_twin(known, tuned))
         for island in self.islands:
             for member in list(island.archive.members):
                 island.archive.members.replace(loaded_twin(known, member))
@@ -200,6 +206,7 @@ class SearchState:
         if self.best is not None:
             yield self.best
         yield from self.seeds
+        yield from self.tuning.individuals()
         yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
             yield from island.failures
@@ -310,11 +317,14 @@ class SearchState:
             self.yields.renew()
 
     def _spend(self, data: ProposalAnswered | ProposalFailed) -> Account:
-        """Count what a proposal took, all that was paid for it; that alone."""
-        spent = Account()
+        """Count what was paid with a proposal; what it took itself."""
+        spent, owed = Account(), self.changes.insights.owed
         for bill in bills(data):
-            for account in (self.account, spent):
-                account.spend(bill.usage, bill.cost)
+            self.account.spend(bill.usage, bill.cost)
+            if not (owed and bill.purpose == PURPOSE):
+                spent.spend(bill.usage, bill.cost)
+        if data.tokens is not None:
+            self.changes.insights.owed = ()
         return spent
 
     def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
@@ -373,6 +383,7 @@ class SearchState:
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
     EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
+    EventKind.INSIGHTS_WRITTEN: SearchState._changed,  # noqa: SLF001
     EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001

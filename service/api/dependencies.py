@@ -18,6 +18,7 @@ from service.ports import (
     EvaluationLeases,
     EvaluationRecords,
     KeyStore,
+    PolicyRegistry,
     ProblemStore,
     RateLimiter,
     Readers,
@@ -68,6 +69,7 @@ class ApiDependencies:
     repositories: Callable[[str], Repository | None]
     submissions: Submissions
     batches: BatchStore
+    registry: PolicyRegistry
     columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares

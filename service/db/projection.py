@@ -236,6 +236,7 @@ def _create(projection: Projection, logged: LoggedEvent) -> None:
     projection.candidates[candidate.id] = _candidate(projection, logged, created, "pending") | {
         "program_id": program.id,
         "fingerprint": candidate.fingerprint,
+        "changed": candidate.changed,
     }
     projection.descend(candidate.id, candidate.parents)
 
@@ -258,6 +259,7 @@ def _candidate(
         "island": made.island,
         "program_id": None,
         "fingerprint": None,
+        "changed": "",
         "created_at": logged.at,
         **_result(status),
     }
@@ -348,6 +350,7 @@ def _change(projection: Projection, logged: LoggedEvent) -> None:
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.BUDGET_EXTENDED: _extend,
     EventKind.HINT_GIVEN: _change,
+    EventKind.INSIGHTS_WRITTEN: _change,
     EventKind.PROGRAM_INSERTED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
