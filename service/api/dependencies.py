@@ -29,6 +29,7 @@ from service.ports import (
     StorageUsage,
     Submissions,
     TenantAccounts,
+    TrainingJobs,
     Webhooks,
     Workers,
 )
@@ -70,6 +71,7 @@ class ApiDependencies:
     submissions: Submissions
     batches: BatchStore
     registry: PolicyRegistry
+    training: TrainingJobs
     columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares
