@@ -88,6 +88,11 @@ place only. The REPLACE part replaces these lines. Each answer starts from the p
 
 _DIFF_FILES = "A line `FILE: path` before an edit names the file that it changes.\n"
 
+_REPOSITORY = """\
+Only these paths may change: $mutable. A file that is new, or that the answer writes anew, is given whole in a fenced \
+block under its line `FILE: path`. A line `DELETE: path` removes a file. Answers that touch another path are refused.
+"""
+
 _REGIONS = """\
 Only what stands between the lines marked EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change. Keep these lines. \
 Changes outside of them are undone.
@@ -97,7 +102,7 @@ _WORKTREE = """\
 # Form of the answer
 
 $place Edit the files in place. Whatever they hold when you end is your answer, and nothing that you print counts. The \
-files of the program: $files. $added Files are not removed. Nobody answers questions, and the evaluator is out of reach.
+files of the program: $files. $added Nobody answers questions, and the evaluator is out of reach.
 $regions
 """
 
@@ -285,6 +290,7 @@ TEMPLATES: Mapping[str, Template] = {
     "rewrite_files": Template(text=_REWRITE_FILES),
     "diff": Template(text=_DIFF),
     "diff_files": Template(text=_DIFF_FILES),
+    "repository": Template(text=_REPOSITORY, required=("mutable",)),
     "regions": Template(text=_REGIONS),
     "worktree": Template(text=_WORKTREE, required=("place", "files", "regions"), optional=("added",)),
     "worktree_one": Template(text=_WORKTREE_ONE),
