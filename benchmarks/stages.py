@@ -27,11 +27,14 @@ from typing import Any
 from benchmarks.counts import Kept
 from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, alarm, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
+from benchmarks.mutator import Mutator
+from benchmarks.policy_server import policy_server
 from benchmarks.tasks import EXAMPLES
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_result
 from evolve.event_types import CandidateEvaluated
 from evolve.problem import Problem
 from evolve.program import Program
+from evolve.prompt import TEMPLATES
 from evolve.statistics.intervals import mean_over_runs
 from evolve.statistics.significance import holm, paired_p_value
 from service.config import PoliciesSettings
@@ -50,6 +53,14 @@ SYNTAX = '[[policies]]\nname = "syntax"\nkind = "syntax"\n'
 
 TUNER = '[[policies]]\nname = "tuner"\nkind = "tuner"\n'
 ADAPTIVE = "policy_choice=adaptive"
+MODEL = """
+[[policies]]
+name = "model"
+base_url = "{url}"
+model = "single"
+format = "single"
+samples = 1
+"""
 
 # The best fitness by budget, and what the run took.
 Result = dict[str, Any]
@@ -96,9 +107,33 @@ def fixed(policies: str, *settings: str) -> Callable[[Place], AbstractContextMan
     return words
 
 
+def scripted(*settings: str) -> Callable[[Place], AbstractContextManager[RunWords]]:
+    """The words of an arm whose model is scripted: the syntax mutator behind a server, which also writes prompts."""
+
+    @contextmanager
+    def words(place: Place) -> Iterator[RunWords]:
+        with policy_server(write=ScriptedModel(place.seed)) as url:
+            yield RunWords(policies=MODEL.format(url=url), settings=settings)
+
+    return words
+
+
+@dataclass
+class ScriptedModel(Mutator):
+    """The mutator, which gives a new prompt where one is asked for. It reads no words: a prompt changes nothing."""
+
+    async def __call__(self, prompt: str, count: int) -> list[str]:
+        if prompt.startswith(TEMPLATES["write_prompt"].text.partition("\n")[0]):
+            self.asked += 1
+            return [f"<request>\nWrite better programs, attempt {self.asked}.\n</request>\n"]
+        return await super().__call__(prompt, count)
+
+
 ARMS: Mapping[str, Arm] = {
     "syntax": Arm(words=fixed(SYNTAX, ADAPTIVE)),
     "tuning": Arm(words=fixed(SYNTAX + TUNER, ADAPTIVE), base="syntax"),
+    "scripted": Arm(words=scripted()),
+    "prompts": Arm(words=scripted("prompt_pool=4"), base="scripted"),
 }
 
 

@@ -136,7 +136,7 @@ _CONVERTED: dict[Any, tuple[_Convert, _Convert]] = {
         lambda value: tuple(_read_charge(one) for one in value),
     ),
 }
-_PLAIN = {str, int, float, bool, str | None, float | None, float | str | None}
+_PLAIN = {str, int, float, bool, int | None, str | None, float | None, float | str | None}
 
 
 def _field_codecs(data: type[EventData]) -> tuple[FieldCodec, ...]:

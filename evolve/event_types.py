@@ -18,7 +18,7 @@ _OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the fiel
 
 
 class EventKind(StrEnum):
-    """Every kind of event; payloads hold ids and small numbers, and of texts a person's hint alone."""
+    """Every kind of event; payloads hold ids and small numbers, and of texts a person's hint and a written prompt."""
 
     RUN_CREATED = "run.created"
     RUN_STARTED = "run.started"
@@ -39,6 +39,7 @@ class EventKind(StrEnum):
     BUDGET_EXTENDED = "budget.extended"
     HINT_GIVEN = "hint.given"
     PROGRAM_INSERTED = "program.inserted"
+    PROMPT_WRITTEN = "prompt.written"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -233,7 +234,8 @@ class BudgetExtended(EventData):
 class ProposalCreated(EventData):
     """A policy is asked for programs: enough to put the proposal again.
 
-    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none.
+    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none; `prompt`: its
+    number in the prompt pool; `writes`: it is to write a prompt, and no program.
     """
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
@@ -257,6 +259,19 @@ class ProposalCreated(EventData):
     hint: str = field(default="", metadata=_OMITTED)
     change: str = field(default="", metadata=_OMITTED)
     tuning: int = field(default=0, metadata=_OMITTED)
+    prompt: int | None = field(default=None, metadata=_OMITTED)
+    writes: bool = field(default=False, metadata=_OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptWritten(EventData):
+    """A model wrote a prompt for the pool; the number of its proposal is the prompt's. Empty: the configured text."""
+
+    kind: ClassVar[EventKind] = EventKind.PROMPT_WRITTEN
+    proposal_number: int
+    parent: int
+    problem: str
+    request: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

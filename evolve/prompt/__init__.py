@@ -2,5 +2,14 @@
 
 from evolve.prompt.build import PromptRequest, build_prompt, build_review_prompt
 from evolve.prompt.templates import TEMPLATES, check_templates
+from evolve.prompt.writing import build_writing_prompt, read_written
 
-__all__ = ["TEMPLATES", "PromptRequest", "build_prompt", "build_review_prompt", "check_templates"]
+__all__ = [
+    "TEMPLATES",
+    "PromptRequest",
+    "build_prompt",
+    "build_review_prompt",
+    "build_writing_prompt",
+    "check_templates",
+    "read_written",
+]

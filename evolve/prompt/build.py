@@ -171,10 +171,15 @@ def _task(request: PromptRequest) -> str:
         templates,
         "problem",
         name=one_line(problem.name),
-        description=inert(problem.description.strip()),
+        description=inert(_problem_text(request)),
         language=problem.language,
         objectives=objectives_text(problem, templates),
     )
+
+
+def _problem_text(request: PromptRequest) -> str:
+    prompt = request.proposal.prompt
+    return (prompt.problem if prompt else "") or request.problem.description.strip()
 
 
 def _reply(request: PromptRequest) -> str:
@@ -293,6 +298,8 @@ def _asked(request: PromptRequest, operator: str) -> str:
     count = "one program" if m == 1 else f"{m} genuinely different programs"
     if request.proposal.request and operator == request.proposal.operator:
         return f"{drawn}{Operator(request=request.proposal.request).policy_request(count)}\n"
+    if request.proposal.prompt and request.proposal.prompt.request and operator == MUTATE:
+        return f"{drawn}{inert(request.proposal.prompt.request)}\n\nWrite {count}. Use the form asked for.\n"
     if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
         return drawn + fill(templates, f"request_{operator}", count=count)
     if m == 1:

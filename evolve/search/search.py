@@ -29,6 +29,7 @@ from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
+from evolve.search.prompt_pool import written_prompt
 from evolve.search.proposer import Proposer
 from evolve.search.requested_changes import check_change, make_change
 from evolve.search.scoring import CandidateScorer
@@ -152,7 +153,7 @@ class Search:
         One that was not asked for, or was taken before, changes nothing.
         """
         entry = self.state.open.get(number)
-        if entry is None or entry.proposal is None or not entry.outstanding:
+        if entry is None or entry.proposal is None or not entry.outstanding or entry.created.writes:
             return SearchStep()
         proposal = entry.proposal
         position = proposal.position(answer)
@@ -178,6 +179,8 @@ class Search:
         if entry is None:
             return SearchStep()
         events = EventRecorder(self.state)
+        if written := written_prompt(entry.proposal, completed):
+            events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())
 

@@ -220,6 +220,20 @@ class ProposalCreatedEvent(EventBase):
     tuning: Count = Field(
         default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
+    prompt: Count = Field(
+        default=0, description="Number of its prompt in the pool. 0: the configured texts. Left out if there is no pool"
+    )
+    writes: bool = Field(default=False, description="Whether it is to write a prompt, and no program. Left out if not")
+
+
+class PromptWrittenEvent(EventBase):
+    """A model wrote a prompt for the pool."""
+
+    kind: Literal["prompt.written"] = Field(description="Kind of the event")
+    proposal_number: Count = Field(description="Number of the proposal, and of the prompt")
+    parent: Count = Field(description="Number of the prompt that it was written from. 0: the configured texts")
+    problem: str = Field(description="Text of the problem. Empty: the configured one")
+    request: str = Field(description="Words of the request. Empty: the configured ones")
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -369,6 +383,7 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | PromptWrittenEvent
             | ProgramInsertedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
