@@ -3,7 +3,7 @@
 An arm is a run with a stage: its policies and its settings. It has the same policy otherwise, the same budget of
 evaluations and the same seeds as its base, on bundled examples. For each budget the table holds the mean of the best
 fitness, and its lead over the base, paired by seed, with a 95 % interval and a p-value (Holm over the examples).
-`cost` is what a run takes: seconds, proposals, and tokens of a model.
+`cost` is what a run takes: seconds, proposals, tokens of a model, and proposals of a dear policy.
 
 A further stage is a function that gives its words, with an entry in `ARMS`. The runs are those of `evolve run`, but for
 their programs, which run in this process. With `--keep` each run is kept in a file, and what stands there is not made
@@ -24,24 +24,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.advised import FINE, AdvisedAuthor
 from benchmarks.counts import Kept
 from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, alarm, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
-from benchmarks.mutator import Mutator
-from benchmarks.policy_server import policy_server
+from benchmarks.policy_server import policy_thread
 from benchmarks.tasks import EXAMPLES
+from evolve.change_events import HintGiven, RequestedChange
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest, read_result
-from evolve.event_types import CandidateEvaluated
+from evolve.event_types import CandidateEvaluated, ProposalCreated
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.prompt import TEMPLATES
+from evolve.search.hints import MAX_HINT_PROPOSALS
 from evolve.statistics.intervals import mean_over_runs
 from evolve.statistics.significance import holm, paired_p_value
 from service.config import PoliciesSettings
-from service.db.engine import open_database
+from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
 from service.policy.opening import PolicyOrder, open_policies
-from service.ports import LoggedEvent
+from service.ports import Intent, LoggedEvent
+from service.projections.insights import stored_facts
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import RunJob, drive
 from service.runner.status import RunStatus
@@ -53,14 +56,6 @@ SYNTAX = '[[policies]]\nname = "syntax"\nkind = "syntax"\n'
 
 TUNER = '[[policies]]\nname = "tuner"\nkind = "tuner"\n'
 ADAPTIVE = "policy_choice=adaptive"
-MODEL = """
-[[policies]]
-name = "model"
-base_url = "{url}"
-model = "single"
-format = "single"
-samples = 1
-"""
 
 # The best fitness by budget, and what the run took.
 Result = dict[str, Any]
@@ -77,10 +72,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWords:
-    """What an arm adds to a run: the text of its policy file, and `KEY=VALUE` words of its configuration."""
+    """What an arm adds to a run.
+
+    Attributes:
+        policies: text of its policy file.
+        settings: `KEY=VALUE` words of its configuration.
+        hint_after: evaluations after which a person gives the facts of the run as a hint; 0: nobody does.
+    """
 
     policies: str
     settings: tuple[str, ...] = ()
+    hint_after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,33 +109,39 @@ def fixed(policies: str, *settings: str) -> Callable[[Place], AbstractContextMan
     return words
 
 
-def scripted(*settings: str) -> Callable[[Place], AbstractContextManager[RunWords]]:
-    """The words of an arm whose model is scripted: the syntax mutator behind a server, which also writes prompts."""
+def advised(*settings: str, hint_after: int = 0) -> Callable[[Place], AbstractContextManager[RunWords]]:
+    """The words of an arm whose author is scripted, and reads the facts in its prompts."""
 
     @contextmanager
     def words(place: Place) -> Iterator[RunWords]:
-        with policy_server(write=ScriptedModel(place.seed)) as url:
-            yield RunWords(policies=MODEL.format(url=url), settings=settings)
+        with policy_thread(0.0, AdvisedAuthor(seed=place.seed)) as url:
+            yield RunWords(policies=_served("cheap", url), settings=settings, hint_after=hint_after)
 
     return words
 
 
-@dataclass
-class ScriptedModel(Mutator):
-    """The mutator, which gives a new prompt where one is asked for. It reads no words: a prompt changes nothing."""
+@contextmanager
+def escalated(place: Place) -> Iterator[RunWords]:
+    """The words of an arm with a dear author beside the cheap one, which draws steps of all scales."""
+    cheap, dear = AdvisedAuthor(seed=place.seed), AdvisedAuthor(seed=place.seed + 1000, scales=FINE)
+    with policy_thread(0.0, cheap) as cheap_url, policy_thread(0.0, dear) as dear_url:
+        escalates = "escalate_after = 20\n"
+        yield RunWords(policies=_served("cheap", cheap_url) + _served("dear", dear_url) + escalates)
 
-    async def __call__(self, prompt: str, count: int) -> list[str]:
-        if prompt.startswith(TEMPLATES["write_prompt"].text.partition("\n")[0]):
-            self.asked += 1
-            return [f"<request>\nWrite better programs, attempt {self.asked}.\n</request>\n"]
-        return await super().__call__(prompt, count)
+
+def _served(name: str, url: str) -> str:
+    form = 'model = "single"\nformat = "single"\nanswers = 1\nsamples = 1\nconcurrency = 1\n'
+    return f'[[policies]]\nname = "{name}"\nbase_url = "{url}"\n{form}'
 
 
 ARMS: Mapping[str, Arm] = {
     "syntax": Arm(words=fixed(SYNTAX, ADAPTIVE)),
     "tuning": Arm(words=fixed(SYNTAX + TUNER, ADAPTIVE), base="syntax"),
-    "scripted": Arm(words=scripted()),
-    "prompts": Arm(words=scripted("prompt_pool=4"), base="scripted"),
+    "scripted": Arm(words=advised()),
+    "insights": Arm(words=advised("insights.every=20"), base="scripted"),
+    "hint": Arm(words=advised(hint_after=40), base="scripted"),
+    "escalation": Arm(words=escalated, base="scripted"),
+    "prompts": Arm(words=advised("prompt_pool=4"), base="scripted"),
 }
 
 
@@ -171,13 +179,18 @@ class Watch:
 
     scored: list[float | None] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
+    dear: int = 0
+    react: Callable[[int], None] = lambda _: None
 
     def committed(self, events: Sequence[LoggedEvent], status: RunStatus) -> None:
         del status
         for logged in events:
             self.kinds[str(logged.event.kind)] += 1
-            if isinstance(logged.event.data, CandidateEvaluated):
-                self.scored.append(logged.event.data.fitness)
+            data = logged.event.data
+            if isinstance(data, CandidateEvaluated):
+                self.scored.append(data.fitness)
+            self.dear += isinstance(data, ProposalCreated) and data.policy == "dear"
+        self.react(len(self.scored))
 
 
 def run(arm: str, example: str, seed: int, budgets: Sequence[int]) -> Result:
@@ -194,17 +207,26 @@ def run(arm: str, example: str, seed: int, budgets: Sequence[int]) -> Result:
         plan = plan_new(order, EXAMPLES / example, SystemClock().now())
         with contextlib.closing(open_database(f"sqlite:///{Path(folder) / 'evolve.db'}")) as database:
             watch = Watch()
-            status = asyncio.run(_drive(plan, SqlRunLog(database, SystemClock()), watch))
+            status = asyncio.run(_drive(plan, database, watch, words.hint_after))
     if status.state != "succeeded":
         raise SystemExit(f"the run of {arm} on {example} with seed {seed} {status.state}: {status.reason}")
     best = {str(budget): _best(watch.scored[:budget]) for budget in budgets}
     tokens = status.counters.tokens_input + status.counters.tokens_output
-    proposals = watch.kinds["proposal.created"]
-    return {"best": best, "seconds": status.elapsed_seconds, "proposals": proposals, "tokens": tokens}
+    taken = {"seconds": status.elapsed_seconds, "proposals": watch.kinds["proposal.created"], "tokens": tokens}
+    return {"best": best, **taken, "dear_proposals": watch.dear}
 
 
-async def _drive(plan: RunPlan, log: SqlRunLog, watch: Watch) -> RunStatus:
-    clock = SystemClock()
+async def _drive(plan: RunPlan, database: Database, watch: Watch, hint_after: int) -> RunStatus:
+    clock, orders = SystemClock(), RunOrders()
+    log, facts = SqlRunLog(database, clock), partial(stored_facts, SqlRunReader(database), plan.run_id)
+
+    def give_hint(evaluations: int) -> None:
+        if hint_after and evaluations >= hint_after:
+            hint = HintGiven(change_id="chg_hint", by="benchmark", text=facts(), proposals=MAX_HINT_PROPOSALS)
+            watch.react = lambda _: None
+            orders.want(Intent(changes=(RequestedChange(data=hint),)))
+
+    watch.react = give_hint
     log.create(new_run(plan, "none", clock.now()))
     order = PolicyOrder(
         policies=plan.policies, problem=plan.problem, config=plan.config, templates={}, source=plan.source
@@ -219,8 +241,9 @@ async def _drive(plan: RunPlan, log: SqlRunLog, watch: Watch) -> RunStatus:
             log=log,
             clock=clock,
             owner="benchmark",
+            facts=facts,
         )
-        return await drive(job, observer=watch, orders=RunOrders())
+        return await drive(job, observer=watch, orders=orders)
 
 
 def load_scorer(folder: Path) -> ModuleType:
@@ -276,7 +299,10 @@ def compared(own: Mapping[str, list[Result]], base: Mapping[str, list[Result]], 
 def cost(of: Mapping[str, list[Result]]) -> dict[str, float | None]:
     """Means over the runs of an arm of what a run takes."""
     every = [result for by_example in of.values() for result in by_example]
-    return {key: _mean([result[key] for result in every]) for key in ("seconds", "proposals", "tokens")}
+    return {
+        key: _mean([result.get(key, 0) for result in every])
+        for key in ("seconds", "proposals", "tokens", "dear_proposals")
+    }
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -14,11 +14,11 @@ from evolve.reply_form import ReplyForm
 Edges = tuple[tuple[str, str], ...]
 # Keys of a field's metadata: what the codec does beside writing every field under its own name.
 KEY, OMIT, BESIDE = "key", "omit", "beside"
-_OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field has its default
+OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field has its default
 
 
 class EventKind(StrEnum):
-    """Every kind of event; payloads hold ids and small numbers, and of texts a person's hint and a written prompt."""
+    """Every kind of event; payloads hold ids and small numbers, and of texts hints, insights and written prompts."""
 
     RUN_CREATED = "run.created"
     RUN_STARTED = "run.started"
@@ -40,6 +40,7 @@ class EventKind(StrEnum):
     HINT_GIVEN = "hint.given"
     PROGRAM_INSERTED = "program.inserted"
     PROMPT_WRITTEN = "prompt.written"
+    INSIGHTS_WRITTEN = "insights.written"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -67,7 +68,7 @@ class RunCreated(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_CREATED
     by: str
-    limits: Mapping[str, Any] = field(default_factory=dict, metadata=_OMITTED)
+    limits: Mapping[str, Any] = field(default_factory=dict, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ class RunStarted(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_STARTED
     by: str
-    extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
+    extensions: tuple[Extension, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class RunResumed(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_RESUMED
     by: str
-    extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
+    extensions: tuple[Extension, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ class RunFinished(EventData):
     reason: str
     candidate_id: str | None
     fitness: float | None
-    detail: str = field(default="", metadata=_OMITTED)
+    detail: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ class RunWaiting(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_WAITING
     reason: str
-    since: str | None = field(default=None, metadata=_OMITTED)
+    since: str | None = field(default=None, metadata=OMITTED)
     retry_at: str | None = field(default=None, metadata={BESIDE: "since"})
 
 
@@ -232,11 +233,7 @@ class BudgetExtended(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again.
-
-    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none; `prompt`: its
-    number in the prompt pool; `writes`: it is to write a prompt, and no program.
-    """
+    """A policy is asked: enough to ask it again. `writes`: for a prompt; `change`: a person brought its program."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -255,23 +252,13 @@ class ProposalCreated(EventData):
     answers: int
     samples: int
     limit: int
-    form: ReplyForm | None = field(default=None, metadata=_OMITTED)
-    hint: str = field(default="", metadata=_OMITTED)
-    change: str = field(default="", metadata=_OMITTED)
-    tuning: int = field(default=0, metadata=_OMITTED)
-    prompt: int | None = field(default=None, metadata=_OMITTED)
-    writes: bool = field(default=False, metadata=_OMITTED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptWritten(EventData):
-    """A model wrote a prompt for the pool; the number of its proposal is the prompt's. Empty: the configured text."""
-
-    kind: ClassVar[EventKind] = EventKind.PROMPT_WRITTEN
-    proposal_number: int
-    parent: int
-    problem: str
-    request: str
+    form: ReplyForm | None = field(default=None, metadata=OMITTED)
+    hint: str = field(default="", metadata=OMITTED)
+    insights: str = field(default="", metadata=OMITTED)
+    change: str = field(default="", metadata=OMITTED)
+    tuning: int = field(default=0, metadata=OMITTED)
+    prompt: int | None = field(default=None, metadata=OMITTED)
+    writes: bool = field(default=False, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,11 +269,11 @@ class ProposalAnswered(EventData):
     proposal_number: int
     answers: int
     dropped: int
-    recovered: Mapping[str, int] = field(default_factory=dict, metadata=_OMITTED)
+    recovered: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
     drops: Mapping[str, int]
     tokens: Usage
     cost: Money | None
-    charges: tuple[Charge, ...] = field(default=(), metadata=_OMITTED)
+    charges: tuple[Charge, ...] = field(default=(), metadata=OMITTED)
     seconds: float | None
 
 
@@ -297,10 +284,10 @@ class ProposalFailed(EventData):
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_FAILED
     proposal_number: int
     reason: str
-    tokens: Usage | None = field(default=None, metadata=_OMITTED)
+    tokens: Usage | None = field(default=None, metadata=OMITTED)
     cost: Money | None = field(default=None, metadata={BESIDE: "tokens"})
-    charges: tuple[Charge, ...] = field(default=(), metadata=_OMITTED)
-    away: bool = field(default=False, metadata=_OMITTED)
+    charges: tuple[Charge, ...] = field(default=(), metadata=OMITTED)
+    away: bool = field(default=False, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,9 +304,9 @@ class CandidateCreated(EventData):
     island: int
     program_id: str
     fingerprint: str
-    early_stop_threshold: float | None = field(default=None, metadata=_OMITTED)
-    recovered: tuple[str, ...] = field(default=(), metadata=_OMITTED)
-    changed: str = field(default="", metadata=_OMITTED)
+    early_stop_threshold: float | None = field(default=None, metadata=OMITTED)
+    recovered: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,8 @@ class Proposal:
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
         hint: what a person suggests to try; empty: no hint stands.
         hint_id: id of the change that gave that hint.
+        insights: what the run has learnt so far, in a short text; empty: there is none.
+        insights_id: id of the change that wrote them.
         change_id: of the change by which a person brought its program; empty: a policy is asked.
         tuning: of a proposal to a tuner.
         prompt: of the pool, which its texts are from; None: the pool is off, or the policy reads no prompts.
@@ -146,6 +148,8 @@ class Proposal:
     rejections: tuple[tuple[str, int], ...] = ()
     hint: str = ""
     hint_id: str = ""
+    insights: str = ""
+    insights_id: str = ""
     change_id: str = ""
     tuning: TuningRecord | None = None
     prompt: PromptTrial | None = None
@@ -244,7 +248,7 @@ class Charge:
 
     Attributes:
         policy: who was paid.
-        purpose: for what: `review` or `embedding`.
+        purpose: for what: `review`, `embedding` or `insights`.
         cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
     """
 

@@ -7,12 +7,13 @@ from evolve.answers.chain import example, parse_format
 from evolve.answers.continuation import CONTINUE, first_lines
 from evolve.answers.regions import asks_region, framed, guarded, names_of_region
 from evolve.configuration import PromptConfig
-from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Operator
+from evolve.credit.operators import CROSSOVER, MUTATE
 from evolve.credit.yields import times
 from evolve.errors import PolicyRefused
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.prompt.scores import objectives_text, scores_text, weights_text
+from evolve.prompt.request_text import request_text
+from evolve.prompt.scores import objectives_text, scores_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
 from evolve.prompt.worktree import LIES_THERE, WORKTREE, worktree_text
@@ -34,6 +35,7 @@ class PromptRequest:
         format: separation of a chain's answers: `tags:NAME`, `fences` or `single`.
         edits: `rewrite`, `continue` (for programs of one file) or `diff`.
         templates: texts that replace built-in templates, by name, checked by `check_templates`.
+        insight_tokens: most tokens of the run's insights.
         context_tokens: limit of prompt and reply together, with `reply_tokens` of it for the reply.
     """
 
@@ -43,6 +45,7 @@ class PromptRequest:
     edits: str = "rewrite"
     config: PromptConfig = field(default_factory=PromptConfig)
     templates: Mapping[str, str] = field(default_factory=dict)
+    insight_tokens: int = 500
     context_tokens: int = 16384
     reply_tokens: int = 4096
 
@@ -50,8 +53,8 @@ class PromptRequest:
 def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
-    If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, feedback,
-    the review, the reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
+    If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, insights,
+    feedback, review, reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
     parent is always shown whole. Each part is counted once, and the prompt's size is the sum of its parts.
 
     Args:
@@ -74,6 +77,7 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     rejections = _fit_rejections(request, space)
     review = _fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
     feedback = _fit_feedback(request, space)
+    insights = _fit_insights(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
     individuals = (
@@ -81,7 +85,7 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         if second_parent and request.proposal.second_parent
         else individuals
     )
-    parts = (shared, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
+    parts = (shared, insights, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
     prompt = _prompt(system, parts, space, individuals, request)
     begun = (Message(role="assistant", parts=(beginning,)),) if beginning else ()
     return replace(prompt, messages=(*prompt.messages, *begun))
@@ -288,26 +292,7 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
 
 def _ending(request: PromptRequest, operator: str) -> str:
     hint = fill(request.templates, "hint", hint=request.proposal.hint) if request.proposal.hint else ""
-    return hint + _asked(request, operator)
-
-
-def _asked(request: PromptRequest, operator: str) -> str:
-    problem, templates, m = request.problem, request.templates, _answers(request)
-    weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
-    drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
-    count = "one program" if m == 1 else f"{m} genuinely different programs"
-    if request.proposal.request and operator == request.proposal.operator:
-        return f"{drawn}{Operator(request=request.proposal.request).policy_request(count)}\n"
-    if request.proposal.prompt and request.proposal.prompt.request and operator == MUTATE:
-        return f"{drawn}{inert(request.proposal.prompt.request)}\n\nWrite {count}. Use the form asked for.\n"
-    if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
-        return drawn + fill(templates, f"request_{operator}", count=count)
-    if m == 1:
-        return drawn + fill(templates, "request_one")
-    if len(problem.objectives) < 2:
-        return drawn + fill(templates, "request_scalar", count=m)
-    names = ", ".join(one_line(name) for name in problem.objective_names)
-    return drawn + fill(templates, "request_vector", count=m, names=names)
+    return hint + request_text(request, operator, _answers(request))
 
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:
@@ -340,6 +325,19 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
         return part
     space.spend(part)
     return part
+
+
+def _fit_insights(request: PromptRequest, space: _Space) -> str:
+    """The run's insights, cut at a line's end to the tokens that they may have. Left out if they do not fit."""
+    text = inert(request.proposal.insights.strip())
+    if not text:
+        return ""
+    tokens = space.count(text)
+    if tokens > request.insight_tokens:
+        end = len(text) * request.insight_tokens // tokens
+        text = text[: end + 1].rpartition("\n")[0] or text[:end]
+    part = fill(request.templates, "insights", insights=fenced(text)) if text else ""
+    return part if part and space.take(part) else ""
 
 
 def _fit_rejections(request: PromptRequest, space: _Space) -> str:

@@ -12,12 +12,12 @@ from evolve.event_types import (
     CandidateCreated,
     CandidateEvaluated,
     EventData,
-    PromptWritten,
     ProposalAnswered,
     ProposalCreated,
     ProposalFailed,
 )
 from evolve.prompt import read_written
+from evolve.prompt_events import PromptWritten
 from evolve.proposal import CompletedReply, PromptTrial, Proposal
 from evolve.selection import briefly
 

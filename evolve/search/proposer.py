@@ -59,7 +59,7 @@ class Proposer:
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        hint = self._state.changes.hints.standing
+        hint, insights = self._state.changes.hints.standing, self._state.changes.insights.standing
         prompt, prompt_rationale = self._prompt(policy_request)
         rationale = {"policy": drawn.rationale, "form": form_rationale, "prompt": prompt_rationale}
         seed = int(rng.integers(2**31))
@@ -86,20 +86,22 @@ class Proposer:
             rejections=self._rejections(policy_request.policy, plan.island),
             hint=hint.text if hint else "",
             hint_id=hint.change_id if hint else "",
+            insights=insights.text if insights else "",
+            insights_id=insights.change_id if insights else "",
             tuning=self._state.tuning.record(session, seed, plan.parent) if session else None,
             prompt=prompt,
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of an event, as `rebuild_proposal` makes it, with its request, hint and tuning."""
+        """The proposal of an event, as `rebuild_proposal` makes it, with what its event names by ids."""
         proposal = rebuild_proposal(created, loaded)
-        hint = self._state.changes.hints.given[created.hint].text if created.hint else ""
-        session, parent = created.tuning, proposal.parent
+        changes, session = self._state.changes, created.tuning
         return replace(
             proposal,
             request=self._request(proposal.island, proposal.operator),
-            hint=hint,
-            tuning=self._state.tuning.record(session, created.seed, parent) if session else None,
+            hint=changes.hints.given[created.hint].text if created.hint else "",
+            insights=changes.insights.versions[created.insights].text if created.insights else "",
+            tuning=self._state.tuning.record(session, created.seed, proposal.parent) if session else None,
             prompt=None if created.prompt is None else self._state.prompts.prompts[created.prompt].trial,
             prompt_trials=self._state.prompts.task(created.proposal_number),
         )

@@ -1,7 +1,7 @@
 """Changes that people ask of a run at work, made by its search."""
 
 from evolve import payloads
-from evolve.change_events import HintGiven, ProgramInserted, RequestedChange
+from evolve.change_events import HintGiven, InsightsWritten, ProgramInserted, RequestedChange
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.identity import proposal_id
@@ -12,6 +12,7 @@ from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.changes import MANUAL
 from evolve.search.event_recorder import EventRecorder
 from evolve.search.hints import check_hint
+from evolve.search.insights import check_insights
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
 
@@ -25,6 +26,8 @@ def check_change(change: RequestedChange, state: SearchState) -> None:
     data = change.data
     if isinstance(data, HintGiven):
         check_hint(data.text, data.proposals)
+    if isinstance(data, InsightsWritten):
+        check_insights(data.text)
     if isinstance(data, ProgramInserted):
         _check_place(data, state)
 

@@ -16,7 +16,6 @@ from evolve.event_types import (
     BudgetExtended,
     IslandMigrated,
     IslandReset,
-    ProposalFailed,
 )
 from evolve.events import Event
 from evolve.extensions import Extensions
@@ -27,6 +26,7 @@ from evolve.search.candidate_filter import AnswerFilter
 from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.event_recorder import EventRecorder, compare_decision
+from evolve.search.insights import first_insights
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.prompt_pool import written_prompt
@@ -112,6 +112,8 @@ class Search:
         """Propose the seeds, those of an earlier run with their parents among them."""
         events = EventRecorder(self.state)
         candidates: list[Candidate] = []
+        for written in first_insights(self.run_id, self.config.insights.text):
+            events.add(written)
         origins = self.problem.origins
         for position, program in enumerate(self.problem.seeds):
             places = origins[position].parents if position in origins else ()
@@ -179,6 +181,7 @@ class Search:
         if entry is None:
             return SearchStep()
         events = EventRecorder(self.state)
+        completed = self.state.changes.insights.bill(completed)
         if written := written_prompt(entry.proposal, completed):
             events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
@@ -192,17 +195,18 @@ class Search:
             reason: why.
             cut: what was written of it, and what that took.
         """
-        return self._fail(payloads.describe_failure(number, reason, cut), cut)
+        return self._fail(number, reason, cut)
 
     def forgo(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
-        return self._fail(payloads.describe_failure(number, reason, cut, away=True), cut)
+        return self._fail(number, reason, cut, away=True)
 
-    def _fail(self, failed: ProposalFailed, cut: CompletedReply | None) -> SearchStep:
-        if failed.proposal_number not in self.state.open:
+    def _fail(self, number: int, reason: str, cut: CompletedReply | None, *, away: bool = False) -> SearchStep:
+        if number not in self.state.open:
             return SearchStep()
         events = EventRecorder(self.state)
-        events.add(failed, cut)
+        cut = cut and self.state.changes.insights.bill(cut)
+        events.add(payloads.describe_failure(number, reason, cut, away=away), cut)
         return SearchStep(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> SearchStep:

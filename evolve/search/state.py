@@ -36,6 +36,7 @@ from evolve.problem import Problem
 from evolve.proposal import Candidate, Individual, Proposal
 from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
+from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.prompt_pool import PromptPool
 from evolve.search.shutdown import ENDED
@@ -85,9 +86,7 @@ class SearchState:
         gain_scale: what a gain on an island is measured by.
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
-        yields: what the answers of each policy became.
-        tuning: what tuners found out.
-        prompts: those that compete.
+        yields, tuning, prompts: what the answers of policies became, what tuners found out, which prompts compete.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -112,7 +111,7 @@ class SearchState:
         self.latest: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes = False, Changes()
+        self.reached, self.changes = False, Changes(config.insights)
         # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
         self._tried = config.policy_choice == "adaptive" or (
             config.strategy not in BASELINES
@@ -286,19 +285,17 @@ class SearchState:
 
     def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
+        self.lineage.settle(data.proposal_number)
         if entry.created.change:
-            self.lineage.settle(data.proposal_number)
             return
         spent = self._spend(data)
         if entry.created.writes:
-            self.lineage.settle(data.proposal_number)
             return
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
         self.trials.close(data.proposal_number)
         self.forms.close(data.proposal_number, entry.created.limit, data.tokens)
-        self.lineage.settle(data.proposal_number)
 
     def _failed(self, data: ProposalFailed, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
@@ -321,11 +318,14 @@ class SearchState:
             self.yields.renew()
 
     def _spend(self, data: ProposalAnswered | ProposalFailed) -> Account:
-        """Count what a proposal took, all that was paid for it; that alone."""
-        spent = Account()
+        """Count what was paid with a proposal; what it took itself."""
+        spent, owed = Account(), self.changes.insights.owed
         for bill in bills(data):
-            for account in (self.account, spent):
-                account.spend(bill.usage, bill.cost)
+            self.account.spend(bill.usage, bill.cost)
+            if not (owed and bill.purpose == PURPOSE):
+                spent.spend(bill.usage, bill.cost)
+        if data.tokens is not None:
+            self.changes.insights.owed = ()
         return spent
 
     def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
@@ -384,6 +384,7 @@ class SearchState:
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
     EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
+    EventKind.INSIGHTS_WRITTEN: SearchState._changed,  # noqa: SLF001
     EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001

@@ -350,6 +350,7 @@ def _change(projection: Projection, logged: LoggedEvent) -> None:
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.BUDGET_EXTENDED: _extend,
     EventKind.HINT_GIVEN: _change,
+    EventKind.INSIGHTS_WRITTEN: _change,
     EventKind.PROGRAM_INSERTED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,

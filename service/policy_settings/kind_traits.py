@@ -22,7 +22,7 @@ class KindTraits:
         spoken: a policy of the kind, as a sentence names it.
         keys: those of a policy file that act; None: all.
         without: those of them that do not act all the same.
-        author_only: whether it writes programs, and is neither critic nor embedder.
+        author_only: whether it writes programs, and has no other role.
         free: whether it costs nothing.
         reads_reviews: whether it reads what a critic wrote.
         reached: whether it may be reached over the network, with a key.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from evolve.events import SCHEMA, Event
+from evolve.events import SCHEMA, Event, EventKind
 from service.timestamps import rfc3339
 
 DEFAULT_TENANT = "default"
@@ -67,14 +67,17 @@ class LoggedEvent:
     event: Event
 
     def as_json(self) -> dict[str, Any]:
-        """The event as it is shown, streamed and exported."""
+        """The event as it is shown, streamed and exported, without texts that quote programs."""
+        payload = self.event.payload
+        if self.event.kind is EventKind.INSIGHTS_WRITTEN:
+            payload = {key: value for key, value in payload.items() if key != "text"}
         return {
             "schema": SCHEMA,
             "run_id": self.run_id,
             "sequence": self.sequence,
             "kind": str(self.event.kind),
             "at": rfc3339(self.at),
-            **self.event.payload,
+            **payload,
         }
 
 

@@ -18,6 +18,7 @@ from service.schemas.event_parts import (
     Rationale,
     ReplyFormSchema,
 )
+from service.schemas.prompt_events import PromptWrittenEvent
 from service.schemas.types import Count, Moment, Spent
 
 
@@ -186,6 +187,19 @@ class ProgramInsertedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class InsightsWrittenEvent(EventBase):
+    """A version of the run's insights, which is in prompts until the next."""
+
+    kind: Literal["insights.written"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    by: str = Field(description="Name of the key of the person who wrote it. Empty: the run wrote it")
+    source: str = Field(description="Author: `facts`, `analyst`, `person` or `earlier_run`")
+    evaluations: Count = Field(description="Evaluations of the run when it became due")
+    policy: str = Field(default="", description="The analyst that was asked. Left out if there was none")
+    reason: str = Field(default="", description="Why the analyst wrote nothing. Left out if it did")
+    charges: list[EventCharge] = Field(default=[], description="Payment of the analyst. Left out if there was none")
+
+
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
@@ -214,26 +228,15 @@ class ProposalCreatedEvent(EventBase):
         default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
     hint: str = Field(default="", description="Id of the hint in its prompt. Left out if there is none")
+    insights: str = Field(default="", description="Id of the insights in its prompt. Left out if there are none")
     change: str = Field(
         default="", description="Id of the change by which a person inserted its program. Left out otherwise"
     )
     tuning: Count = Field(
         default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
-    prompt: Count = Field(
-        default=0, description="Number of its prompt in the pool. 0: the configured texts. Left out if there is no pool"
-    )
+    prompt: Count = Field(default=0, description="Number of its prompt in the pool. Left out if there is no pool")
     writes: bool = Field(default=False, description="Whether it is to write a prompt, and no program. Left out if not")
-
-
-class PromptWrittenEvent(EventBase):
-    """A model wrote a prompt for the pool."""
-
-    kind: Literal["prompt.written"] = Field(description="Kind of the event")
-    proposal_number: Count = Field(description="Number of the proposal, and of the prompt")
-    parent: Count = Field(description="Number of the prompt that it was written from. 0: the configured texts")
-    problem: str = Field(description="Text of the problem. Empty: the configured one")
-    request: str = Field(description="Words of the request. Empty: the configured ones")
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -384,6 +387,7 @@ class EventSchema(
             | BudgetExtendedEvent
             | HintGivenEvent
             | PromptWrittenEvent
+            | InsightsWrittenEvent
             | ProgramInsertedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent

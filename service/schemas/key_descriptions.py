@@ -103,6 +103,11 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     "prompt.rejections": (
         "number of reasons in a prompt why some of the policy's last 24 answers were unusable. 0: none"
     ),
+    "insights.every": (
+        "evaluated candidates between two versions of the insights, which the run writes from its own record. 0: none"
+    ),
+    "insights.tokens": "maximum tokens of the insights in a prompt",
+    "insights.text": "first version of the insights, at most 4,000 characters. `--insights-from` sets it",
     "budget.evaluations": "evaluated candidates, seeds included. You may write `evaluations` for it",
     "budget.answers": "answers of policies, duplicates and rejected answers included",
     "budget.tokens": "tokens of the policies, input and output",
@@ -180,7 +185,7 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     ),
     "role": (
         "`author`: writes programs. `critic`: writes reviews of parents for the authors. `embedder`: makes embeddings"
-        " of programs"
+        " of programs. `analyst`: writes the insights of the run"
     ),
     "provider": (
         "`openai`, `anthropic`, `gemini`, `mistral`, `xai`, `openrouter`, `groq`, `deepseek`, `together`, `ollama`,"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from zlib import crc32
 
 import numpy as np
 
@@ -57,9 +58,7 @@ def score(problem: Problem, program: Program) -> Evaluation:
 def answers(proposal: Proposal) -> list[Answer]:
     """What the toy policy answers: a pure function of the proposal, some answers broken, some repeated."""
     learned = proposal.tuning.generations if proposal.tuning else ()  # a tuner answers by what came of its answers
-    rng = np.random.default_rng(
-        [proposal.seed, len(learned), int(1e6 * sum(-(one or 0.0) for of in learned for one in of))]
-    )
+    rng = np.random.default_rng([proposal.seed, crc32(repr(learned).encode())])
     parent = value_of(proposal.parent.program)
     replies = []
     for chain in range(proposal.samples):

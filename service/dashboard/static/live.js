@@ -146,6 +146,7 @@ const KINDS = [
   "run.closing",
   "hint.given",
   "program.inserted",
+  "insights.written",
   "holdout.scored",
   "audit.scored",
   "individual.inserted",
