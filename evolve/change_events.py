@@ -37,6 +37,32 @@ class ProgramInserted(ChangeData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateBanned(ChangeData):
+    """A person bans a candidate: it is no parent, inspiration or migrant; with `descendants`, nor is what descends."""
+
+    kind: ClassVar[EventKind] = EventKind.CANDIDATE_BANNED
+    candidate_id: str
+    descendants: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BanLifted(ChangeData):
+    """A person lifts the ban of a candidate; what it took out of the archives is offered to them again."""
+
+    kind: ClassVar[EventKind] = EventKind.BAN_LIFTED
+    candidate_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRefused(ChangeData):
+    """The search could not make a change of the kind `requested`, for a `reason` that nobody knew before."""
+
+    kind: ClassVar[EventKind] = EventKind.CHANGE_REFUSED
+    requested: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedChange:
     """What a front door hands to a search: the event to be, and the program that the event names."""
 

@@ -39,6 +39,9 @@ class EventKind(StrEnum):
     BUDGET_EXTENDED = "budget.extended"
     HINT_GIVEN = "hint.given"
     PROGRAM_INSERTED = "program.inserted"
+    CANDIDATE_BANNED = "candidate.banned"
+    BAN_LIFTED = "ban.lifted"
+    CHANGE_REFUSED = "change.refused"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -48,6 +51,7 @@ class EventKind(StrEnum):
     CANDIDATE_EVALUATED = "candidate.evaluated"
     CANDIDATE_REEVALUATED = "candidate.reevaluated"
     INDIVIDUAL_INSERTED = "individual.inserted"
+    INDIVIDUALS_REMOVED = "individuals.removed"
     BEST_IMPROVED = "best.improved"
     ISLAND_MIGRATED = "island.migrated"
     ISLAND_RESET = "island.reset"
@@ -357,6 +361,15 @@ class IndividualInserted(EventData):
     island: int
     status: str
     displaced: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndividualsRemoved(EventData):
+    """Banned candidates left the archive of an island."""
+
+    kind: ClassVar[EventKind] = EventKind.INDIVIDUALS_REMOVED
+    island: int
+    candidate_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class Proposer:
             drawn: the policy that it is put to.
             limit_of: how many answers it may bring, of as many as it would ask for.
         """
-        policy_request, latest = drawn.policy_request, self._state.latest
+        policy_request, latest = drawn.policy_request, self._state.latest_unbanned
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
         plan = self._strategy.plan(number, self._state.islands, latest, rng)

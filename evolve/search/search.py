@@ -30,7 +30,7 @@ from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.proposer import Proposer
-from evolve.search.requested_changes import check_change, make_change
+from evolve.search.requested_changes import check_change, make_change, refusal
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
@@ -99,7 +99,7 @@ class Search:
         self.state = SearchState(problem, config, extensions)
         self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit)
         check_money(config.budget, self._ensemble.currency)
-        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit, extensions)
+        strategy = open_strategy(problem, config, self.state.starts, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)
         self._stops = open_stopping_rule(config, extensions)
         self._scorer = CandidateScorer(problem, config)
@@ -210,7 +210,7 @@ class Search:
         events.add(payloads.describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.proposal_number == 0 else [waiting.island]
-            for island in homes:
+            for island in homes if candidate not in self.state.bans else ():
                 self._insert(individual, island, events)
             self._improve(individual, individual.fitness, events)
         if evaluation.outcome is not Outcome.CANCELLED and waiting.proposal_number:
@@ -248,7 +248,7 @@ class Search:
         Raises:
             ConfigurationError: it cannot be made.
         """
-        check_change(change, self.state)
+        check_change(change, self.state, self.config)
 
     def change(self, change: RequestedChange) -> SearchStep:
         """Make a change that a person asked for; asked for again, it counts once.
@@ -262,6 +262,12 @@ class Search:
             return SearchStep()
         inserted = make_change(change, self._maker, self.state, events)
         return SearchStep(events=events.taken(), candidates=inserted)
+
+    def refuse(self, change: RequestedChange, reason: str) -> SearchStep:
+        """Log that a change cannot be made."""
+        events = EventRecorder(self.state)
+        events.add(refusal(change, reason))
+        return SearchStep(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over: a budget key, `target`, `exhausted`, `stopping_rule`, or a failure; None: go on.

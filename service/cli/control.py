@@ -62,6 +62,33 @@ def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, 
     say_who_drives(terminal, controller, run)
 
 
+def ban(terminal: Terminal, controller: RunController, run_id: str, named: str, *, descendants: bool) -> None:
+    """Ban a candidate of an active run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.ban(run, candidate.id, descendants=descendants)
+    kin = " and its descendants" if descendants else ""
+    _show_steered(terminal, controller, run, f"{run.id} does not use {formatting.short(candidate.id)}{kin} any more")
+
+
+def lift_ban(terminal: Terminal, controller: RunController, run_id: str, named: str) -> None:
+    """Lift the ban of a candidate of an active run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.lift_ban(run, candidate.id)
+    _show_steered(terminal, controller, run, f"{run.id} may use {formatting.short(candidate.id)} again")
+
+
+def _show_steered(terminal: Terminal, controller: RunController, run: RunRecord, words: str) -> None:
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    terminal.show(words)
+    say_who_drives(terminal, controller, run)
+
+
 def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
     """Print the facts of a run."""
     run, text = _facts(site, run_id)

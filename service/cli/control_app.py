@@ -261,6 +261,36 @@ def insert(
         insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
 
 
+@control_app.command(epilog="Example: evolve ban last 28.0 --descendants", rich_help_panel=PANEL)
+def ban(
+    ctx: typer.Context,
+    run_id: Named,
+    candidate_id: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate of the run, by name or id.")],
+    *,
+    descendants: Annotated[
+        bool, typer.Option("--descendants", help="Ban its descendants too, also those to come.")
+    ] = False,
+    lift: Annotated[bool, typer.Option("--lift", help="Lift the ban of the candidate.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Keep an active run from building upon a candidate."""
+    from service.cli.control import ban, lift_ban
+    from service.errors import UsageError
+
+    if lift and descendants:
+        raise UsageError("--lift takes no --descendants: lifting a ban lifts all of it")
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    with _helm_of(where) as controller:
+        if lift:
+            lift_ban(terminal, controller, run_id, candidate_id)
+        else:
+            ban(terminal, controller, run_id, candidate_id, descendants=descendants)
+
+
 @control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
 def insights(
     ctx: typer.Context,

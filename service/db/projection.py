@@ -14,6 +14,7 @@ from evolve.event_types import (
     CandidateRejected,
     EventData,
     IndividualInserted,
+    IndividualsRemoved,
     IslandReset,
     ProposalAnswered,
     ProposalFailed,
@@ -327,6 +328,12 @@ def _insert(projection: Projection, logged: LoggedEvent) -> None:
         projection.enter(inserted.candidate_id, inserted.island, logged.sequence)
 
 
+def _remove(projection: Projection, logged: LoggedEvent) -> None:
+    removed = _data(logged, IndividualsRemoved)
+    for candidate_id in removed.candidate_ids:
+        projection.leave(candidate_id, removed.island, logged.sequence)
+
+
 def _reset(projection: Projection, logged: LoggedEvent) -> None:
     _displace(projection, logged, _data(logged, IslandReset))
 
@@ -349,6 +356,9 @@ _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.BUDGET_EXTENDED: _extend,
     EventKind.HINT_GIVEN: _change,
     EventKind.PROGRAM_INSERTED: _change,
+    EventKind.CANDIDATE_BANNED: _change,
+    EventKind.BAN_LIFTED: _change,
+    EventKind.CHANGE_REFUSED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
     EventKind.PROPOSAL_FAILED: _give_up,
@@ -358,5 +368,6 @@ _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.CANDIDATE_EVALUATED: _evaluate,
     EventKind.CANDIDATE_REEVALUATED: _evaluate_again,
     EventKind.INDIVIDUAL_INSERTED: _insert,
+    EventKind.INDIVIDUALS_REMOVED: _remove,
     EventKind.ISLAND_RESET: _reset,
 }

@@ -37,13 +37,15 @@ MARKS = (
     str(EventKind.BUDGET_EXTENDED),
     str(EventKind.HINT_GIVEN),
     str(EventKind.PROGRAM_INSERTED),
+    str(EventKind.CANDIDATE_BANNED),
+    str(EventKind.BAN_LIFTED),
 )
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 2
+FORMAT = 3
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
     "_rewards", "_signed_scores", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",

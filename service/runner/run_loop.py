@@ -233,6 +233,7 @@ class RunLoop:
             except ConfigurationError as error:
                 change_id = change.data.change_id
                 _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
+                self._dispatcher.take(self._search.refuse(change, str(error)))
 
     def _write(self, events: Sequence[Event]) -> None:
         self._event_buffer.write(events)

@@ -186,6 +186,35 @@ class ProgramInsertedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class CandidateBannedEvent(EventBase):
+    """A person banned a candidate. The search does not use it as a parent, inspiration or migrant."""
+
+    kind: Literal["candidate.banned"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    descendants: bool = Field(description="Whether its descendants are banned too, also those to come")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class BanLiftedEvent(EventBase):
+    """A person lifted the ban of a candidate."""
+
+    kind: Literal["ban.lifted"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class ChangeRefusedEvent(EventBase):
+    """The search could not make a change that a person requested."""
+
+    kind: Literal["change.refused"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    requested: str = Field(description="Kind of the event that the change would have been")
+    reason: str = Field(description="The reason, in one sentence")
+    by: str = Field(description="Name of the key that requested it")
+
+
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
@@ -315,6 +344,14 @@ class IndividualInsertedEvent(EventBase):
     displaced: list[str] = Field(description="Ids of the candidates that it displaced")
 
 
+class IndividualsRemovedEvent(EventBase):
+    """Banned candidates left the archive of an island."""
+
+    kind: Literal["individuals.removed"] = Field(description="Kind of the event")
+    island: Count = Field(description="Number of the island, from 0")
+    candidate_ids: list[str] = Field(description="Ids of the candidates")
+
+
 class BestImprovedEvent(EventBase):
     """A candidate is better than all before it."""
 
@@ -364,6 +401,9 @@ class EventSchema(
             | BudgetExtendedEvent
             | HintGivenEvent
             | ProgramInsertedEvent
+            | CandidateBannedEvent
+            | BanLiftedEvent
+            | ChangeRefusedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
             | ProposalFailedEvent
@@ -373,6 +413,7 @@ class EventSchema(
             | CandidateEvaluatedEvent
             | CandidateReevaluatedEvent
             | IndividualInsertedEvent
+            | IndividualsRemovedEvent
             | BestImprovedEvent
             | IslandMigratedEvent
             | IslandResetEvent,

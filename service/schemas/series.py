@@ -112,6 +112,8 @@ class RunMark(Reply):
         "budget.extended",
         "hint.given",
         "program.inserted",
+        "candidate.banned",
+        "ban.lifted",
     ] = Field(
         description="Kind of the event",
     )

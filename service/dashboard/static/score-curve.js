@@ -26,6 +26,8 @@ const MARKS = {
   "budget.extended": "+",
   "hint.given": "!",
   "program.inserted": "✎",
+  "candidate.banned": "⊘",
+  "ban.lifted": "○",
 };
 
 /** @typedef {"linear" | "log" | "gap"} Scale */
