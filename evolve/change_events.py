@@ -1,7 +1,8 @@
 """The kinds of events by which a person changes a live run: each with its author, and an id that counts once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from evolve.event_types import EventData, EventKind
 from evolve.program import Program
@@ -51,6 +52,14 @@ class BanLifted(ChangeData):
 
     kind: ClassVar[EventKind] = EventKind.BAN_LIFTED
     candidate_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsChanged(ChangeData):
+    """A person gives keys of the configuration other values; `policies.NAME` is the weight of a policy."""
+
+    kind: ClassVar[EventKind] = EventKind.SETTINGS_CHANGED
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

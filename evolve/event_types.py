@@ -41,6 +41,7 @@ class EventKind(StrEnum):
     PROGRAM_INSERTED = "program.inserted"
     CANDIDATE_BANNED = "candidate.banned"
     BAN_LIFTED = "ban.lifted"
+    SETTINGS_CHANGED = "settings.changed"
     CHANGE_REFUSED = "change.refused"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"

@@ -113,6 +113,11 @@ class Island:
         self.repairable.clear()
         self.repairable.extend(rest)
 
+    def configure(self, config: RunConfig) -> None:
+        """Let another configuration hold, of the same archive and prompts."""
+        self.config = config
+        self.repairable = deque(self.repairable, maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
+
     def clear(self) -> None:
         """Forget the archive."""
         self.archive = open_archive(self._problem, self.config.archive, self.config.seed, self._extensions)

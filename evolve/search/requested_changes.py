@@ -1,5 +1,7 @@
 """Changes that people ask of a run at work, made by its search."""
 
+from collections.abc import Mapping
+
 from evolve import payloads
 from evolve.archives.population import fitness_of
 from evolve.change_events import (
@@ -9,8 +11,9 @@ from evolve.change_events import (
     HintGiven,
     ProgramInserted,
     RequestedChange,
+    SettingsChanged,
 )
-from evolve.configuration import BASELINES, RunConfig
+from evolve.configuration import BASELINES
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.event_types import IndividualsRemoved
@@ -22,12 +25,18 @@ from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.changes import MANUAL
 from evolve.search.event_recorder import EventRecorder
 from evolve.search.hints import check_hint
+from evolve.search.run_settings import check_settings, check_weights, weights_of
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
 
 
-def check_change(change: RequestedChange, state: SearchState, config: RunConfig) -> None:
-    """Check a change that is to be made of a run with a configuration.
+def check_change(change: RequestedChange, state: SearchState, weights: Mapping[str, float]) -> None:
+    """Check a change that is to be made.
+
+    Args:
+        change: what is asked for.
+        state: of the search.
+        weights: those of its policies at present, by name.
 
     Raises:
         ConfigurationError: it cannot be made.
@@ -38,9 +47,12 @@ def check_change(change: RequestedChange, state: SearchState, config: RunConfig)
     if isinstance(data, ProgramInserted):
         _check_place(data, state)
     if isinstance(data, CandidateBanned):
-        _check_ban(data, state, config)
+        _check_ban(data, state)
     if isinstance(data, BanLifted) and data.candidate_id not in state.bans.standing:
         raise ConfigurationError(f"the candidate {data.candidate_id} is not banned")
+    if isinstance(data, SettingsChanged):
+        check_settings(data.settings, state.config, weights)
+        check_weights({**weights, **weights_of(data.settings)}.values())
 
 
 def refusal(change: RequestedChange, reason: str) -> ChangeRefused:
@@ -74,12 +86,12 @@ def _check_place(data: ProgramInserted, state: SearchState) -> None:
         raise ConfigurationError(f"the run has no island {data.island}: its islands are 0 to {len(state.islands) - 1}")
 
 
-def _check_ban(data: CandidateBanned, state: SearchState, config: RunConfig) -> None:
+def _check_ban(data: CandidateBanned, state: SearchState) -> None:
     if data.candidate_id not in state.lineage:
         raise ConfigurationError(f"the candidate {data.candidate_id} was not evaluated in this run")
     covered = state.bans.covered(data, state.lineage)
     members = [member for island in state.islands for member in island.archive.members]
-    starts = state.seeds if config.strategy in BASELINES else [*state.seeds, *members]
+    starts = state.seeds if state.config.strategy in BASELINES else [*state.seeds, *members]
     if all(one.candidate_id in covered for one in starts):
         raise ConfigurationError(f"without {data.candidate_id} the run has no candidate to start from: leave it one")
 

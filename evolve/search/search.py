@@ -94,10 +94,10 @@ class Search:
         *asked: PolicyRequest,
         extensions: Extensions | None = None,
     ) -> None:
-        self.run_id, self.problem, self.config = run_id, problem, config
+        self.run_id, self.problem = run_id, problem
         extensions = extensions or Extensions()
         self.state = SearchState(problem, config, extensions)
-        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit)
+        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit, self.state.policy_weights)
         check_money(config.budget, self._ensemble.currency)
         strategy = open_strategy(problem, config, self.state.starts, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)
@@ -248,7 +248,7 @@ class Search:
         Raises:
             ConfigurationError: it cannot be made.
         """
-        check_change(change, self.state, self.config)
+        check_change(change, self.state, self._ensemble.weights)
 
     def change(self, change: RequestedChange) -> SearchStep:
         """Make a change that a person asked for; asked for again, it counts once.
@@ -354,14 +354,14 @@ class Search:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
         limit = maximum if free is None else min(maximum, free)
-        if self.config.concurrency.policy or self.config.strategy == "best_of_n":
+        if self.state.config.concurrency.policy or self.state.config.strategy == "best_of_n":
             return limit
         whole = room(state.budget, state.account, 0, len(state.pending))
         remaining = expected(state.budget, state.account, whole)
         if remaining is None:
             return limit
         tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
-        minimum = max((self.config.answers or 1) * (self.config.samples or 1), min(maximum, tenth))
+        minimum = max((self.state.config.answers or 1) * (self.state.config.samples or 1), min(maximum, tenth))
         # What a policy that is away was asked for holds nobody up.
         return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
 
@@ -374,11 +374,11 @@ class Search:
             events.add(BestImproved(candidate_id=individual.candidate_id, fitness=fitness, objective=None))
 
     def _migrate(self, island: Island, events: EventRecorder) -> None:
-        if island.evaluated % self.config.migration_interval:
+        if island.evaluated % self.state.config.migration_interval:
             return
-        for target in targets(island, len(self.state.islands), self.config):
+        for target in targets(island, len(self.state.islands), self.state.config):
             there = self.state.islands[target].archive.members
-            chosen = migrants(island.archive.members, there, self.config)
+            chosen = migrants(island.archive.members, there, self.state.config)
             leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
             if leaving:
                 ids = tuple(migrant.candidate_id for migrant in leaving)
@@ -387,10 +387,10 @@ class Search:
                 self._insert(migrant, target, events)
 
     def _reset(self, island: Island, events: EventRecorder) -> None:
-        after = self.config.reset_after
+        after = self.state.config.reset_after
         if not after or island.since_best < after:
             return
-        founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
+        founder = survivor(island, [other for other in self.state.islands if other is not island], self.state.config)
         if founder is None:
             return
         displaced = tuple(member.candidate_id for member in island.archive.members)

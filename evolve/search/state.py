@@ -6,13 +6,13 @@ from typing import Any
 
 from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
-from evolve.change_events import BanLifted, CandidateBanned, ChangeData
-from evolve.configuration import BASELINES, RunConfig
+from evolve.change_events import BanLifted, CandidateBanned, ChangeData, SettingsChanged
+from evolve.configuration import RunConfig
 from evolve.credit.bandit import GainScale, gain
 from evolve.credit.operators import REPAIR, Trials
 from evolve.credit.yields import EXHAUSTED, UNSUCCESSFUL, PolicyYields
 from evolve.errors import ConfigurationError, ReplayError
-from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
+from evolve.evaluation import Outcome
 from evolve.event_types import (
     BestImproved,
     BudgetExtended,
@@ -39,15 +39,18 @@ from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
 from evolve.search.islands import Island
 from evolve.search.open_proposal import OpenProposal
+from evolve.search.run_settings import follows_trials, weights_of, with_settings
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
-from evolve.search.unloaded import loaded_twin, unloaded_candidate
+from evolve.search.unloaded import loaded_twin, unloaded_candidate, unloaded_individual
 
 
 class SearchState:
     """Everything a search knows of its run.
 
     Attributes:
+        config: that of the run, with the settings that were changed since.
+        policy_weights: weights of policies that were changed, by name.
         budget: that of the configuration, with what was extended since.
         asked: number of the latest proposal.
         open: proposals by number that await their policy.
@@ -78,6 +81,7 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
+        self.policy_weights: dict[str, float] = {}
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -90,14 +94,7 @@ class SearchState:
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
         self.reached, self.changes, self.bans = False, Changes(), Bans()
-        # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
-        self._tried = config.policy_choice == "adaptive" or (
-            config.strategy not in BASELINES
-            and (
-                config.operator_choice == "adaptive"
-                or any(island.config.operators.get(REPAIR) for island in self.islands)
-            )
-        )
+        self._set(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
     def apply(self, event: Event) -> None:
@@ -196,6 +193,9 @@ class SearchState:
         self.changes.make(data)
         if isinstance(data, CandidateBanned | BanLifted):
             self._ban(data)
+        if isinstance(data, SettingsChanged):
+            self._set(with_settings(self.config, data.settings))
+            self.policy_weights |= weights_of(data.settings)
 
     def _ban(self, data: CandidateBanned | BanLifted) -> None:
         self.bans.make(data, self.lineage)
@@ -206,6 +206,13 @@ class SearchState:
             members = [member for island in self.islands for member in island.archive.members.best(len(self.lineage))]
             others = (one for one in (*members, *self.starts) if one.candidate_id not in self.bans)
             self.latest_unbanned = next(others, self.latest_unbanned)
+
+    def _set(self, config: RunConfig) -> None:
+        """Let a configuration hold from now on."""
+        self.config = config
+        for island in self.islands:
+            island.configure(config.on_island(island.number))
+        self._tried = follows_trials(config)
 
     def _find_starts(self) -> None:
         self.starts[:] = [seed for seed in self.seeds if seed.candidate_id not in self.bans]
@@ -323,7 +330,8 @@ class SearchState:
             self.trials.tell(candidate.proposal_number, None)
             self.lineage.settle(candidate.proposal_number)
             return
-        individual = subject.without_view() if isinstance(subject, Individual) else self._scored(candidate, data)
+        scored = subject.without_view() if isinstance(subject, Individual) else None
+        individual = scored or unloaded_individual(self.problem, candidate, data)
         banned = self.bans.bear(candidate.id, self.lineage.parents_of(candidate.proposal_number))
         credited = None if banned else individual.fitness
         self.lineage.evaluate(candidate.id, candidate.proposal_number, credited, individual.rewards)
@@ -345,18 +353,6 @@ class SearchState:
         if candidate.proposal_number == 0 and individual.fitness is not None:
             self.seeds.append(individual)
             self.starts.append(individual)
-
-    def _scored(self, candidate: Candidate, data: CandidateEvaluated) -> Individual:
-        evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
-        return Individual(
-            candidate_id=candidate.id,
-            program=candidate.program,
-            evaluation=evaluation,
-            fitness=worth,
-            rewards=() if worth is None else reward_vector(self.problem, evaluation),
-            signed_scores=() if worth is None else signed_scores(self.problem.objectives, evaluation.scores, worth),
-            measures=data.measures,
-        )
 
     def _inserted(self, data: IndividualInserted, _: Subject | None) -> None:
         insertion = Insertion(status=Status(data.status), displaced=data.displaced)
@@ -383,6 +379,7 @@ _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] =
     EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
     EventKind.CANDIDATE_BANNED: SearchState._changed,  # noqa: SLF001
     EventKind.BAN_LIFTED: SearchState._changed,  # noqa: SLF001
+    EventKind.SETTINGS_CHANGED: SearchState._changed,  # noqa: SLF001
     EventKind.CHANGE_REFUSED: SearchState._changed,  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001

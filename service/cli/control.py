@@ -81,6 +81,23 @@ def lift_ban(terminal: Terminal, controller: RunController, run_id: str, named: 
     _show_steered(terminal, controller, run, f"{run.id} may use {formatting.short(candidate.id)} again")
 
 
+def change(terminal: Terminal, controller: RunController, run_id: str, words: Sequence[str]) -> None:
+    """Give settings of an active run other values; limits of the budget go the way of `extend`."""
+    from service.problems.configuration import parse_sets
+    from service.projections.run_settings import split_budget
+
+    run = find_run(controller.site.reader, run_id)
+    _, given = parse_sets(words)
+    budget, settings = split_budget(given)
+    if budget and settings:
+        raise UsageError("change the budget and other settings with a command each")
+    if budget:
+        extend(terminal, controller, run.id, budget)
+        return
+    run = controller.control.change_settings(run, settings)
+    _show_steered(terminal, controller, run, f"{run.id} gets {', '.join(words)}")
+
+
 def _show_steered(terminal: Terminal, controller: RunController, run: RunRecord, words: str) -> None:
     if terminal.as_json:
         terminal.emit(run_json(run))

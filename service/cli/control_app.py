@@ -291,6 +291,27 @@ def ban(
             ban(terminal, controller, run_id, candidate_id, descendants=descendants)
 
 
+@control_app.command(epilog="Example: evolve change last selection_options.exploration=2", rich_help_panel=PANEL)
+def change(
+    ctx: typer.Context,
+    run_id: Named,
+    settings: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="Settings with their new values. policies.NAME=0: off.")
+    ],
+    *,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Change settings of an active run."""
+    from service.cli.control import change
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with _helm_of(where) as controller:
+        change(terminal_of(ctx, json, db, where), controller, run_id, settings)
+
+
 @control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
 def insights(
     ctx: typer.Context,

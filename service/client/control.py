@@ -12,6 +12,7 @@ from service.schemas.bans import BanCreate
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.requests import checked
+from service.schemas.run_settings import SettingsChange
 from service.schemas.runs import BudgetExtension, RunFork
 
 _CALLS = {RUNNING: calls.resume_run, PAUSED: calls.pause_run, CANCELLED: calls.cancel_run}
@@ -49,6 +50,11 @@ class RemoteControl:
     def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
         """Want the ban of a candidate lifted."""
         return run_record(self._client.send(calls.lift_ban(run.id, candidate_id)))
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
+        change = checked(SettingsChange, settings=dict(settings))
+        return run_record(self._client.send(calls.change_settings(run.id, change)))
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]

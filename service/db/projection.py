@@ -358,6 +358,7 @@ _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.PROGRAM_INSERTED: _change,
     EventKind.CANDIDATE_BANNED: _change,
     EventKind.BAN_LIFTED: _change,
+    EventKind.SETTINGS_CHANGED: _change,
     EventKind.CHANGE_REFUSED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,

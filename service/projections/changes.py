@@ -17,6 +17,7 @@ KINDS = (
     str(EventKind.PROGRAM_INSERTED),
     str(EventKind.CANDIDATE_BANNED),
     str(EventKind.BAN_LIFTED),
+    str(EventKind.SETTINGS_CHANGED),
     str(EventKind.CHANGE_REFUSED),
 )
 MAX_CHANGES = 100

@@ -118,9 +118,7 @@ class RunLoop:
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._dispatcher = Dispatcher(
-            self._search, job.policies, job.evaluator, job.config.concurrency, self._write, job.embedder
-        )
+        self._dispatcher = Dispatcher(self._search, job.policies, job.evaluator, self._write, job.embedder)
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
 

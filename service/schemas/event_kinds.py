@@ -5,7 +5,7 @@ They only type and describe. Events are sent as stored.
 
 from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field, JsonValue, RootModel
 
 from service.schemas.event_parts import (
     BudgetLimit,
@@ -202,6 +202,17 @@ class BanLiftedEvent(EventBase):
     kind: Literal["ban.lifted"] = Field(description="Kind of the event")
     change_id: str = Field(description="Id of the change")
     candidate_id: str = Field(description="Id of the candidate")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class SettingsChangedEvent(EventBase):
+    """A person changed settings of the run. They hold for the proposals to come."""
+
+    kind: Literal["settings.changed"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    settings: dict[str, JsonValue] = Field(
+        description="New values by dotted key. `policies.NAME` is the weight of a policy"
+    )
     by: str = Field(description="Name of the key that requested it")
 
 
@@ -403,6 +414,7 @@ class EventSchema(
             | ProgramInsertedEvent
             | CandidateBannedEvent
             | BanLiftedEvent
+            | SettingsChangedEvent
             | ChangeRefusedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent

@@ -114,6 +114,7 @@ class RunMark(Reply):
         "program.inserted",
         "candidate.banned",
         "ban.lifted",
+        "settings.changed",
     ] = Field(
         description="Kind of the event",
     )

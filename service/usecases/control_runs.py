@@ -13,6 +13,7 @@ from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storag
 from service.process.identity import this_process
 from service.projections.bans import ban_change, lift_change
 from service.projections.insertion import InsertedProgram, insertion_change
+from service.projections.run_settings import settings_change
 from service.projections.run_site import RunSite
 from service.runner.undriven_runs import settle
 
@@ -42,6 +43,9 @@ class RunControl(Protocol):
 
     def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
         """Want the ban of a candidate lifted."""
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -116,6 +120,14 @@ class StoredControl:
         intents = self._storage.intents(run.tenant)
         waiting = intents.changes(run.id)
         change = lift_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
+        return intents.change(run.id, change)
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        intents = self._storage.intents(run.tenant)
+        waiting = intents.changes(run.id)
+        change = settings_change(self._storage.reader, run, waiting, settings, change_id, COMMAND_LINE)
         return intents.change(run.id, change)
 
     def fork(

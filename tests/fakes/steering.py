@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from evolve.change_events import BanLifted, CandidateBanned, RequestedChange
+from evolve.change_events import BanLifted, CandidateBanned, RequestedChange, SettingsChanged
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError
 from evolve.problem import Problem
@@ -60,3 +60,9 @@ def steered(
     search = new_search(world.problem, config, askings)
     world.play(search, search.start())
     return world, search
+
+
+def setting(**settings: Any) -> RequestedChange:
+    """A change of settings; `__` stands for the dot of a key."""
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    return RequestedChange(data=SettingsChanged(change_id=f"chg_{next(_IDS)}", by="ada", settings=given))

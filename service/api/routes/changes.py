@@ -4,7 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from evolve.change_events import BanLifted, CandidateBanned, ChangeData, ChangeRefused, HintGiven, ProgramInserted
+from evolve.change_events import (
+    BanLifted,
+    CandidateBanned,
+    ChangeData,
+    ChangeRefused,
+    HintGiven,
+    ProgramInserted,
+    SettingsChanged,
+)
 from service.api.auth import PartsDep, requires
 from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import RunId, reader_of
@@ -41,6 +49,7 @@ def _change(one: ChangeEffect) -> Change:
             "wanted": hint.proposals if hint else 0,
             "candidate_id": candidate.id if candidate else _subject(change),
             "descendants": isinstance(change, CandidateBanned) and change.descendants,
+            "settings": dict(change.settings) if isinstance(change, SettingsChanged) else {},
             "requested": change.requested if isinstance(change, ChangeRefused) else "",
             "reason": change.reason if isinstance(change, ChangeRefused) else "",
             "outcome": _outcome(candidate) if candidate else "",

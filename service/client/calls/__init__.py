@@ -55,6 +55,7 @@ from service.client.calls.problems import create_problem, delete_problem, downlo
 from service.client.calls.proposals import get_proposal, get_proposal_by_id, list_proposals
 from service.client.calls.runs import (
     cancel_run,
+    change_settings,
     check_run,
     create_ban,
     create_hint,
@@ -63,6 +64,7 @@ from service.client.calls.runs import (
     extend_run,
     fork_run,
     get_run,
+    get_settings,
     insert_candidate,
     lift_ban,
     list_bans,
@@ -102,6 +104,7 @@ from service.client.shaped_calls import (
 __all__ = [
     "cancel_batch",
     "cancel_run",
+    "change_settings",
     "check_problem",
     "check_run",
     "compare_runs",
@@ -153,6 +156,7 @@ __all__ = [
     "get_run_metrics",
     "get_run_statistics",
     "get_run_votes",
+    "get_settings",
     "get_usage",
     "get_webhook",
     "insert_candidate",

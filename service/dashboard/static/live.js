@@ -148,6 +148,7 @@ const KINDS = [
   "program.inserted",
   "candidate.banned",
   "ban.lifted",
+  "settings.changed",
   "change.refused",
   "holdout.scored",
   "audit.scored",

@@ -28,6 +28,7 @@ const MARKS = {
   "program.inserted": "✎",
   "candidate.banned": "⊘",
   "ban.lifted": "○",
+  "settings.changed": "⚙",
 };
 
 /** @typedef {"linear" | "log" | "gap"} Scale */

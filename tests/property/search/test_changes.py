@@ -14,7 +14,7 @@ from evolve.configuration import RunConfig
 from evolve.event_types import IndividualsRemoved
 from evolve.events import Event
 from evolve.search.state import SearchState
-from tests.fakes.steering import Ask, ban, lift, steered
+from tests.fakes.steering import Ask, ban, lift, setting, steered
 from tests.fakes.world import World, new_search, resume, toy_problem
 from tests.property.search.test_fold import told
 from tests.property.search.test_search import ASKINGS, WAYS, config, repeated
@@ -46,7 +46,26 @@ def hinted(proposals: int) -> Ask:
 
 
 PLACES = st.floats(0, 0.999)
+SETTINGS = st.sampled_from(
+    [
+        {"selection": {"tournament": 1.0}},
+        {"selection": {"dirichlet": 1.0, "puct": 1.0}},
+        {"operators": {"mutate": 1.0, "repair": 1.0}},
+        {"operators": {"crossover": 1.0}},
+        {"island_choice": "bandit"},
+        {"topology": "full", "migration_interval": 3},
+        {"inspirations__top": 0, "inspirations__diverse": 4},
+        {"reset_after": 5, "policies__toy": 0.25},
+    ]
+)
+
+
+def changed(settings: Mapping[str, Any]) -> Ask:
+    return lambda _: setting(**settings)
+
+
 ASKS = st.one_of(
+    st.builds(changed, SETTINGS),
     st.builds(banned, PLACES, descendants=st.booleans()),
     st.builds(lifted, PLACES),
     st.builds(hinted, st.integers(1, 9)),
@@ -63,7 +82,7 @@ def compared() -> Iterator[list[Any]]:
     def watch(self: SearchState, event: Event) -> None:
         apply(self, event)
         if next(events) % 40 == 0 or isinstance(event.data, ChangeData | IndividualsRemoved):
-            found.append((event, told(self)))
+            found.append((event, told(self), self.config))
 
     SearchState.apply = watch  # type: ignore[method-assign] # the one way into the state, which this test watches
     try:
@@ -91,7 +110,7 @@ def test_a_replay_passes_the_states_that_the_live_run_passed(
     with compared() as replayed:
         resume(world, new_search(problem, config(way, window), askings), world.log)
     assert len(live) == len(replayed)
-    for (event, after), (_, again) in zip(live, replayed, strict=True):
+    for (event, *after), (_, *again) in zip(live, replayed, strict=True):
         assert after == again, event
 
 
@@ -110,4 +129,5 @@ def test_a_run_that_is_cut_after_its_changes_goes_on_as_the_whole_one(
     again.play(second, resume(again, second, prefix))
     assert prefix + again.log == whole.log
     assert second.state.bans.standing == search.state.bans.standing
+    assert second.state.config == search.state.config
     assert told(second.state.lineage) == told(search.state.lineage)
