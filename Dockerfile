@@ -17,6 +17,7 @@ COPY evolve evolve
 COPY service service
 COPY training training
 COPY models models
+COPY catalogue catalogue
 RUN --mount=type=cache,target=/cache/uv \
     uv build --wheel --no-build-isolation --python /opt/build/bin/python --out-dir /wheels \
     && uv pip install --python /opt/evolve --no-deps /wheels/*.whl

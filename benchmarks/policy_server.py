@@ -94,16 +94,25 @@ def _event(value: dict[str, object]) -> str:
 
 
 def _serve(channel: Connection, latency_seconds: float, write: Write) -> None:
+    with policy_thread(latency_seconds, write) as url:
+        channel.send(url)  # who connects before it serves waits a moment
+        channel.recv()
+
+
+@contextmanager
+def policy_thread(latency_seconds: float, write: Write) -> Iterator[str]:
+    """Its address, as clients take it, where it serves in a thread of this process."""
     listener = socket.create_server(("127.0.0.1", 0))
     # Else the kernel holds the second piece of an answer back until the first is acknowledged, 40 ms later.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = uvicorn.Server(uvicorn.Config(PolicyServer(latency_seconds, write).app(), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    channel.send(listener.getsockname()[1])  # who connects before it serves waits a moment
-    channel.recv()
-    server.should_exit = True
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @contextmanager
@@ -114,7 +123,7 @@ def policy_server(latency_seconds: float = 0.0, write: Write | None = None) -> I
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=args)
     process.start()
     try:
-        yield f"http://127.0.0.1:{ours.recv()}/v1"
+        yield ours.recv()
     finally:
         ours.send("stop")
         process.join()

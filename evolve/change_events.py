@@ -1,11 +1,12 @@
-"""The kinds of events by which a person changes a live run: each with its author, and an id that counts once."""
+"""The kinds of events that change a live run beside its search: each with its author, and an id that counts once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from evolve.event_types import EventData, EventKind
+from evolve.event_types import OMITTED, EventData, EventKind
 from evolve.program import Program
+from evolve.proposal import Charge
 
 MAX_INSERTED_FILES = 200  # of a program that a person inserts
 
@@ -72,8 +73,40 @@ class ChangeRefused(ChangeData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InsightsWritten(ChangeData):
+    """A version of the run's insights, which stands in prompts until the next; an empty text ends that.
+
+    Attributes:
+        source: who wrote it: `facts` (the run, without a model), `analyst`, `person` or `earlier_run`.
+        evaluations: candidates that were evaluated when it became due.
+        policy: the analyst that was asked; empty: none was.
+        reason: why the analyst wrote nothing; empty: it did, or none was asked.
+        charges: what the analyst took, which the next completion pays.
+    """
+
+    kind: ClassVar[EventKind] = EventKind.INSIGHTS_WRITTEN
+    text: str
+    source: str
+    evaluations: int
+    policy: str = field(default="", metadata=OMITTED)
+    reason: str = field(default="", metadata=OMITTED)
+    charges: tuple[Charge, ...] = field(default=(), metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedChange:
     """What a front door hands to a search: the event to be, and the program that the event names."""
 
     data: ChangeData
     program: Program | None = None
+
+
+CHANGE_KINDS: tuple[EventKind, ...] = (
+    EventKind.HINT_GIVEN,
+    EventKind.INSIGHTS_WRITTEN,
+    EventKind.PROGRAM_INSERTED,
+    EventKind.CANDIDATE_BANNED,
+    EventKind.BAN_LIFTED,
+    EventKind.SETTINGS_CHANGED,
+    EventKind.CHANGE_REFUSED,
+)

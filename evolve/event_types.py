@@ -14,11 +14,11 @@ from evolve.reply_form import ReplyForm
 Edges = tuple[tuple[str, str], ...]
 # Keys of a field's metadata: what the codec does beside writing every field under its own name.
 KEY, OMIT, BESIDE = "key", "omit", "beside"
-_OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field has its default
+OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field has its default
 
 
 class EventKind(StrEnum):
-    """Every kind of event; payloads hold ids and small numbers, and of texts a person's hint alone."""
+    """Every kind of event; payloads hold ids and small numbers, and of texts hints and insights alone."""
 
     RUN_CREATED = "run.created"
     RUN_STARTED = "run.started"
@@ -39,6 +39,7 @@ class EventKind(StrEnum):
     BUDGET_EXTENDED = "budget.extended"
     HINT_GIVEN = "hint.given"
     PROGRAM_INSERTED = "program.inserted"
+    INSIGHTS_WRITTEN = "insights.written"
     CANDIDATE_BANNED = "candidate.banned"
     BAN_LIFTED = "ban.lifted"
     SETTINGS_CHANGED = "settings.changed"
@@ -71,7 +72,7 @@ class RunCreated(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_CREATED
     by: str
-    limits: Mapping[str, Any] = field(default_factory=dict, metadata=_OMITTED)
+    limits: Mapping[str, Any] = field(default_factory=dict, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class RunStarted(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_STARTED
     by: str
-    extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
+    extensions: tuple[Extension, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ class RunResumed(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_RESUMED
     by: str
-    extensions: tuple[Extension, ...] = field(default=(), metadata=_OMITTED)
+    extensions: tuple[Extension, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class RunFinished(EventData):
     reason: str
     candidate_id: str | None
     fitness: float | None
-    detail: str = field(default="", metadata=_OMITTED)
+    detail: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +143,7 @@ class RunWaiting(EventData):
 
     kind: ClassVar[EventKind] = EventKind.RUN_WAITING
     reason: str
-    since: str | None = field(default=None, metadata=_OMITTED)
+    since: str | None = field(default=None, metadata=OMITTED)
     retry_at: str | None = field(default=None, metadata={BESIDE: "since"})
 
 
@@ -236,7 +237,10 @@ class BudgetExtended(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again. `change`: a person brought its program."""
+    """A policy is asked for programs: enough to put the proposal again.
+
+    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none.
+    """
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -255,9 +259,11 @@ class ProposalCreated(EventData):
     answers: int
     samples: int
     limit: int
-    form: ReplyForm | None = field(default=None, metadata=_OMITTED)
-    hint: str = field(default="", metadata=_OMITTED)
-    change: str = field(default="", metadata=_OMITTED)
+    form: ReplyForm | None = field(default=None, metadata=OMITTED)
+    hint: str = field(default="", metadata=OMITTED)
+    insights: str = field(default="", metadata=OMITTED)
+    change: str = field(default="", metadata=OMITTED)
+    tuning: int = field(default=0, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,11 +274,11 @@ class ProposalAnswered(EventData):
     proposal_number: int
     answers: int
     dropped: int
-    recovered: Mapping[str, int] = field(default_factory=dict, metadata=_OMITTED)
+    recovered: Mapping[str, int] = field(default_factory=dict, metadata=OMITTED)
     drops: Mapping[str, int]
     tokens: Usage
     cost: Money | None
-    charges: tuple[Charge, ...] = field(default=(), metadata=_OMITTED)
+    charges: tuple[Charge, ...] = field(default=(), metadata=OMITTED)
     seconds: float | None
 
 
@@ -283,15 +289,18 @@ class ProposalFailed(EventData):
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_FAILED
     proposal_number: int
     reason: str
-    tokens: Usage | None = field(default=None, metadata=_OMITTED)
+    tokens: Usage | None = field(default=None, metadata=OMITTED)
     cost: Money | None = field(default=None, metadata={BESIDE: "tokens"})
-    charges: tuple[Charge, ...] = field(default=(), metadata=_OMITTED)
-    away: bool = field(default=False, metadata=_OMITTED)
+    charges: tuple[Charge, ...] = field(default=(), metadata=OMITTED)
+    away: bool = field(default=False, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCreated(EventData):
-    """An answer became a candidate; `recovered` says how its answer was not written as asked."""
+    """An answer became a candidate.
+
+    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed.
+    """
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
     candidate_id: str
@@ -300,8 +309,9 @@ class CandidateCreated(EventData):
     island: int
     program_id: str
     fingerprint: str
-    early_stop_threshold: float | None = field(default=None, metadata=_OMITTED)
-    recovered: tuple[str, ...] = field(default=(), metadata=_OMITTED)
+    early_stop_threshold: float | None = field(default=None, metadata=OMITTED)
+    recovered: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

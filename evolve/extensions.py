@@ -103,6 +103,7 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "openai": "service.policy.kinds:OPENAI",
         "litellm": "service.policy.kinds:LITELLM",
         "syntax": "service.policy.kinds:SYNTAX",
+        "tuner": "service.policy.kinds:TUNER",
         "bundled": "service.policy.kinds:BUNDLED",
         "agent": "service.agents.kind:AGENT",
     },

@@ -16,6 +16,11 @@ def proposal_id(run_id: str, number: int) -> str:
     return "prp_" + digest(f"{run_id}/{number}")
 
 
+def insights_id(run_id: str, version: int) -> str:
+    """Id of a version of a run's insights that the run itself wrote."""
+    return "chg_" + digest(f"{run_id}/insights/{version}")
+
+
 def candidate_id(run_id: str, number: int, position: int) -> str:
     """Id of the answer at `position` of the proposal `number` of a run. It ends in both, so that it tells its name."""
     return f"cnd_{digest(f'{run_id}/{number}/{position}', 20)}_{number}_{position}"

@@ -33,11 +33,12 @@ def edges(proposal: Proposal, shown: Sequence[str] | None = None) -> tuple[tuple
 
 
 class Bill(NamedTuple):
-    """A payment for a proposal; `policy` is empty where it is the proposal's own policy that was paid."""
+    """A payment for a proposal; `policy` and `purpose` are empty where its own policy was paid."""
 
     policy: str
     usage: Usage
     cost: Money | None
+    purpose: str = ""
 
 
 def describe_proposal(proposal: Proposal) -> ProposalCreated:
@@ -61,7 +62,9 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         limit=proposal.limit,
         form=proposal.form,
         hint=proposal.hint_id,
+        insights=proposal.insights_id,
         change=proposal.change_id,
+        tuning=proposal.tuning.session if proposal.tuning else 0,
     )
 
 
@@ -93,6 +96,7 @@ def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual])
         limit=created.limit,
         form=created.form,
         hint_id=created.hint,
+        insights_id=created.insights,
         change_id=created.change,
     )
 
@@ -136,6 +140,7 @@ def describe_candidate(candidate: Candidate) -> CandidateCreated:
         fingerprint=candidate.fingerprint,
         early_stop_threshold=candidate.early_stop_threshold,
         recovered=tuple(candidate.recovered),
+        changed=candidate.changed,
     )
 
 
@@ -199,4 +204,7 @@ def bills(ended: ProposalAnswered | ProposalFailed) -> list[Bill]:
     """The payments for a proposal by its last event: its completion, then each charge; none: nothing was written."""
     if ended.tokens is None:
         return []
-    return [Bill("", ended.tokens, ended.cost), *(Bill(one.policy, one.usage, one.cost) for one in ended.charges)]
+    return [
+        Bill("", ended.tokens, ended.cost),
+        *(Bill(one.policy, one.usage, one.cost, one.purpose) for one in ended.charges),
+    ]

@@ -1,12 +1,13 @@
 """The doors between the search and the world: who answers proposals, who embeds programs, who scores them."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
-from evolve.proposal import Proposal, Reply
+from evolve.proposal import Candidate, Proposal, Reply
 from evolve.reply_form import ReplyForm
 
 if TYPE_CHECKING:  # commands that read must start fast, and numpy is slow to import
@@ -50,6 +51,15 @@ class AdaptivePolicy(Policy, Protocol):
     @property
     def forms(self) -> Sequence[ReplyForm]:
         """The forms that it may be asked in, at least one."""
+
+
+@runtime_checkable
+class TuningPolicy(Policy, Protocol):
+    """A policy that changes the numbers of good programs, and reads what came of its proposals (`Proposal.tuning`)."""
+
+    @property
+    def tunes(self) -> bool:
+        """Whether it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +119,32 @@ class Evaluator(Protocol):
 
     async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program. Cancelling the call ends the evaluation's processes."""
+
+
+class SearchTracer(Protocol):
+    """Records how long proposals and evaluations take, and which evaluation belongs to which proposal."""
+
+    def proposal(self, proposal: Proposal) -> AbstractContextManager[object]:
+        """Wrap everything that is done to have a proposal answered."""
+
+    def evaluation(self, candidate: Candidate) -> AbstractContextManager[Callable[[Evaluation], object]]:
+        """Wrap the evaluation of a candidate. The value of the context takes the result."""
+
+
+class NoTracer:
+    """Records nothing."""
+
+    def __init__(self) -> None:
+        self._proposal = nullcontext()
+        self._evaluation = nullcontext(lambda _: None)
+
+    def proposal(self, _: Proposal) -> AbstractContextManager[object]:
+        """Wrap nothing."""
+        return self._proposal
+
+    def evaluation(self, _: Candidate) -> AbstractContextManager[Callable[[Evaluation], object]]:
+        """Wrap nothing."""
+        return self._evaluation
+
+
+NO_TRACER = NoTracer()

@@ -169,6 +169,7 @@ class EvaluatorSpec:
         audit: how often the best of a run is evaluated anew then, each time under other seeds.
         audit_tolerance: by how much a score may differ there: as a share of the objective's bounds, else of itself.
         stage_thresholds: what stage i must reach, objective -> threshold, for stage i + 1 to run.
+        verifier: a second evaluator, by which `evolve certify` checks a winner independently; empty: there is none.
         lenient: whether results are read as OpenEvolve reads them; see `evolve.evaluation.read_result`.
     """
 
@@ -192,6 +193,7 @@ class EvaluatorSpec:
     holdout: bool = False
     audit: int = 0
     audit_tolerance: float = 0.01
+    verifier: str = ""
     lenient: bool = False
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ class Candidate:
         parents: (candidate id, role) in order, role parent, crossover or inspiration; none for a seed.
         early_stop_threshold: fitness that further repeats of its evaluation depend on; None: all are made.
         recovered: what of its answer was not in the form asked for; see `evolve.answers.edit.Child`.
+        changed: what of its parent; see `evolve.similarity.changed_parts`. Empty: a seed.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Candidate:
     parents: tuple[tuple[str, str], ...] = ()
     early_stop_threshold: float | None = None
     recovered: tuple[str, ...] = ()
+    changed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,23 @@ class Individual:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TuningRecord:
+    """What the optimizer of a tuning session needs: with equal records it is in an equal state.
+
+    Attributes:
+        session: number of the proposal that began it.
+        seed: of its random stream.
+        base: the program whose numbers are tuned.
+        generations: the fitness by position of each proposal that is over; None: an answer has none.
+    """
+
+    session: int
+    seed: int
+    base: Individual
+    generations: tuple[tuple[float | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One ask: everything a policy needs to answer with a set of children.
 
@@ -80,7 +99,10 @@ class Proposal:
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
         hint: what a person suggests to try; empty: no hint stands.
         hint_id: id of the change that gave that hint.
+        insights: what the run has learnt so far, in a short text; empty: there is none.
+        insights_id: id of the change that wrote them.
         change_id: of the change by which a person brought its program; empty: a policy is asked.
+        tuning: of a proposal to a tuner.
     """
 
     id: str
@@ -106,7 +128,10 @@ class Proposal:
     rejections: tuple[tuple[str, int], ...] = ()
     hint: str = ""
     hint_id: str = ""
+    insights: str = ""
+    insights_id: str = ""
     change_id: str = ""
+    tuning: TuningRecord | None = None
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""
@@ -201,7 +226,7 @@ class Charge:
 
     Attributes:
         policy: who was paid.
-        purpose: for what: `review` or `embedding`.
+        purpose: for what: `review`, `embedding` or `insights`.
         cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
     """
 

@@ -14,6 +14,7 @@ ServiceError
 │   └── QuotaError        the tenant has used up a quota
 ├── NoRoomError           the disk of this machine is full, which no candidate caused
 ├── InvalidProblemError   a problem folder that cannot be used
+├── CertificateError      a certificate was changed, or does not hold
 ├── UnreachableError      the policy or the service does not answer
 │   └── RateLimitedError  too many requests, so try again later
 └── StorageError          the database cannot be read or written: full, locked, newer, away
@@ -147,3 +148,7 @@ class StorageError(ServiceError):
 
 class StorageAwayError(StorageError):
     """The database does not answer, or is busy. It may answer later."""
+
+
+class CertificateError(ServiceError):
+    """A certificate was changed after it was made, or what it claims does not hold."""

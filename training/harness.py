@@ -104,12 +104,14 @@ class EvaluationProgress:
 
     Attributes:
         answered, questions: over all seeds.
+        known: answered before this evaluation began, as it continues another.
         tokens: of prompts and completions so far.
         cost: so far. None: the model has no price.
     """
 
     answered: int
     questions: int
+    known: int
     tokens: int
     cost: Money | None
 
@@ -144,12 +146,13 @@ def evaluate_model(
         found = source.complete(prompts, settings.chains, keys[0][0])
         return [_line(domain, settings, *row) for row in zip(keys, asked, found, strict=True)]
 
-    progress = _progress([known[key] for key in wanted if key in known], len(wanted))
+    begun = [known[key] for key in wanted if key in known]
+    progress = _progress(begun, len(wanted), len(begun))
     with ThreadPoolExecutor(source.concurrency) as pool, path.open("a", encoding="utf-8") as log:
         for answered in pool.map(answer, _batches(missing, source.batch)):
             log.write("".join(json.dumps(line) + "\n" for line in answered))
             log.flush()
-            progress = progress.after(_progress(answered, len(wanted)))
+            progress = progress.after(_progress(answered, len(wanted), len(begun)))
             report(progress)
     return _summarise(settings, _known(path), len(questions), folder)
 
@@ -179,9 +182,9 @@ def _line(
     }  # fmt: skip
 
 
-def _progress(lines: Sequence[Mapping[str, Any]], count: int) -> EvaluationProgress:
+def _progress(lines: Sequence[Mapping[str, Any]], count: int, known: int) -> EvaluationProgress:
     tokens = sum(line["prompt_tokens"] + line["completion_tokens"] for line in lines)
-    return EvaluationProgress(answered=len(lines), questions=count, tokens=tokens, cost=_cost(lines))
+    return EvaluationProgress(answered=len(lines), questions=count, known=known, tokens=tokens, cost=_cost(lines))
 
 
 def _cost(lines: Sequence[Mapping[str, Any]]) -> Money | None:

@@ -3,7 +3,7 @@
 from evolve.configuration.archive import ARCHIVES, MEASURED, TRUNCATIONS, ArchiveConfig
 from evolve.configuration.defaults import default_keys
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
-from evolve.configuration.prompt import InspirationsConfig, PromptConfig
+from evolve.configuration.prompt import InsightsConfig, InspirationsConfig, PromptConfig
 from evolve.configuration.run import (
     BASELINES,
     ISLAND_CHOICES,
@@ -38,6 +38,7 @@ __all__ = [
     "BudgetConfig",
     "ConcurrencyConfig",
     "DeterministicConfig",
+    "InsightsConfig",
     "InspirationsConfig",
     "NoveltyConfig",
     "PromptConfig",

@@ -1,10 +1,24 @@
 """What values of a configuration must be, in one sentence each where they are not."""
 
+import re
 from collections.abc import Mapping
 
 from evolve.errors import ConfigurationError
 from evolve.extensions import ExtensionKind, is_known, known_names
 from evolve.problem import MAX_MAGNITUDE
+
+MAX_PLAIN_CHARACTERS = 4000  # of a text that a configuration holds for prompts
+# All but control characters, of which tabs and newlines are permitted.
+PLAIN_TEXT = r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$"
+_PLAIN = re.compile(PLAIN_TEXT)
+
+
+def plain_text(key: str, text: str, maximum: int) -> None:
+    """Refuse a text that is too long or holds control characters."""
+    if len(text) > maximum:
+        raise ConfigurationError(f"{key} has at most {maximum} characters, this one has {len(text)}")
+    if not _PLAIN.fullmatch(text):
+        raise ConfigurationError(f"{key} holds no control characters but tabs and newlines")
 
 
 def shares(key: str, mix: Mapping[str, float], kind: ExtensionKind) -> None:

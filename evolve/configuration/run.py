@@ -7,7 +7,7 @@ from typing import Any
 from evolve.configuration.archive import ArchiveConfig
 from evolve.configuration.checks import at_least, one_of, registered, shares, within
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
-from evolve.configuration.prompt import InspirationsConfig, PromptConfig
+from evolve.configuration.prompt import InsightsConfig, InspirationsConfig, PromptConfig
 from evolve.configuration.selection import NoveltyConfig, SelectionOptions
 from evolve.errors import ConfigurationError
 from evolve.extensions import ExtensionKind, built_in_names
@@ -109,6 +109,7 @@ class RunConfig:
     samples: int = 0
     stopping_rule: str = ""
     prompt: PromptConfig = field(default_factory=PromptConfig)
+    insights: InsightsConfig = field(default_factory=InsightsConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     seed: int = 0
     deterministic: DeterministicConfig = field(default_factory=DeterministicConfig)

@@ -13,6 +13,7 @@ from evolve.extensions import ExtensionKind, Extensions, guarded
 from evolve.proposal import Individual
 
 MUTATE, CROSSOVER, REPAIR, SIMPLIFY = "mutate", "crossover", "repair", "simplify"
+TUNE = "tune"  # of tuners, whatever operator was drawn
 FLOOR = 0.05
 MEMORY = 0.98
 PRIOR = 10.0

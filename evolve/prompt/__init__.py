@@ -1,6 +1,15 @@
 """Prompts: the problem, a parent and related programs, fitted to the policy's context."""
 
 from evolve.prompt.build import PromptRequest, build_prompt, build_review_prompt
+from evolve.prompt.insights import AnalystRequest, build_insights_prompt
 from evolve.prompt.templates import TEMPLATES, check_templates
 
-__all__ = ["TEMPLATES", "PromptRequest", "build_prompt", "build_review_prompt", "check_templates"]
+__all__ = [
+    "TEMPLATES",
+    "AnalystRequest",
+    "PromptRequest",
+    "build_insights_prompt",
+    "build_prompt",
+    "build_review_prompt",
+    "check_templates",
+]

@@ -34,6 +34,7 @@ class PromptRequest:
         format: separation of a chain's answers: `tags:NAME`, `fences` or `single`.
         edits: `rewrite`, `continue` (for programs of one file) or `diff`.
         templates: texts that replace built-in templates, by name, checked by `check_templates`.
+        insight_tokens: most tokens of the run's insights.
         context_tokens: limit of prompt and reply together, with `reply_tokens` of it for the reply.
     """
 
@@ -43,6 +44,7 @@ class PromptRequest:
     edits: str = "rewrite"
     config: PromptConfig = field(default_factory=PromptConfig)
     templates: Mapping[str, str] = field(default_factory=dict)
+    insight_tokens: int = 500
     context_tokens: int = 16384
     reply_tokens: int = 4096
 
@@ -50,8 +52,8 @@ class PromptRequest:
 def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
-    If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, feedback,
-    the review, the reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
+    If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, insights,
+    feedback, review, reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
     parent is always shown whole. Each part is counted once, and the prompt's size is the sum of its parts.
 
     Args:
@@ -74,6 +76,7 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     rejections = _fit_rejections(request, space)
     review = _fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
     feedback = _fit_feedback(request, space)
+    insights = _fit_insights(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
     individuals = (
@@ -81,7 +84,7 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         if second_parent and request.proposal.second_parent
         else individuals
     )
-    parts = (shared, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
+    parts = (shared, insights, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
     prompt = _prompt(system, parts, space, individuals, request)
     begun = (Message(role="assistant", parts=(beginning,)),) if beginning else ()
     return replace(prompt, messages=(*prompt.messages, *begun))
@@ -333,6 +336,19 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
         return part
     space.spend(part)
     return part
+
+
+def _fit_insights(request: PromptRequest, space: _Space) -> str:
+    """The run's insights, cut at a line's end to the tokens that they may have. Left out if they do not fit."""
+    text = inert(request.proposal.insights.strip())
+    if not text:
+        return ""
+    tokens = space.count(text)
+    if tokens > request.insight_tokens:
+        end = len(text) * request.insight_tokens // tokens
+        text = text[: end + 1].rpartition("\n")[0] or text[:end]
+    part = fill(request.templates, "insights", insights=fenced(text)) if text else ""
+    return part if part and space.take(part) else ""
 
 
 def _fit_rejections(request: PromptRequest, space: _Space) -> str:

@@ -168,9 +168,18 @@ class DeterministicSchedule:
             SchedulePhase.ANSWERS: self._take_answers,
             SchedulePhase.EVALUATIONS: self._take_evaluations,
         }
-        while not self._search.ended(self._elapsed_seconds) and moves[self._phase](steps):
+        while not self._held and moves[self._phase](steps):
             pass
         return joined(steps)
+
+    @property
+    def _held(self) -> bool:
+        """Whether no phase may end: the run has ended, or its insights come first, for the next prompt shows them."""
+        return self._search.ended(self._elapsed_seconds) is not None or self._insights_due
+
+    @property
+    def _insights_due(self) -> bool:
+        return self.state.changes.insights.due(self.state.account.evaluations)
 
     def _seed(self, steps: list[SearchStep]) -> bool:
         return self.state.started and self._release(0, steps)
@@ -289,7 +298,7 @@ class DeterministicSchedule:
             case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
                 self._follow_evaluation(candidate_id)
             case BudgetExtended() | ChangeData():
-                while self._search.ended() is None and self._skip():
+                while self._search.ended() is None and not self._insights_due and self._skip():
                     pass
 
     def _follow_evaluation(self, candidate_id: str) -> None:

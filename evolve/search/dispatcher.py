@@ -14,7 +14,7 @@ from evolve.evaluation import ScoringRequest
 from evolve.event_types import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
 from evolve.events import Event
 from evolve.identity import evaluation_id
-from evolve.ports import Embedder, Evaluator
+from evolve.ports import NO_TRACER, Embedder, Evaluator, SearchTracer
 from evolve.proposal import Answer, Candidate, CompletedReply, Proposal
 from evolve.search.deterministic_schedule import DeterministicSchedule
 from evolve.search.embedding import DeliveryQueue, Embedding
@@ -40,6 +40,7 @@ class Dispatcher:
         evaluator: scores the candidates.
         write: is given the events of every step, in order.
         embedder: embeds what answers make before they are told; None: nothing is compared by embeddings.
+        tracer: records proposals and evaluations.
 
     Attributes:
         cut: by number, last words of proposals that were not told, those of cancelled calls among them.
@@ -52,8 +53,10 @@ class Dispatcher:
         evaluator: Evaluator,
         write: Callable[[Sequence[Event]], None],
         embedder: Embedder | None = None,
+        tracer: SearchTracer = NO_TRACER,
     ) -> None:
         self._search = search
+        self._tracer = tracer
         self._policy_queues = {member.policy.name: PolicyQueue(member.policy, self._limits) for member in members}
         self._embedding = Embedding(embedder, search.answer_filter, self.wake) if embedder else None
         self._evaluator = evaluator
@@ -244,6 +247,10 @@ class Dispatcher:
         self._arrived.set()
 
     async def _propose(self, policy_queue: PolicyQueue, proposal: Proposal) -> None:
+        with self._tracer.proposal(proposal):
+            await self._have_answered(policy_queue, proposal)
+
+    async def _have_answered(self, policy_queue: PolicyQueue, proposal: Proposal) -> None:
         number = proposal.number
         telling = DeliveryQueue(number, self._embedding, partial(self._hand_on, number))
         while True:
@@ -314,5 +321,7 @@ class Dispatcher:
 
     async def _evaluate(self, candidate: Candidate) -> None:
         scoring = ScoringRequest(early_stop_threshold=candidate.early_stop_threshold)
-        evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1), scoring)
+        with self._tracer.evaluation(candidate) as ended:
+            evaluation = await self._evaluator.evaluate(candidate.program, evaluation_id(candidate.id, 1), scoring)
+            ended(evaluation)
         self._post(partial(self._search.tell, candidate.id, evaluation))

@@ -11,7 +11,7 @@ from evolve.configuration import RunConfig
 from evolve.credit.policy_credit import PolicyCredit
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
-from evolve.ports import AdaptivePolicy, Policy
+from evolve.ports import AdaptivePolicy, Policy, TuningPolicy
 from evolve.reply_form import ReplyForm, allowed_forms
 from evolve.selection import briefly
 
@@ -27,6 +27,7 @@ class PolicyRequest:
         currency: of the policy's price; empty: it costs nothing; None: what it costs is not known.
         forms: that it may be asked in; empty: it has a way of its own, with these m and n.
         escalate_after: evaluations without a better best after which it is drawn; 0: it always is.
+        tunes: whether it tunes numbers.
     """
 
     policy: str
@@ -36,6 +37,7 @@ class PolicyRequest:
     currency: str | None = None
     forms: tuple[ReplyForm, ...] = ()
     escalate_after: int = 0
+    tunes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ class EnsembleMember:
             currency=self.currency,
             forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
             escalate_after=self.escalate_after,
+            tunes=isinstance(policy, TuningPolicy) and policy.tunes,
         )
 
 

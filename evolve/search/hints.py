@@ -1,14 +1,10 @@
 """Hints: what a person suggests to a run that is at work."""
 
-import re
-
 from evolve.change_events import HintGiven
+from evolve.configuration.checks import plain_text
 from evolve.errors import ConfigurationError
 
 MAX_HINT_CHARACTERS, MAX_HINT_PROPOSALS = 2000, 10_000
-# All but control characters, of which tabs and newlines are permitted.
-HINT_TEXT = r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$"
-_TEXT = re.compile(HINT_TEXT)
 
 
 class Hints:
@@ -52,9 +48,6 @@ def check_hint(text: str, proposals: int) -> None:
     Raises:
         ConfigurationError: it is too long, holds control characters, or stands for no number of proposals.
     """
-    if len(text) > MAX_HINT_CHARACTERS:
-        raise ConfigurationError(f"a hint has at most {MAX_HINT_CHARACTERS} characters, this one has {len(text)}")
-    if not _TEXT.fullmatch(text):
-        raise ConfigurationError("a hint holds no control characters but tabs and newlines")
+    plain_text("a hint", text, MAX_HINT_CHARACTERS)
     if not 1 <= proposals <= MAX_HINT_PROPOSALS:
         raise ConfigurationError(f"a hint stands for 1 to {MAX_HINT_PROPOSALS} proposals, not {proposals}")

@@ -46,15 +46,19 @@ class Proposer:
         policy_request, latest = drawn.policy_request, self._state.latest_unbanned
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
-        plan = self._strategy.plan(number, self._state.islands, latest, rng)
+        plan, session = self._strategy.plan(number, self._state.islands, latest, rng), 0
+        if policy_request.tunes:
+            members = self._state.islands[plan.island].archive.members
+            plan, session = self._state.tuning.plan(plan, members, number, self._state.bans)
         form, form_rationale = self._form(number, policy_request, plan.parent)
         maximum = (form.answers, form.samples) if form else self._own(policy_request)
         limit = limit_of(math.prod(maximum))
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        hint = self._state.changes.hints.standing
+        hint, insights = self._state.changes.hints.standing, self._state.changes.insights.standing
         rationale = {"policy": drawn.rationale, "form": form_rationale}
+        seed = int(rng.integers(2**31))
         return Proposal(
             id=proposal_id(self._run_id, number),
             number=number,
@@ -69,7 +73,7 @@ class Proposer:
             weights=plan.weights,
             rationale={**plan.rationale, **{name: told for name, told in rationale.items() if told}},
             policy=policy_request.policy,
-            seed=int(rng.integers(2**31)),
+            seed=seed,
             answers=answers,
             samples=min(maximum[1], math.ceil(limit / answers)),
             limit=min(limit, maximum[1] * answers),
@@ -78,13 +82,22 @@ class Proposer:
             rejections=self._rejections(policy_request.policy, plan.island),
             hint=hint.text if hint else "",
             hint_id=hint.change_id if hint else "",
+            insights=insights.text if insights else "",
+            insights_id=insights.change_id if insights else "",
+            tuning=self._state.tuning.record(session, seed, plan.parent) if session else None,
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
-        """The proposal of an event, as `rebuild_proposal` makes it, with the request of its operator and its hint."""
+        """The proposal of an event, as `rebuild_proposal` makes it, with what its event names by ids."""
         proposal = rebuild_proposal(created, loaded)
-        hint = self._state.changes.hints.given[created.hint].text if created.hint else ""
-        return replace(proposal, request=self._request(proposal.island, proposal.operator), hint=hint)
+        changes, session = self._state.changes, created.tuning
+        return replace(
+            proposal,
+            request=self._request(proposal.island, proposal.operator),
+            hint=changes.hints.given[created.hint].text if created.hint else "",
+            insights=changes.insights.versions[created.insights].text if created.insights else "",
+            tuning=self._state.tuning.record(session, created.seed, proposal.parent) if session else None,
+        )
 
     def _request(self, island: int, operator: str) -> str:
         """What an operator of the configuration asks for; strategies may have further ones, which ask for nothing."""

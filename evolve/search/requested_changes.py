@@ -9,6 +9,7 @@ from evolve.change_events import (
     CandidateBanned,
     ChangeRefused,
     HintGiven,
+    InsightsWritten,
     ProgramInserted,
     RequestedChange,
     SettingsChanged,
@@ -25,6 +26,7 @@ from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.changes import MANUAL
 from evolve.search.event_recorder import EventRecorder
 from evolve.search.hints import check_hint
+from evolve.search.insights import check_insights
 from evolve.search.run_settings import check_settings, check_weights, weights_of
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
@@ -44,6 +46,8 @@ def check_change(change: RequestedChange, state: SearchState, weights: Mapping[s
     data = change.data
     if isinstance(data, HintGiven):
         check_hint(data.text, data.proposals)
+    if isinstance(data, InsightsWritten):
+        check_insights(data.text)
     if isinstance(data, ProgramInserted):
         _check_place(data, state)
     if isinstance(data, CandidateBanned):

@@ -11,13 +11,7 @@ from evolve.change_events import RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.event_types import (
-    BestImproved,
-    BudgetExtended,
-    IslandMigrated,
-    IslandReset,
-    ProposalFailed,
-)
+from evolve.event_types import BestImproved, BudgetExtended, IslandMigrated, IslandReset
 from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
@@ -27,6 +21,7 @@ from evolve.search.candidate_filter import AnswerFilter
 from evolve.search.candidate_maker import CandidateMaker, admit
 from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.event_recorder import EventRecorder, compare_decision
+from evolve.search.insights import first_insights
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.proposer import Proposer
@@ -36,6 +31,7 @@ from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
 from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
 from evolve.search.strategies import open_strategy
+from evolve.similarity.changed_parts import changed_parts
 
 AT_ONCE = ("target", "patience", "wall_seconds", STOPPING_RULE)
 
@@ -110,6 +106,8 @@ class Search:
         """Propose the seeds, those of an earlier run with their parents among them."""
         events = EventRecorder(self.state)
         candidates: list[Candidate] = []
+        for written in first_insights(self.run_id, self.state.config.insights.text):
+            events.add(written)
         origins = self.problem.origins
         for position, program in enumerate(self.problem.seeds):
             places = origins[position].parents if position in origins else ()
@@ -162,7 +160,8 @@ class Search:
         try:
             child = self.answer_filter.child(proposal, answer)
             made = self._maker.make(number, position, proposal.island, child.program, parents)
-            candidate = replace(made, recovered=child.recovered)
+            changed = changed_parts(proposal.parent.program, child.program)
+            candidate = replace(made, recovered=child.recovered, changed=changed)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
             events.add(payloads.describe_rejection(self.run_id, proposal, position, parents, str(error)))
@@ -176,6 +175,7 @@ class Search:
         if entry is None:
             return SearchStep()
         events = EventRecorder(self.state)
+        completed = self.state.changes.insights.bill(completed)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())
 
@@ -187,17 +187,18 @@ class Search:
             reason: why.
             cut: what was written of it, and what that took.
         """
-        return self._fail(payloads.describe_failure(number, reason, cut), cut)
+        return self._fail(number, reason, cut)
 
     def forgo(self, number: int, reason: str, cut: CompletedReply | None = None) -> SearchStep:
         """Close a proposal whose policy cannot be asked at present, while others can; it says nothing of the search."""
-        return self._fail(payloads.describe_failure(number, reason, cut, away=True), cut)
+        return self._fail(number, reason, cut, away=True)
 
-    def _fail(self, failed: ProposalFailed, cut: CompletedReply | None) -> SearchStep:
-        if failed.proposal_number not in self.state.open:
+    def _fail(self, number: int, reason: str, cut: CompletedReply | None, *, away: bool = False) -> SearchStep:
+        if number not in self.state.open:
             return SearchStep()
         events = EventRecorder(self.state)
-        events.add(failed, cut)
+        cut = cut and self.state.changes.insights.bill(cut)
+        events.add(payloads.describe_failure(number, reason, cut, away=away), cut)
         return SearchStep(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> SearchStep:

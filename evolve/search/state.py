@@ -6,7 +6,7 @@ from typing import Any
 
 from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
-from evolve.change_events import BanLifted, CandidateBanned, ChangeData, SettingsChanged
+from evolve.change_events import CHANGE_KINDS, BanLifted, CandidateBanned, ChangeData, SettingsChanged
 from evolve.configuration import RunConfig
 from evolve.credit.bandit import GainScale, gain
 from evolve.credit.operators import REPAIR, Trials
@@ -37,11 +37,13 @@ from evolve.proposal import Candidate, Individual, Proposal
 from evolve.search.bans import Bans
 from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
+from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.open_proposal import OpenProposal
 from evolve.search.run_settings import follows_trials, weights_of, with_settings
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
+from evolve.search.tuning import TuningSessions
 from evolve.search.unloaded import loaded_twin, unloaded_candidate, unloaded_individual
 
 
@@ -67,6 +69,7 @@ class SearchState:
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
         yields: what the answers of each policy became.
+        tuning: what tuners found out.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -82,6 +85,7 @@ class SearchState:
         self.account = Account()
         self.yields = PolicyYields()
         self.policy_weights: dict[str, float] = {}
+        self.tuning = TuningSessions()
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -93,7 +97,7 @@ class SearchState:
         self.latest_unbanned: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes, self.bans = False, Changes(), Bans()
+        self.reached, self.changes, self.bans = False, Changes(config.insights), Bans()
         self._set(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
@@ -108,6 +112,7 @@ class SearchState:
             return
         try:
             step(self, event.data, event.subject)
+            self.tuning.fold(event.data, self.find)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -164,6 +169,7 @@ class SearchState:
             one.id: replace(one, early_stop_threshold=self.pending[one.id].early_stop_threshold) for one in candidates
         }
         self.trials.fill(lambda origin: loaded_twin(known, origin))
+        self.tuning.fill(lambda tuned: loaded_twin(known, tuned))
         for island in self.islands:
             for member in list(island.archive.members):
                 island.archive.members.replace(loaded_twin(known, member))
@@ -180,6 +186,7 @@ class SearchState:
         yield from (one for one in (self.latest, self.latest_unbanned, self.best) if one is not None)
         yield from self.seeds
         yield from (removed.individual for removed in self.bans.removed.values())
+        yield from self.tuning.individuals()
         yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
             yield from island.failures
@@ -191,13 +198,11 @@ class SearchState:
 
     def _changed(self, data: ChangeData, _: Subject | None) -> None:
         self.changes.make(data)
-        if isinstance(data, CandidateBanned | BanLifted):
-            self._ban(data)
         if isinstance(data, SettingsChanged):
             self._set(with_settings(self.config, data.settings))
             self.policy_weights |= weights_of(data.settings)
-
-    def _ban(self, data: CandidateBanned | BanLifted) -> None:
+        if not isinstance(data, CandidateBanned | BanLifted):
+            return
         self.bans.make(data, self.lineage)
         for island in self.islands:
             island.forget(self.bans)
@@ -315,11 +320,14 @@ class SearchState:
             self.yields.renew()
 
     def _spend(self, data: ProposalAnswered | ProposalFailed) -> Account:
-        """Count what a proposal took, all that was paid for it; that alone."""
-        spent = Account()
+        """Count what was paid with a proposal; what it took itself."""
+        spent, owed = Account(), self.changes.insights.owed
         for bill in bills(data):
-            for account in (self.account, spent):
-                account.spend(bill.usage, bill.cost)
+            self.account.spend(bill.usage, bill.cost)
+            if not (owed and bill.purpose == PURPOSE):
+                spent.spend(bill.usage, bill.cost)
+        if data.tokens is not None:
+            self.changes.insights.owed = ()
         return spent
 
     def _evaluated(self, data: CandidateEvaluated, subject: Subject | None) -> None:
@@ -375,12 +383,7 @@ class SearchState:
 # Each step takes the data of its kind; a test holds their annotations to the kinds.
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
-    EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
-    EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
-    EventKind.CANDIDATE_BANNED: SearchState._changed,  # noqa: SLF001
-    EventKind.BAN_LIFTED: SearchState._changed,  # noqa: SLF001
-    EventKind.SETTINGS_CHANGED: SearchState._changed,  # noqa: SLF001
-    EventKind.CHANGE_REFUSED: SearchState._changed,  # noqa: SLF001
+    **dict.fromkeys(CHANGE_KINDS, SearchState._changed),  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001
     EventKind.PROPOSAL_ANSWERED: SearchState._answered,  # noqa: SLF001

@@ -40,7 +40,7 @@ def runs(program: Program, kind: str, language: str) -> Runs:
     found = [np.zeros(0, dtype=np.uint64)]
     for path, text in program.files:
         words = syntax_words(text) if kind == "syntax" and is_python(path, program, language) else None
-        found.append(_runs(tokens_of(text) if words is None else words))
+        found.append(join_runs(codes_of(tokens_of(text) if words is None else words)))
     return np.unique(np.concatenate(found))
 
 
@@ -184,12 +184,17 @@ class _Sketches:
         return [*better, *nsmallest(count - len(better), equal)]
 
 
-def _runs(words: list[str]) -> Runs:
-    if not words:
-        return np.zeros(0, dtype=np.uint64)
+def codes_of(words: Sequence[str]) -> Runs:
+    """64 bits of a hash for each word."""
     codes = {word: int.from_bytes(hashlib.blake2b(_bytes(word), digest_size=8).digest()) for word in set(words)}
-    padded = [codes[word] for word in words] + [0] * (_WIDTH - len(words))
-    row = np.array(padded, dtype=np.uint64)
+    return np.array([codes[word] for word in words], dtype=np.uint64)
+
+
+def join_runs(codes: Runs) -> Runs:
+    """The runs of three words by the codes of the words, in their order; of fewer words, all of them as one run."""
+    if not len(codes):
+        return codes
+    row = np.concatenate([codes, np.zeros(max(0, _WIDTH - len(codes)), dtype=np.uint64)])
     hashed = _mixed(row)
     for _ in range(_WIDTH - 1):
         row = row[1:]

@@ -17,6 +17,7 @@ from service.ports import (
     EvaluationLeases,
     EvaluationRecords,
     KeyStore,
+    PolicyRegistry,
     ProblemStore,
     RateLimiter,
     Readers,
@@ -64,6 +65,7 @@ class ApiDependencies:
     problems: ProblemStore
     submissions: Submissions
     batches: BatchStore
+    registry: PolicyRegistry
     columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares

@@ -15,6 +15,7 @@ from service.api.auth import known, limit_headers
 from service.api.body_budget import SMALL_TOTAL_BYTES, BodyBudget, BodyReservation
 from service.api.dependencies import ApiDependencies
 from service.api.problem_errors import ApiFault, answer, answer_error
+from service.api.request_span import note_answer, request_span
 from service.errors import ServiceError
 from service.identifiers import new_id
 from service.ports import AuditEntry, Caller
@@ -57,7 +58,12 @@ class Envelope:
             return
         request = Request(scope)
         request.state.request_id = request_id(request.headers)
-        began, status, made = time.perf_counter(), 500, ""
+        with request_span(request) as sent:
+            note_answer(sent, request, await self._answer(request, receive, send))
+
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> int:
+        """Answer one request. Returns the status."""
+        scope, began, status, made = request.scope, time.perf_counter(), 500, ""
         left = False
 
         async def told() -> Message:
@@ -80,7 +86,9 @@ class Envelope:
         except ClientDisconnect:
             left = True
         finally:
-            await self._note(request, CLOSED if left and status == 500 else status, made, time.perf_counter() - began)
+            status = CLOSED if left and status == 500 else status
+            await self._note(request, status, made, time.perf_counter() - began)
+        return status
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a request whose body stays within the limit, if there is memory for it."""

@@ -18,10 +18,11 @@ from service.errors import ServiceError
 from service.ports import ColumnStore, RunReader, RunRecord
 from service.projections.array_codec import BYTE_ORDER, UnreadableError, decode, encode
 from service.projections.changes import ChangeEffect, change_effects
-from service.projections.chart_data import ChartData, draw
+from service.projections.chart_data import ChartData, draw, draw_at
 from service.projections.columns import FORMAT, Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.grid import Grid, fold_grid
+from service.projections.program_map import ProgramMap
 from service.projections.progress_curve import ProgressCurve, trail_of
 from service.projections.ranking import FrontRanking, rank_front
 from service.projections.series import Series, fold_series
@@ -112,6 +113,15 @@ class RunCache:
     def drawn(self, reader: RunReader, run: RunRecord, after: int, points: int, *, front: bool = False) -> ChartData:
         """A run in columns as it is now, from one evaluation on, or in so many points; with its front over time."""
         return self._fold(reader, run, None, lambda columns: draw(columns, after, points, front=front))
+
+    def program_map(self, reader: RunReader, run: RunRecord) -> tuple[ChartData, ProgramMap]:
+        """The evaluations of a run as it is now, and where the programs of many of them lie."""
+
+        def fold(columns: Columns) -> tuple[ChartData, ProgramMap]:
+            found = columns.program_positions.catch_up(reader, columns.ids, columns.fitness)
+            return draw_at(columns, found.places, sampled=found.sampled), found
+
+        return self._fold(reader, run, None, fold)
 
     def changes(self, reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> list[ChangeEffect]:
         """The changes of a run by people as it is now, those that wait for its search among them, with their effect."""

@@ -11,7 +11,7 @@ from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
 from service.bootstrap.evaluators import queue_url
 from service.bootstrap.storage import open_storage
-from service.bootstrap.submissions import make_submissions
+from service.bootstrap.submissions import make_registry, make_submissions
 from service.config import Settings
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database, refuse_outdated
@@ -49,8 +49,7 @@ async def open_parts(
     """Everything that the API stands on.
 
     Args:
-        settings: of this installation.
-        override, queue: database and Redis to use instead of those of the settings.
+        settings, override, queue: of this installation, with a database and Redis in place of the settings' own.
         broker: the queue of this process, where there is no Redis.
         login, local_key: for a browser and for commands of whoever runs the service on this machine.
 
@@ -76,6 +75,7 @@ async def open_parts(
             problems=storage.problems,
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
+            registry=make_registry(settings, storage),
             columns=SqlColumnStore(storage.database),
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
             shares=SqlShares(storage.database),

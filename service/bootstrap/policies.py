@@ -1,10 +1,13 @@
 """The policies of runs, as this installation reaches them."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from service.config import PoliciesSettings
 from service.policy.critic import Critic
 from service.policy.opening import OpenedPolicies, PolicyOrder, open_policies
+from service.ports import Bundle
+from service.usecases.model_folders import ModelFolders
 from service.usecases.plan import RunPlan
 from service.usecases.prompt_templates import read_templates
 
@@ -14,10 +17,12 @@ class ConfiguredPolicies:
 
     Args:
         settings: where policies of runs that were submitted over the API may be.
+        bundle: gives the folder of a registered model by its hash. None: runs here have none.
     """
 
-    def __init__(self, settings: PoliciesSettings) -> None:
+    def __init__(self, settings: PoliciesSettings, bundle: Callable[[str], Bundle] | None = None) -> None:
         self._settings = settings
+        self._models = None if bundle is None else ModelFolders(bundle)
 
     def open(self, plan: RunPlan, own: Critic | None = None) -> AbstractAsyncContextManager[OpenedPolicies]:
         """Open the policies of a run.
@@ -29,9 +34,11 @@ class ConfiguredPolicies:
         Raises:
             UsageError: the user's templates cannot be read.
             ConfigurationError: a template of the user's is off.
+            NotFoundError, StorageError: a registered model is not stored, or cannot be unpacked here.
         """
+        models = self._models
         order = PolicyOrder(
-            policies=plan.policies,
+            policies=plan.policies if models is None else tuple(map(models.settle, plan.policies)),
             problem=plan.problem,
             config=plan.config,
             templates=read_templates(plan),

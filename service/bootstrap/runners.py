@@ -100,7 +100,11 @@ async def open_runner(
         evaluators = choose_evaluators(settings, queue=queue, broker=broker)
         tracking = await stack.enter_async_context(_tracking(settings, storage))
         jobs = StoredJobs(
-            storage, ConfiguredPolicies(settings.policies), evaluators, settings.extensions, tracking=tracking
+            storage,
+            ConfiguredPolicies(settings.policies, storage.problems.bundle),
+            evaluators,
+            settings.extensions,
+            tracking=tracking,
         )
         yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
 
@@ -128,7 +132,7 @@ async def open_batch_runner(
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
-    policies = ConfiguredPolicies(settings.policies)
+    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
     async with _tracking(settings, storage) as tracking:
         jobs = StoredJobs(storage, policies, evaluators, settings.extensions, slots=slots, warn=warn, tracking=tracking)
         yield _opened(jobs, runs, "this process", batch_id=batch_id)

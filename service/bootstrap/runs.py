@@ -1,12 +1,15 @@
 """What commands do in this process, over this installation's evaluators: drive a run, check a problem or a policy."""
 
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from service.bootstrap.evaluators import choose_evaluators
 from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.submissions import make_registry
 from service.config import Settings
-from service.ports import Storage
+from service.ports import DEFAULT_TENANT
 from service.usecases import drive_run
 from service.usecases.plan import RunOrder
 
@@ -14,16 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from service.db.storage import SqlStorage
     from service.policy_settings.settings import PolicySettings
     from service.problems.check import CheckReport
     from service.problems.project import Project
     from service.usecases.check_policies import PolicyReport
 
 
-def open_run(settings: Settings, order: RunOrder, storage: Storage) -> AbstractAsyncContextManager[drive_run.OpenedRun]:
+def open_run(
+    settings: Settings, order: RunOrder, storage: "SqlStorage"
+) -> AbstractAsyncContextManager[drive_run.OpenedRun]:
     """A run that an order asks for, evaluated by the workers of a queue where one is named, else by this process."""
     evaluators = choose_evaluators(settings, queue=order.queue, database=storage.url, require=order.require_isolation)
-    return drive_run.open_run(order, storage, ConfiguredPolicies(settings.policies), evaluators)
+    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
+    registry = make_registry(settings, storage)
+    order = replace(order, registered=partial(registry.settings, DEFAULT_TENANT))
+    return drive_run.open_run(order, storage, policies, evaluators)
 
 
 async def check_folder(settings: Settings, place: "Path | Project") -> "CheckReport":

@@ -14,8 +14,10 @@ from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
     from service.config import Settings
+    from service.db.storage import SqlStorage
     from service.usecases.batches import Batches
     from service.usecases.control_runs import RunController
+    from service.usecases.policy_site import PolicySite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,27 @@ def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = Fal
         yield BatchSite(batches=batches, storage=storage)
 
 
-def _submissions(settings: "Settings", storage: Storage) -> Submissions:
+@contextmanager
+def open_policies(settings: "Settings", where: SourceOptions) -> Iterator["PolicySite"]:
+    """The registry of policies. A SQLite file that is not there is made.
+
+    Raises:
+        UsageError: the service or its key cannot be used.
+    """
+    if service := choose_service(settings, where):
+        from service.client.policies import RemotePolicySite
+
+        with service.client() as client:
+            yield RemotePolicySite(client)
+        return
+    from service.bootstrap.submissions import make_registry
+    from service.usecases.policy_site import StoredPolicySite
+
+    with open_storage(settings, where.db) as storage:
+        yield StoredPolicySite(make_registry(settings, storage))
+
+
+def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
     """Made when something is submitted: a command that pauses a run reads no policies."""
     from service.bootstrap.submissions import make_submissions
 

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING
 from service.bootstrap.evaluators import choose_evaluators
 from service.config import Settings
 from service.net import Resolve
-from service.ports import Storage
+from service.policy_settings.choice import operator_policies
+from service.usecases.policy_registry import StoredPolicies
 from service.usecases.submit_run import BundledSubmissions
 
 if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
     from service.queue.memory import MemoryBroker
 
 
 def make_submissions(
     settings: Settings,
-    storage: Storage,
+    storage: "SqlStorage",
     *,
     queue: str | None = None,
     broker: "MemoryBroker | None" = None,
@@ -33,4 +35,13 @@ def make_submissions(
         UsageError: the operator's policies cannot be read.
     """
     evaluators = choose_evaluators(settings, queue=queue, broker=broker, serving=True)
-    return BundledSubmissions(settings, storage, evaluators, resolve=resolve)
+    return BundledSubmissions(settings, storage, evaluators, resolve=resolve, registry=make_registry(settings, storage))
+
+
+def make_registry(settings: Settings, storage: "SqlStorage") -> StoredPolicies:
+    """The port PolicyRegistry of this installation.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+    return StoredPolicies(storage.policies, storage.clock, set(operator_policies(settings.policies)))

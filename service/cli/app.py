@@ -20,6 +20,7 @@ from service.cli.options import (
     Evaluations,
     EvaluatorFile,
     Format,
+    InsightsFrom,
     Isolation,
     Json,
     KeyFile,
@@ -178,7 +179,7 @@ def run(
     resume: Annotated[str | None, typer.Option(metavar="RUN", help="Run to continue (last: the newest).")] = None,
     config: ConfigFile = None,
     python: Python = None,
-    format_: Format = None, root: Root = None, seeds_from: SeedsFrom = None,
+    format_: Format = None, root: Root = None, seeds_from: SeedsFrom = None, insights_from: InsightsFrom = None,
     set_: Sets = None,
     require_target: Annotated[bool, typer.Option("--require-target", help="Exit 7 unless a target is met.")] = False,
     require_isolation: Isolation = None,
@@ -217,6 +218,7 @@ def run(
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}
     words |= {"read": read, "path": path, "save": save, "trust_score": trust_score, "seeds_from": seeds_from}
+    words |= {"insights_from": insights_from}
     raise typer.Exit(run_dispatch.run_named(terminal, options, where, words))
 
 
@@ -308,9 +310,49 @@ def init(
     number: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="With --domain: number of the question, from 0.")
     ] = None,
+    catalogue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Problem of the catalogue, as evolve problems lists it.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a small working problem to start from."""
     from service.cli.problem import ProblemTemplate, init
 
-    init(terminal_of(ctx, json), folder, ProblemTemplate(domain=domain, data=data, number=number))
+    template = ProblemTemplate(domain=domain, data=data, number=number, catalogue=catalogue)
+    init(terminal_of(ctx, json), folder, template)
+
+
+@app.command(epilog="Example: evolve verify winner.json", rich_help_panel="Results")
+def verify(
+    ctx: typer.Context,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="FILE", readable=False, help="Certificate that evolve certify wrote.")
+    ],
+    require_isolation: Isolation = None,
+    allow_unsandboxed: Unsandboxed = False,
+    json: Json = False,
+) -> None:
+    """Check a certificate: its hashes, and its program scored again on this machine."""
+    from service.cli.certify import verify_certificate
+
+    isolation = required_isolation(require_isolation, allow_unsandboxed)
+    verify_certificate(terminal_of(ctx, json), certificate, isolation)
+
+
+@app.command(epilog="Example: evolve problems circles-26", rich_help_panel="Search")
+def problems(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Problem of the catalogue.", show_default="list all problems"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the problems of the catalogue, or show one: best known value, source and trap."""
+    from service.cli.problems import list_catalogue, show_catalogue_problem
+
+    terminal = terminal_of(ctx, json)
+    if name is None:
+        list_catalogue(terminal)
+    else:
+        show_catalogue_problem(terminal, name)

@@ -21,6 +21,7 @@ from service.ports import ENDED, PAUSED, RUNNING, Storage
 from service.process.liveness import watched
 from service.sandbox.examination import require_sandbox
 from service.sandbox.permissions import read_level
+from service.tracing import traces_sent
 from service.usecases.batches import StoredBatches
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def drive_batch(
     site.batches.reserve(batch.id)
     try:
         site.batches.tell_drivers(batch.id, RUNNING)
-        return asyncio.run(_Drive(terminal, site.batches, batch).until_rest(site.storage, parallel, require_isolation))
+        with traces_sent("evolve"):
+            drive = _Drive(terminal, site.batches, batch)
+            return asyncio.run(drive.until_rest(site.storage, parallel, require_isolation))
     finally:
         with suppress(StorageError):
             site.batches.give_back(batch.id)

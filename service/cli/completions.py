@@ -5,6 +5,7 @@ from collections import Counter
 from service.cli import formatting
 from service.cli.terminal import plain
 from service.errors import NotFoundError
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.ports import ProposalRecord, ResultReader, RunRecord
 from service.projections.end_reasons import length_advice
 
@@ -13,7 +14,7 @@ MAX_PROPOSALS = 100
 
 def completion_rows(reader: ResultReader, run: RunRecord) -> list[tuple[str, str]]:
     """A row on the completions of the last proposals of a run; none where no model wrote."""
-    if all(policy.get("kind") == "syntax" for policy in run.policies):
+    if all(policy.get("kind") in WITHOUT_MODEL for policy in run.policies):
         return []
     first = max(1, run.counters.proposals - MAX_PROPOSALS + 1)
     known = [found for number in range(first, run.counters.proposals + 1) if (found := _proposal(reader, run, number))]

@@ -5,11 +5,9 @@ from typing import Any
 
 from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
-from service.cli.terminal import Terminal, plain
+from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
-from service.projections.insights import facts_of
-from service.projections.run_site import RunSite
 from service.usecases.control_runs import RunController
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
@@ -104,26 +102,6 @@ def _show_steered(terminal: Terminal, controller: RunController, run: RunRecord,
         return
     terminal.show(words)
     say_who_drives(terminal, controller, run)
-
-
-def show_insights(terminal: Terminal, site: RunSite, run_id: str) -> None:
-    """Print the facts of a run."""
-    run, text = _facts(site, run_id)
-    if terminal.as_json:
-        terminal.emit({"run_id": run.id, "text": text})
-    else:
-        terminal.show(plain(text))
-
-
-def hint_insights(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
-    """Give an active run its own facts as a hint."""
-    run, text = _facts(controller.site, run_id)
-    hint(terminal, controller, run.id, text, proposals)
-
-
-def _facts(site: RunSite, run_id: str) -> tuple[RunRecord, str]:
-    run = find_run(site.reader, run_id)
-    return run, facts_of(site.reader, run, site.failures(run), site.statistics(run))
 
 
 def fork(

@@ -18,6 +18,7 @@ from service.cli.options import (
     site_of,
     terminal_of,
 )
+from service.errors import UsageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -312,7 +313,7 @@ def change(
         change(terminal_of(ctx, json, db, where), controller, run_id, settings)
 
 
-@control_app.command(epilog="Example: evolve insights last, or: evolve insights last --hint 20", rich_help_panel=PANEL)
+@control_app.command(epilog="Example: evolve insights last --versions", rich_help_panel=PANEL)
 def insights(
     ctx: typer.Context,
     run_id: RunId = "last",
@@ -322,22 +323,34 @@ def insights(
             "--hint", min=1, max=10_000, metavar="N", help="Give the facts to the run as a hint for N proposals."
         ),
     ] = None,
+    versions: Annotated[
+        bool, typer.Option("--versions", help="Show the versions of its insights, each with its differences.")
+    ] = False,
+    edit: Annotated[
+        str | None,
+        typer.Option("--edit", metavar="FILE", help="Write the next version of its insights. -: read it from stdin."),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Show facts of a run in a few lines: gains, failures by reason, approaches tried."""
-    from service.cli.control import hint_insights, show_insights
+    """Show facts of a run in a few lines, or the insights that it keeps in its prompts."""
+    from service.cli.insights import edit_insights, hint_facts, show_facts, show_versions
 
+    if sum((proposals is not None, versions, edit is not None)) > 1:
+        raise UsageError("--hint, --versions and --edit exclude each other: give one of them")
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
-    if proposals is not None:
+    if edit is not None or proposals is not None:
         with _helm_of(where) as controller:
-            hint_insights(terminal, controller, run_id, proposals)
+            if edit is not None:
+                edit_insights(terminal, controller, run_id, edit)
+            elif proposals is not None:
+                hint_facts(terminal, controller, run_id, proposals)
         return
     with site_of(where) as site:
-        show_insights(terminal, site, run_id)
+        (show_versions if versions else show_facts)(terminal, site, run_id)
 
 
 @control_app.command(epilog="Example: evolve fork last.28.0 --seed 2", rich_help_panel=PANEL)

@@ -1,18 +1,22 @@
 """The command `evolve train evaluate`: measures a policy, or a model of this machine, on the questions of a domain."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from evolve.errors import PolicyError
+from service.cli.formatting import duration
 from service.cli.task import look_here, published_questions
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.jsonlines import as_line
+from service.policy_settings.kind_traits import WITHOUT_MODEL, traits_of
 from service.policy_settings.roles import read_policies
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from service.policy_settings.settings import PolicySettings
     from training.harness import CompletionSource, EvaluationProgress, EvaluationSettings, SampledCompletions
 
-STEP = 10  # questions between two lines of progress
+PROGRESS_SECONDS = 30.0  # between two lines of progress
 CONCURRENCY = 8  # requests at once, unless said otherwise
 
 
@@ -70,21 +74,37 @@ def evaluate(terminal: Terminal, options: EvaluateOptions) -> None:
     else:
         questions = published_questions(options.domain, options.data, options.limit)
 
-    shown = 0
-
-    def report(found: "EvaluationProgress") -> None:
-        nonlocal shown
-        if not terminal.as_json and (found.answered - shown >= STEP or found.answered == found.questions):
-            shown = found.answered
-            cost = "" if found.cost is None else f", {found.cost}"
-            terminal.note(f"{found.answered}/{found.questions} questions, {found.tokens:,} tokens{cost}")
-
     with _source(options) as (settings, source):
-        figures = evaluate_model(settings, questions, source, options.output, report)
+        progress = ProgressLines(terminal)
+        figures = evaluate_model(settings, questions, source, options.output, progress.report)
     if terminal.as_json:
         print(as_line({"schema": 1, "kind": "training.evaluation", "figures": figures}))
         return
     terminal.show((options.output / REPORT).read_text(encoding="utf-8"))
+
+
+@dataclass(slots=True, kw_only=False)
+class ProgressLines:
+    """Shows how far an evaluation is: at the first answer, twice a minute, and at the end."""
+
+    terminal: Terminal
+    clock: Callable[[], float] = monotonic
+    _began: float = field(init=False)
+    _shown: float = field(init=False, default=-math.inf)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def report(self, found: "EvaluationProgress") -> None:
+        """Show a line if it is time for one."""
+        now = self.clock()
+        if self.terminal.as_json or (now - self._shown < PROGRESS_SECONDS and found.answered < found.questions):
+            return
+        self._shown = now
+        cost = "" if found.cost is None else f", {found.cost}"
+        seconds = (now - self._began) / (found.answered - found.known) * (found.questions - found.answered)
+        left = f", about {duration(seconds)} left" if seconds else ""
+        self.terminal.note(f"{found.answered}/{found.questions} questions, {found.tokens:,} tokens{cost}{left}")
 
 
 @contextmanager
@@ -123,8 +143,9 @@ def _policy(options: EvaluateOptions) -> "PolicySettings":
     found = read_policies([options.policy], model=options.model, params=options.params)
     if len(found) != 1:
         raise UsageError(f"{options.policy} holds {len(found)} policies: name a file with the one to measure")
-    if found[0].kind == "syntax":
-        raise UsageError("the syntax mutator asks no model: name a server, a policy file or bundled:MODEL")
+    if found[0].kind in WITHOUT_MODEL:
+        spoken = traits_of(found[0].kind).spoken
+        raise UsageError(f"{spoken} asks no model: name a server, a policy file or bundled:MODEL")
     return found[0]
 
 

@@ -11,6 +11,7 @@ from service.identifiers import candidate_address
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.diff import tally
+from service.projections.gain_shares import gain_shares, shares_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +41,12 @@ def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) ->
     steps = list(walk(reader, line))
     if terminal.as_json:
         terminal.emit(
-            {"candidate_id": line[-1].id, "run_id": line[-1].run_id, "steps": [_json(step) for step in steps]}
+            {
+                "candidate_id": line[-1].id,
+                "run_id": line[-1].run_id,
+                "steps": [_json(step) for step in steps],
+                "gain_shares": gain_shares(line),
+            }
         )
         return
     run = reader.run(line[-1].run_id)
@@ -113,7 +119,8 @@ def _how(candidate: CandidateRecord) -> str:
         return "seed"
     others = [formatting.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
     crossed = f" with {', '.join(others)}" if others else ""
-    return plain(f"{candidate.operator}{crossed} by {candidate.policy}")
+    changed = f": {candidate.changed}" if candidate.changed else ""
+    return plain(f"{candidate.operator}{crossed} by {candidate.policy}{changed}")
 
 
 def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:
@@ -124,7 +131,9 @@ def _closing(run: RunRecord, steps: Sequence[LineageStep], others: int) -> str:
     gained = ""
     if last.fitness is not None and first.fitness is not None:
         gained = f", {formatting.signed(as_score(run, last.fitness - first.fitness))} from the seed"
-    return f"{formatting.plural(len(steps) - 1, 'step')}{gained}{inspired}"
+    sources = shares_in_words(gain_shares([step.candidate for step in steps]))
+    by = f", by {sources}" if gained and sources else ""
+    return f"{formatting.plural(len(steps) - 1, 'step')}{gained}{by}{inspired}"
 
 
 def _json(step: LineageStep) -> dict[str, object]:

@@ -144,6 +144,12 @@ SeedsFrom = Annotated[
         show_default="none; K: 20",
     ),
 ]
+InsightsFrom = Annotated[
+    str | None,
+    typer.Option(
+        "--insights-from", metavar="RUN", help="Start with the insights of an earlier run.", show_default="none"
+    ),
+]
 Db = Annotated[
     str | None,
     typer.Option("--db", metavar="URL", help="Database, such as sqlite:///evolve.db.", show_default="database.url"),

@@ -19,7 +19,7 @@ NUMBER_PAIR, FILE_PAIR = ("name", "value"), ("path", "text")
 COLUMNS = (
     "candidate_id", "run_id", "proposal_id", "proposal_number", "position", "name", "program_id", "parents",
     "island", "islands", "operator", "policy", "status", "outcome", "reason", "fitness", *_NUMBERS, "repeats",
-    "feedback", "seconds", "isolation", "answer", *_TIMES, "files",
+    "feedback", "seconds", "isolation", "answer", "changed", *_TIMES, "files",
 )  # fmt: skip
 
 

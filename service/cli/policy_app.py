@@ -5,9 +5,25 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Json, Model, Params, PolicyNames, named_folder, terminal_of
+from service.cli.options import (
+    HELP,
+    Db,
+    Json,
+    KeyFile,
+    Model,
+    Params,
+    PolicyNames,
+    Server,
+    named_folder,
+    place_of,
+    terminal_of,
+)
 
-policy_app = typer.Typer(help="Check a policy before a run.", context_settings=HELP, no_args_is_help=True)
+policy_app = typer.Typer(
+    help="Check a policy before a run, and manage policies with versions.", context_settings=HELP, no_args_is_help=True
+)
+
+Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Version of a policy, such as walker@2.")]
 
 
 @policy_app.command(epilog="Example: evolve policy check --policy http://localhost:8000/v1 -o policy.toml")
@@ -40,3 +56,92 @@ def check(
         problem=problem, policies=tuple(policy or ()), model=model, params=tuple(param or ()), output=output
     )
     raise typer.Exit(check_policy(terminal, options))
+
+
+@policy_app.command("list", epilog="Example: evolve policy list")
+def list_(
+    ctx: typer.Context, db: Db = None, server: Server = None, api_key_file: KeyFile = None, json: Json = False
+) -> None:
+    """List the policies of the registry."""
+    from service.cli.policies import list_policies
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    list_policies(terminal_of(ctx, json, db, where), where)
+
+
+@policy_app.command(epilog="Example: evolve policy show walker@2")
+def show(
+    ctx: typer.Context,
+    policy: Annotated[
+        str, typer.Argument(metavar="NAME[@VERSION]", help="Policy of the registry, or a version of it.")
+    ],
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show the versions of a policy, or how a single version was trained and measured."""
+    from service.cli.policies import show_policy
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    show_policy(terminal_of(ctx, json, db, where), where, policy)
+
+
+@policy_app.command(epilog="Example: evolve policy add walker trained/vpo --base walker@1")
+def add(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Policy. A new name registers it.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", parser=named_folder, help="Folder of a model that Evolve runs.")
+    ],
+    *,
+    base: Annotated[str, typer.Option(metavar="BASE", help="Its base: NAME@VERSION, or the name of a model.")] = "",
+    description: Annotated[str, typer.Option(metavar="TEXT", help="Purpose of a new policy.")] = "",
+    shared: Annotated[bool, typer.Option("--shared", help="Let all tenants use a new policy.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Store a model as the next version of a policy."""
+    from service.cli.policies import add_version
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    add_version(terminal, where, name, folder, base=base, description=description, shared=shared)
+
+
+@policy_app.command(epilog="Example: evolve policy promote walker@2")
+def promote(
+    ctx: typer.Context,
+    version: Versioned,
+    *,
+    force: Annotated[
+        str, typer.Option(metavar="REASON", help="Promote it against the evaluation gate. The reason is recorded.")
+    ] = "",
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Let the name of a policy stand for a version, if it was found better than the promoted version."""
+    from service.cli.policies import promote
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    promote(terminal_of(ctx, json, db, where), where, version, force)
+
+
+@policy_app.command(epilog="Example: evolve policy archive walker@1")
+def archive(
+    ctx: typer.Context,
+    version: Versioned,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Take a version from new runs. Runs that have it keep it."""
+    from service.cli.policies import archive
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    archive(terminal_of(ctx, json, db, where), where, version)

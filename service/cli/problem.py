@@ -9,6 +9,7 @@ from service.cli import formatting
 from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
 from service.problems.bundle import unpack
+from service.problems.catalogue import init_from_catalogue
 from service.problems.domains.init import init_domain
 from service.problems.init import init_problem
 from service.problems.load import load_problem
@@ -32,11 +33,12 @@ def show_warnings(terminal: Terminal, warnings: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemTemplate:
-    """What a problem is begun from: a question of a domain, or, without one, a small problem in Python."""
+    """What a problem is begun from: a question of a domain, a problem of the catalogue, or a small one in Python."""
 
     domain: str | None = None
     data: Path | None = None
     number: int | None = None
+    catalogue: str | None = None
 
 
 def init(terminal: Terminal, folder: Path, beginning: ProblemTemplate) -> None:
@@ -53,10 +55,14 @@ def init(terminal: Terminal, folder: Path, beginning: ProblemTemplate) -> None:
 
 
 def _begin(folder: Path, beginning: ProblemTemplate) -> tuple[Path, ...]:
+    if beginning.domain is not None and beginning.catalogue is not None:
+        raise UsageError("--domain and --catalogue name two problems: leave one out")
     if beginning.domain is not None:
         return init_domain(folder, beginning.domain, beginning.data, beginning.number)
     if beginning.data is not None or beginning.number is not None:
         raise UsageError("--data and --number name a question of a domain: add --domain NAME")
+    if beginning.catalogue is not None:
+        return init_from_catalogue(folder, beginning.catalogue)
     return init_problem(folder)
 
 

@@ -25,17 +25,19 @@ from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
-from service.ports import PAUSED, Storage
+from service.ports import PAUSED
 from service.problems.configuration import config_as_json
 from service.projections.run_site import stored_site
 from service.runner.desired_state import DesiredState as Wanted
 from service.runner.desired_state import RunOrders
 from service.runner.run_loop import drive
+from service.tracing import traces_sent
 from service.usecases.drive_run import OpenedRun
 from service.usecases.plan import RunOrder
 from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
     from service.runner.status import RunObserver
 
 HEAR_SECONDS = 0.5
@@ -53,7 +55,7 @@ def run_search(terminal: Terminal, options: RunOptions) -> int:
     trackers = read_choices([*settings.tracking.trackers, *options.track])
     if options.problem is not None and options.queue is None:
         offer_environment(terminal, options.problem, yes=options.yes)
-    with open_storage(settings, options.db) as storage:
+    with traces_sent("evolve"), open_storage(settings, options.db) as storage:
         if options.resume is not None:
             run = find_run(storage.reader, options.resume)
             require_own_problem(terminal, options, run, lambda: storage.log.bundle(run.id))
@@ -93,7 +95,7 @@ def _order(options: RunOptions) -> RunOrder:
 
 
 async def _sit(
-    terminal: Terminal, settings: Settings, order: RunOrder, storage: Storage, tracking: RunTracking
+    terminal: Terminal, settings: Settings, order: RunOrder, storage: "SqlStorage", tracking: RunTracking
 ) -> tuple[str, bool]:
     """One sitting at a run; its id, and whether it was asked to stop."""
     orders = RunOrders()

@@ -1,6 +1,7 @@
 """`evolve run` in this process or through a service, whichever the options and the settings choose."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from service.cli.run_options import RunOptions
@@ -15,6 +16,7 @@ def run_named(terminal: Terminal, options: RunOptions, where: SourceOptions, wor
     from service.cli.command_run import command_project, read_command_options
     from service.cli.seeds_from import run_with_population
 
+    options = _with_insights(terminal, options, where, words["insights_from"])
     asked = read_command_options(words)
     if asked.named:
         with command_project(terminal, options, asked) as made:
@@ -22,6 +24,20 @@ def run_named(terminal: Terminal, options: RunOptions, where: SourceOptions, wor
     if asked.idle:
         raise UsageError(f"{', '.join(asked.idle)}: this goes with a script or with --command, not with a problem")
     return run_anywhere(terminal, run_with_population(terminal, options, where, words["seeds_from"]), where)
+
+
+def _with_insights(terminal: Terminal, options: RunOptions, where: SourceOptions, run_id: str | None) -> RunOptions:
+    """The words of a run that begins with the insights of an earlier one."""
+    if run_id is None:
+        return options
+    if options.resume is not None:
+        raise UsageError("--insights-from is for a new run: a resumed run keeps its insights, edit them instead")
+    from service.cli.insights import INSIGHTS_TEXT, earlier_insights
+    from service.cli.options import site_of
+
+    with site_of(where) as site:
+        text = earlier_insights(terminal, site, run_id)
+    return replace(options, flags={**options.flags, INSIGHTS_TEXT: text})
 
 
 def run_anywhere(terminal: Terminal, options: RunOptions, where: SourceOptions) -> int:

@@ -14,6 +14,7 @@ from service.db.schema_wait import wait_for_schema
 from service.ports import Storage
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
+from service.tracing import traces_sent
 
 
 def serve_runs(
@@ -24,7 +25,7 @@ def serve_runs(
 
     configure_logging(terminal.verbosity, color=terminal.color)
     settings = load_settings()
-    with metrics_shown(*metrics):
+    with metrics_shown(*metrics), traces_sent("evolve-runner"):
         wait_for_schema(database_url(settings, db))
         with open_storage(settings, db) as storage:
             return asyncio.run(_serve(terminal, settings, storage, runs, queue))

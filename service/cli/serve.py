@@ -17,6 +17,7 @@ from service.db.schema_wait import wait_for_schema
 from service.net.listening import Address
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
+from service.tracing import traces_sent
 
 
 def serve_all(
@@ -36,6 +37,7 @@ def serve_all(
         terminal,
         service,
         address,
+        "evolve",
         metrics_port,
         partial(wait_for_schema, database_url(settings, db), partial(answering_probes, settings.api, address)),
     )
@@ -51,6 +53,7 @@ def serve_api(
         terminal,
         service,
         address,
+        "evolve-api",
         metrics_port,
         partial(wait_for_schema, database_url(settings, db), partial(answering_probes, settings.api, address)),
     )
@@ -60,13 +63,14 @@ def _run(
     terminal: Terminal,
     service: AbstractAsyncContextManager[Service],
     address: Address,
+    part: str,
     metrics_port: int | None,
     wait: Callable[[], None],
 ) -> int:
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
-    with metrics_shown(metrics_port, address.host):
+    with metrics_shown(metrics_port, address.host), traces_sent(part):
         wait()
         return asyncio.run(_serve(terminal, service, address))
 

@@ -281,6 +281,7 @@ def candidate_rows(candidate: CandidateRecord) -> Rows:
             "seed" if not candidate.proposal_number else f"proposal {candidate.proposal_number}",
         ),
         ("made by", f"{candidate.operator}, policy {plain(candidate.policy)}" if candidate.proposal_number else None),
+        ("changed", candidate.changed or None),
         ("parents", "\n".join(parents) or None),
         ("island", str(candidate.island)),
         ("lives on", _islands(candidate.islands) if candidate.outcome == "ok" else None),

@@ -17,9 +17,11 @@ from service.cli.records import policy_names
 from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.identifiers import candidate_address
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.end_reasons import ending
+from service.projections.gain_shares import gain_shares, shares_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +45,7 @@ class RunOutcome:
         completions: a row on how completions ended.
         limits: where each limit of the budget was set, as far as it is known.
         failed_seeds: the seeds that could not be scored.
+        gain_shares: of the gain of the best over its seed, by what was changed.
     """
 
     run: RunRecord
@@ -54,6 +57,7 @@ class RunOutcome:
     assessment: Assessment | None = None
     limits: "Mapping[str, Mapping[str, Any]]" = field(default_factory=dict)
     failed_seeds: tuple[CandidateRecord, ...] = ()
+    gain_shares: "Mapping[str, float]" = field(default_factory=dict)
 
     @property
     def compared(self) -> str:
@@ -105,6 +109,7 @@ def read_outcome(
         assessment=assessment(run),
         limits=limits or {},
         failed_seeds=tuple(failed_seeds(seeds)),
+        gain_shares=gain_shares(reversed(reader.ancestors(best.id))) if best else {},
     )
 
 
@@ -130,6 +135,7 @@ def summary_json(outcome: RunOutcome) -> dict[str, Any]:
             "scores": dict(best.scores),
             "fitness": best.fitness,
         },
+        "gain_shares": dict(outcome.gain_shares),
         "seed_fitness": run.seed_fitness,
         "known_best": run.known_best,
         "assessment": assessment_json(outcome.assessment),
@@ -216,6 +222,7 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
         ("best", formatting.short(outcome.best.id) if outcome.best else "none: no program was evaluated with success"),
         *seed_rows(outcome.failed_seeds),
         ("scores", further or None),
+        ("gain", shares_in_words(outcome.gain_shares) or None),
         *assessment_rows(run, outcome.assessment),
         ("ended by", ended_by(run, outcome.limits)),
         (
@@ -264,7 +271,7 @@ def _names(run: RunRecord) -> str | None:
 
 def used_model(run: RunRecord) -> bool:
     """Whether any policy of the run is a model."""
-    return any(policy.get("kind") != "syntax" for policy in run.policies)
+    return any(policy.get("kind") not in WITHOUT_MODEL for policy in run.policies)
 
 
 def next_commands(outcome: RunOutcome) -> list[str]:

@@ -11,6 +11,7 @@ from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.process.liveness import watched
 from service.process.metrics_server import metrics_shown
+from service.tracing import traces_sent
 
 
 def work(
@@ -20,7 +21,7 @@ def work(
     from service.telemetry import configure_logging
 
     configure_logging(terminal.verbosity, color=terminal.color)
-    with metrics_shown(metrics_port, metrics_host):
+    with metrics_shown(metrics_port, metrics_host), traces_sent("evolve-worker"):
         return asyncio.run(_work(terminal, place, pool, slots))
 
 

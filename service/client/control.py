@@ -11,6 +11,7 @@ from service.projections.insertion import InsertedProgram
 from service.schemas.bans import BanCreate
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
+from service.schemas.insights import InsightsEdit
 from service.schemas.requests import checked
 from service.schemas.run_settings import SettingsChange
 from service.schemas.runs import BudgetExtension, RunFork
@@ -36,6 +37,10 @@ class RemoteControl:
         """Want a text in the prompts of the next proposals, in place of any other."""
         hint = checked(HintCreate, text=text, proposals=proposals)
         return run_record(self._client.send(calls.create_hint(run.id, hint)))
+
+    def edit_insights(self, run: RunRecord, text: str) -> RunRecord:
+        """Want a text as the next version of the insights."""
+        return run_record(self._client.send(calls.edit_insights(run.id, checked(InsightsEdit, text=text))))
 
     def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""

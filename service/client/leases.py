@@ -76,6 +76,7 @@ class RemoteEvaluationLeases:
                 draw=found.task.draw,
                 traced=found.task.traced,
             ),
+            traceparent=found.task.traceparent,
         )
         return Lease(id=found.lease_id, task=task, delivery=found.delivery, waited_seconds=found.waited_seconds)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from service.client import Client
     from service.projections.comparison import Order
     from service.schemas.failures import RunFailures
+    from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
@@ -54,6 +55,9 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
         return client.send(calls.get_run_votes(run.id, rule=rule, min_share=min_share))
 
+    def insights(run: RunRecord) -> "InsightsList":
+        return client.send(calls.list_insights(run.id))
+
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return reader.search(run.id, text, ranked=ranked)
 
@@ -71,6 +75,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         points=points,
         statistics=statistics,
         failures=failures,
+        insights=insights,
         votes=votes,
         search=search,
         events=events,

@@ -45,6 +45,7 @@ TABS = (
     Tab(group="Search", name="setup", title="Setup", key="s", path="/setup"),
     Tab(group="Search", name="islands", title="Islands", key="i", path="/islands"),
     Tab(group="Search", name="grid", title="Grid", key="g", path="/grid"),
+    Tab(group="Search", name="map", title="Map", key="t", path="/map"),
     Tab(group="Search", name="diversity", title="Diversity", key="v", path="/diversity"),
     Tab(group="Search", name="metrics", title="Metrics", key="m", path="/metrics"),
     Tab(group="Model", name="policy", title="Policy", key="y", path="/policy"),

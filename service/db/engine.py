@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from service import tracing
 from service.db import schema
 from service.db.clock import DatabaseClock, server_time
 from service.db.driver_errors import UnstorableError, read_only, translated
@@ -227,8 +228,14 @@ def connect(
     address, kept = _address(url), min(_KEPT_OPEN, connections)
     pool = {"pool_size": kept, "max_overflow": connections - kept}
     if address.get_backend_name() == "sqlite":
-        return _sqlite(address, lock_seconds, pool)
-    return _postgres(address, lock_seconds, call_seconds, pool)
+        database = _sqlite(address, lock_seconds, pool)
+    else:
+        database = _postgres(address, lock_seconds, call_seconds, pool)
+    if tracing.enabled():
+        from service.db.statement_spans import trace_statements
+
+        trace_statements(database.engine)
+    return database
 
 
 def take_time(connection: Connection) -> None:

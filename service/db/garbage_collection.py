@@ -31,6 +31,7 @@ from service.db.account_models import BatchRow
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.models import BundleRow, CandidateRow, ProblemRow, ProgramRow, ProposalRow, RunRow, Tenant, TextRow
+from service.db.policy_models import PolicyVersionRow
 
 CHUNK = 500
 _PARTS = {
@@ -109,7 +110,8 @@ def _kinds(
     )
     kept = ProblemRow.id.not_in(_listed(connection, problems))
     held = exists().where(ProblemRow.bundle_hash == BundleRow.hash, kept)
-    yield ContentKind(model=BundleRow, key=BundleRow.hash, condition=~held)
+    model = exists().where(PolicyVersionRow.bundle_hash == BundleRow.hash)
+    yield ContentKind(model=BundleRow, key=BundleRow.hash, condition=and_(~held, ~model))
     filled = exists().where(RunRow.batch_id == BatchRow.id, RunRow.id.not_in(gone))
     yield ContentKind(model=BatchRow, key=BatchRow.id, condition=and_(BatchRow.created_at < before, ~filled))
 

@@ -214,6 +214,7 @@ class CandidateRow(Base):
     reason: Mapped[str]
     program_id: Mapped[Id | None] = mapped_column(ForeignKey("programs.id"))
     fingerprint: Mapped[Id | None]
+    changed: Mapped[str] = mapped_column(server_default="")
     duplicate_of: Mapped[Id | None]
     attempt: Mapped[int | None]
     fitness: Mapped[float | None]

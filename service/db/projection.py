@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from evolve.change_events import ChangeData
+from evolve.change_events import CHANGE_KINDS, ChangeData
 from evolve.event_codec import write_charge
 from evolve.event_types import (
     BudgetExtended,
@@ -237,6 +237,7 @@ def _create(projection: Projection, logged: LoggedEvent) -> None:
     projection.candidates[candidate.id] = _candidate(projection, logged, created, "pending") | {
         "program_id": program.id,
         "fingerprint": candidate.fingerprint,
+        "changed": candidate.changed,
     }
     projection.descend(candidate.id, candidate.parents)
 
@@ -259,6 +260,7 @@ def _candidate(
         "island": made.island,
         "program_id": None,
         "fingerprint": None,
+        "changed": "",
         "created_at": logged.at,
         **_result(status),
     }
@@ -353,13 +355,8 @@ def _change(projection: Projection, logged: LoggedEvent) -> None:
 
 
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
+    **dict.fromkeys(CHANGE_KINDS, _change),
     EventKind.BUDGET_EXTENDED: _extend,
-    EventKind.HINT_GIVEN: _change,
-    EventKind.PROGRAM_INSERTED: _change,
-    EventKind.CANDIDATE_BANNED: _change,
-    EventKind.BAN_LIFTED: _change,
-    EventKind.SETTINGS_CHANGED: _change,
-    EventKind.CHANGE_REFUSED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
     EventKind.PROPOSAL_FAILED: _give_up,

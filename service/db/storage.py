@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from service.db.deletion import SqlDeletions
     from service.db.intents import SqlRunClaims, SqlRunIntents
     from service.db.keys import SqlKeyStore
+    from service.db.policy_registry import SqlPolicyStore
     from service.db.problems import SqlProblemStore
 
 
@@ -48,6 +49,13 @@ class SqlStorage:
         from service.db.batches import SqlBatchStore
 
         return SqlBatchStore(self.database)
+
+    @property
+    def policies(self) -> "SqlPolicyStore":
+        """Registered policies of all tenants."""
+        from service.db.policy_registry import SqlPolicyStore
+
+        return SqlPolicyStore(self.database)
 
     @property
     def accounts(self) -> "SqlAccounts":

@@ -8,10 +8,10 @@ from types import ModuleType
 
 from sqlalchemy import MetaData, Table
 
-from service.db import account_models, models
+from service.db import account_models, models, policy_models
 from service.db.columns import Base
 
-MODEL_MODULES: tuple[ModuleType, ...] = (models, account_models)
+MODEL_MODULES: tuple[ModuleType, ...] = (models, account_models, policy_models)
 
 
 def metadata() -> MetaData:

@@ -68,6 +68,12 @@ def _open_mutator(context: PolicyContext) -> Policy:
     return SyntaxPolicy(context.problem, context.name, _settings(context).answers)
 
 
+def _open_tuner(context: PolicyContext) -> Policy:
+    from service.policy.tuner.policy import TunerPolicy
+
+    return TunerPolicy(context.problem, context.name, _settings(context).answers)
+
+
 def _open_bundled(context: PolicyContext) -> Policy:
     from service.policy.bundled.policy import BundledPolicy
 
@@ -89,6 +95,17 @@ SYNTAX = BuiltInKind(
         reached=False,
     ),
     opens=_open_mutator,
+)
+TUNER = BuiltInKind(
+    traits=KindTraits(
+        spoken="the tuner",
+        keys=("name", "kind", "role", "answers", "weight", "escalate_after"),
+        author_only=True,
+        free=True,
+        reads_reviews=False,
+        reached=False,
+    ),
+    opens=_open_tuner,
 )
 BUNDLED = BuiltInKind(
     traits=KindTraits(

@@ -20,6 +20,7 @@ from service.net.retry import read_retry_after
 from service.policy.capabilities import RefusedRequest
 from service.policy.concurrency_controller import ConcurrencyLoad
 from service.policy.embedding_protocol import Embeddings, read_embeddings
+from service.policy.model_server import NO_HEADERS
 from service.policy.openai_protocol import RequestRefused, StreamChunk, failure, read_chunk_value
 from service.policy.served_models import ServedModel
 from service.policy_settings.price_table import find_model
@@ -106,7 +107,9 @@ class LiteLLMServer:
         """None: providers do not tell."""
         return None
 
-    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
+    async def stream(
+        self, body: Mapping[str, Any], tokens: int, headers: Mapping[str, str] = NO_HEADERS
+    ) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion. Returns its events as they come.
 
         `timeout_seconds` is the longest pause before the next event. A reply has as long as its tokens may take.
@@ -114,6 +117,7 @@ class LiteLLMServer:
         Args:
             body: the request in the OpenAI protocol.
             tokens: maximum requested tokens, over all choices.
+            headers: more headers of the request.
 
         Raises:
             PolicyError: any failure, with a sentence.
@@ -125,7 +129,7 @@ class LiteLLMServer:
         with self._explained():
             try:
                 async with asyncio.timeout(self._settings.timeout_seconds):
-                    reply = await library.acompletion(**body, **self._way)
+                    reply = await library.acompletion(**_with_headers(body, headers), **self._way)
                 while (event := await self._next(reply)) is not None:
                     if self._monotonic() > deadline:
                         raise PolicyUnavailable(f"it took longer than {maximum:g} seconds for {tokens} tokens", 0.0)
@@ -244,6 +248,11 @@ def _refuse_unknown(library: Any, model: str) -> None:
             "LiteLLM does not know this provider: name a provider from https://docs.litellm.ai/docs/providers and"
             " its model, such as anthropic/claude-sonnet-4-5"
         ) from error
+
+
+def _with_headers(body: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    """A request with more headers, beside those that it may name itself."""
+    return {**body, "extra_headers": {**body.get("extra_headers", {}), **headers}} if headers else dict(body)
 
 
 def without_secrets(text: str, key: SecretStr | None) -> str:

@@ -1,12 +1,15 @@
 """The interface of model servers for policies and embedders, with any protocol."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from service.policy.concurrency_controller import ConcurrencyLoad
 from service.policy.embedding_protocol import Embeddings
 from service.policy.openai_protocol import StreamChunk
 from service.policy.served_models import ServedModel
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class ModelServer(Protocol):
@@ -27,12 +30,15 @@ class ModelServer(Protocol):
     async def load(self) -> ConcurrencyLoad | None:
         """Numbers of requests in progress and waiting. None if it does not report."""
 
-    def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
+    def stream(
+        self, body: Mapping[str, Any], tokens: int, headers: Mapping[str, str] = NO_HEADERS
+    ) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion. Returns its events as they come.
 
         Args:
             body: the request in the OpenAI protocol.
             tokens: maximum requested tokens, over all choices.
+            headers: more headers of the request.
         """
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:

@@ -21,6 +21,7 @@ from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.policy.access import PolicyAccess, way_to
 from service.policy.activity import total
+from service.policy.analyst import AnalystPrompts, ServedAnalyst
 from service.policy.critic import Critic, named, reviewed
 from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from service.policy.request_options import PromptBuilder
     from service.policy_settings.settings import PolicySettings
 
-# A critic writes one text.
+# A critic and an analyst write one text.
 _ONE_TEXT = {"format": "single", "answers": 1, "samples": 1}
 
 
@@ -91,6 +92,7 @@ async def open_policies(
         authors = [await opening.author(settings) for settings in roles.authors]
         critic = await opening.critic(roles.critic) if roles.critic is not None else own
         embedder = await opening.embedder(roles.embedder) if roles.embedder is not None else None
+        analyst = await opening.analyst(roles.analyst) if roles.analyst is not None else None
         opening.refuse_absent(roles)
         _refuse_unchangeable(order, authors)
         members = tuple(
@@ -98,7 +100,7 @@ async def open_policies(
                 EnsembleMember(
                     policy=policy,
                     weight=settings.weight,
-                    currency=_currency(settings, roles.embedder),
+                    currency=_currency(settings, roles.embedder, roles.analyst),
                     escalate_after=settings.escalate_after,
                 ),
                 critic if traits_of(settings.kind).reads_reviews else None,
@@ -110,6 +112,7 @@ async def open_policies(
             critic="" if critic is None else critic.name,
             reviewer=critic,
             embedder=embedder,
+            analyst=analyst,
             health=opening.health,
             activity=opening.activity,
             models=opening.models(),
@@ -202,6 +205,13 @@ class _Opening:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)
         return Critic(await self._server(asked, build_review_prompt), settings.currency)
 
+    async def analyst(self, settings: "PolicySettings") -> ServedAnalyst:
+        asked = self._limited(settings).model_copy(update=_ONE_TEXT)
+        prompts = AnalystPrompts(self.order.problem, self.order.templates)
+        server = _through(await self._way(asked), prompts)
+        await self._meet(server, settings)
+        return ServedAnalyst(server, prompts)
+
     async def embedder(self, settings: "PolicySettings") -> "OpenAIEmbedder":
         from service.policy.embeddings import OpenAIEmbedder
 
@@ -263,9 +273,9 @@ class _Closable(Protocol):
         """Close what it has opened."""
 
 
-def _currency(author: "PolicySettings", embedder: "PolicySettings | None") -> str | None:
-    """The currency of what an author's proposals cost, their vectors among it."""
-    return shared_currency([author.currency, *([embedder.currency] if embedder else [])])
+def _currency(author: "PolicySettings", *others: "PolicySettings | None") -> str | None:
+    """The currency of what an author's proposals cost, and of what they pay of others."""
+    return shared_currency([author.currency, *(other.currency for other in others if other)])
 
 
 def serve(

@@ -62,6 +62,7 @@ def prompt_builder(
             edits=asked.edits,
             config=config.on_island(proposal.island).prompt,
             templates=templates,
+            insight_tokens=config.insights.tokens,
             context_tokens=context_tokens,
             reply_tokens=0,  # the policy has kept room for the reply already
         )

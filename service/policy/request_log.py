@@ -11,6 +11,7 @@ from typing import Any
 from evolve.errors import PolicyError, PolicyUnavailable
 from evolve.proposal import Answer, Usage
 from service.policy.chains import ChainCollector
+from service.policy.chat_span import chat_span
 from service.policy.connection import ServerConnection
 from service.policy.openai_protocol import RequestRefused, StreamChunk
 from service.policy.tokens import CHARACTERS_PER_TOKEN
@@ -150,17 +151,18 @@ class RequestLog:
         self, body: dict[str, Any], record: RequestRecord, tokens: int, over: Callable[[], bool]
     ) -> AsyncGenerator[StreamChunk, None]:
         """The events of a request, closed when nothing usable can follow. Then the server stops writing."""
-        connection, ended = self._connection, set[int]()
+        connection, ended = self._connection, dict[int, str]()
         connection.calls.admit()
-        with connection.calls.call(body["model"]):
+        with connection.calls.call(body["model"]), chat_span(connection.settings, body, record, ended) as headers:
             done = False
-            async with aclosing(connection.server.stream(connection.adapter.shape.shaped(body), tokens)) as chunks:
+            sent = connection.server.stream(connection.adapter.shape.shaped(body), tokens, headers)
+            async with aclosing(sent) as chunks:
                 async for chunk in chunks:
                     connection.heard += 1
                     connection.adapter.accepted = True
                     connection.activity.receive(chunk)
                     record.take(chunk)
-                    ended |= {delta.choice for delta in chunk.deltas if delta.finish_reason}
+                    ended |= {delta.choice: delta.finish_reason for delta in chunk.deltas if delta.finish_reason}
                     done = chunk.done
                     yield chunk
                     if over():

@@ -18,6 +18,7 @@ from service.net.retry import read_retry_after, worth_retrying
 from service.policy.capabilities import RefusedRequest
 from service.policy.concurrency_controller import ConcurrencyLoad
 from service.policy.embedding_protocol import MAX_VECTOR, Embeddings, read_embeddings
+from service.policy.model_server import NO_HEADERS
 from service.policy.openai_protocol import (
     RequestRefused,
     StreamChunk,
@@ -146,7 +147,9 @@ class Server:
                 raise self._failure(response, text)
             return read_load(text) if response.status_code == 200 else None
 
-    async def stream(self, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
+    async def stream(
+        self, body: Mapping[str, Any], tokens: int, headers: Mapping[str, str] = NO_HEADERS
+    ) -> AsyncGenerator[StreamChunk, None]:
         """Ask for a chat completion. Returns its events as they come.
 
         `timeout_seconds` is the longest pause before the next byte. A reply has as long as its tokens may take.
@@ -154,12 +157,13 @@ class Server:
         Args:
             body: the request.
             tokens: maximum requested tokens, over all choices.
+            headers: more headers of the request.
 
         Raises:
             PolicyError: any failure, with a sentence.
         """
         with self._explained():
-            async with self._client.stream("POST", self._chats, json=body) as response:
+            async with self._client.stream("POST", self._chats, json=body, headers=headers) as response:
                 if response.status_code != 200:
                     raise self._failure(response, await _beginning(response))
                 _refuse_page(response)

@@ -11,10 +11,10 @@ from typing import Any
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UsageError
 from service.net import Resolve, check_address
-from service.policy_settings.kind_traits import traits_of
-from service.policy_settings.roles import PolicyRoles, together
+from service.policy_settings.kind_traits import WITHOUT_MODEL, traits_of
+from service.policy_settings.roles import PolicyRoles, Registered, together
 from service.policy_settings.settings import AGENT, PolicySettings
-from service.policy_settings.shipped import PREFIX, complete, is_path, shipped_names
+from service.policy_settings.shipped import PREFIX, REGISTERED, complete, is_path, shipped_names
 from service.policy_settings.sources import load_policies, read_policy
 from service.ports import PolicyWords
 
@@ -40,12 +40,12 @@ def submitted(source: str) -> bool:
 
 
 def operator_policies(settings: PoliciesSettings) -> Operators:
-    """The operator's policies by name, the syntax mutator and the models that come with the product always among them.
+    """The operator's policies by name, always with the syntax mutator, the tuner and the models of the product.
 
     Raises:
         UsageError: the file that the settings name cannot be read, or a policy in it is off.
     """
-    found = {SYNTAX: read_policy({"name": SYNTAX, "kind": "syntax"}, SYNTAX)}
+    found = {name: read_policy({"name": name, "kind": name}, name) for name in WITHOUT_MODEL}
     found |= {policy.name: policy for policy in map(_shipped, shipped_names())}
     if settings.file is None:
         return found
@@ -107,15 +107,23 @@ class PolicyChoice:
     def __init__(self, settings: PoliciesSettings, operators: Operators, resolve: Resolve | None = None) -> None:
         self._settings, self._operators, self._resolve = settings, operators, resolve
 
-    def asked(self, words: PolicyWords | Sequence[PolicyWords]) -> list[PolicySettings]:
+    def asked(
+        self, words: PolicyWords | Sequence[PolicyWords], registered: Registered | None = None
+    ) -> list[PolicySettings]:
         """The policies of a request, each a name or a description.
 
+        Args:
+            words: of the request.
+            registered: finds policies of the registry by name.
+
         Raises:
-            NotFoundError: the operator has no policy of the name.
-            UsageError: a description is off, or names a key or a path, or they do not go together.
+            NotFoundError: neither the operator nor the registry has a policy of the name.
+            UsageError: a description is off, or names a key or a path, or they do not go together, or the version that
+                is named is archived.
             RefusedError, UnreachableError: an address may not be reached, or does not resolve.
         """
-        return together([self._asked(one) for one in ([words] if isinstance(words, str | Mapping) else words)])
+        several = [words] if isinstance(words, str | Mapping) else words
+        return together([self._asked(one, registered) for one in several])
 
     def named(self, described: Sequence[Mapping[str, Any]]) -> list[PolicySettings]:
         """The policies that a problem names, those that the operator allows, else the syntax mutator.
@@ -137,19 +145,24 @@ class PolicyChoice:
             UsageError: a description is off, or they do not go together.
             RefusedError, UnreachableError: an address may not be reached, or does not resolve.
         """
-        return together(_distinct([self._again(words) for words in described]))
+        return together(_distinct([self._again(words, registered=True) for words in described]))
 
-    def _asked(self, words: PolicyWords) -> PolicySettings:
+    def _asked(self, words: PolicyWords, registered: Registered | None) -> PolicySettings:
         if isinstance(words, str):
+            if registered is not None and words not in self._operators:
+                with suppress(NotFoundError):
+                    return registered(words)
             return operator_policy(self._operators, words)
         if any(words.get(key) for key in KEY_PLACES):
             raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
         return self._described(words, "the policy")
 
-    def _again(self, words: Mapping[str, Any]) -> PolicySettings:
+    def _again(self, words: Mapping[str, Any], *, registered: bool = False) -> PolicySettings:
         described = {key: value for key, value in words.items() if key not in KEY_PLACES}
         policy = read_policy(described, "the policy of the problem")
         if policy.kind == "bundled":
+            if registered and policy.model.startswith(REGISTERED):
+                return policy
             if is_path(policy.model) and policy.model not in [own.model for own in self._operators.values()]:
                 raise RefusedError("the policy is a model folder of this machine: only the operator names those")
             return policy

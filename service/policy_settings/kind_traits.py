@@ -8,6 +8,8 @@ from evolve.extensions import ExtensionKind, Extensions, built_in_names, is_know
 SAMPLED = ("name", "kind", "role", "model", "format", "answers", "samples", "temperature", "top_p", "max_tokens",
             "concurrency", "weight")  # fmt: skip
 
+# Kinds whose programs no model writes. Each is a policy that `--policy` names by its kind.
+WITHOUT_MODEL = ("syntax", "tuner")
 # What acts for a coding agent alone.
 AGENT_KEYS = ("command", "environment", "read", "path", "max_session_tokens", "max_session_cost")
 
@@ -20,7 +22,7 @@ class KindTraits:
         spoken: a policy of the kind, as a sentence names it.
         keys: those of a policy file that act; None: all.
         without: those of them that do not act all the same.
-        author_only: whether it writes programs, and is neither critic nor embedder.
+        author_only: whether it writes programs, and has no other role.
         free: whether it costs nothing.
         reads_reviews: whether it reads what a critic wrote.
         reached: whether it may be reached over the network, with a key.

@@ -2,18 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
-from service.errors import UsageError
+from service.errors import NotFoundError, UsageError
 from service.policy_settings.kind_traits import traits_of
 from service.policy_settings.parameters import parse_words
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import load_policies, read_policy, refuse_repeats
 
 MAX_POLICIES = 16  # of one run
+# Of the registry: the policy that a name stands for, or NotFoundError.
+Registered = Callable[[str], PolicySettings]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +27,13 @@ class PolicyRoles:
         authors: write programs.
         critic: reviews parents for them.
         embedder: embeds programs.
+        analyst: writes the insights of the run.
     """
 
     authors: tuple[PolicySettings, ...]
     critic: PolicySettings | None = None
     embedder: PolicySettings | None = None
+    analyst: PolicySettings | None = None
 
     @classmethod
     def of(cls, policies: Sequence[PolicySettings]) -> Self:
@@ -41,6 +46,7 @@ class PolicyRoles:
             authors=tuple(policy for policy in policies if policy.role == "author"),
             critic=_only(policies, "critic"),
             embedder=_only(policies, "embedder"),
+            analyst=_only(policies, "analyst"),
         )
 
 
@@ -52,7 +58,12 @@ def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | Non
 
 
 def read_policies(
-    sources: Sequence[str], *, model: str | None = None, params: Sequence[str] = (), apart: bool = False
+    sources: Sequence[str],
+    *,
+    model: str | None = None,
+    params: Sequence[str] = (),
+    apart: bool = False,
+    registered: Registered | None = None,
 ) -> list[PolicySettings]:
     """Read the policies of a run: of each word what `load_policies` finds; a server without a name gets one.
 
@@ -61,19 +72,34 @@ def read_policies(
         model: as `load_policies` takes it; of a single policy.
         params: `KEY=VALUE` each, a key of a policy file or a parameter of requests; of a single policy.
         apart: as `together` takes it.
+        registered: finds policies of the registry by name. None: there is no registry.
 
     Raises:
         NotFoundError, UsageError: as of `load_policies`, or the policies do not go together.
     """
-    found = [policy for source in sources for policy in load_policies(source)]
+    found = [policy for source in sources for policy in _load(source, registered)]
     if len(found) == 1:
-        only = with_params(load_policies(sources[0], model=model)[0], params)
+        only = with_params(_load(sources[0], registered, model)[0], params)
         return together([only], apart=apart)
     if params:
         raise UsageError("--param is for a single policy: name the parameters in a policy file")
     if model is not None:
         raise UsageError("--model is for a single policy: name the models in a policy file")
     return together(found, apart=apart)
+
+
+def _load(source: str, registered: Registered | None, model: str | None = None) -> list[PolicySettings]:
+    try:
+        return load_policies(source, model=model)
+    except NotFoundError:
+        if registered is None:
+            raise
+        with suppress(NotFoundError):
+            found = registered(source)
+            if model is not None:
+                raise UsageError(f"--policy {found.name} names its model already: leave --model out") from None
+            return [found]
+        raise
 
 
 def with_params(policy: PolicySettings, words: Sequence[str]) -> PolicySettings:

@@ -24,14 +24,12 @@ _KEYS_OF_SERVER = (
     "name", "kind", "role", "provider", "base_url", "model", "api_key_env", "api_key_file", "concurrency",
     "timeout_seconds", "price",
 )  # fmt: skip
-_KEYS_OF_ROLE = {
-    "critic": (
-        *_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens", "reasoning_effort", "params",
-        "extra_body",
-    ),
-    "embedder": _KEYS_OF_SERVER,
-}  # fmt: skip
-_SPOKEN = {"critic": "a critic", "embedder": "an embedder"}
+_KEYS_OF_TEXT = (
+    *_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens", "reasoning_effort", "params",
+    "extra_body",
+)  # fmt: skip
+_KEYS_OF_ROLE = {"critic": _KEYS_OF_TEXT, "embedder": _KEYS_OF_SERVER, "analyst": _KEYS_OF_TEXT}
+_SPOKEN = {"critic": "a critic", "embedder": "an embedder", "analyst": "an analyst"}
 # Left out of a description.
 _UNSAID = {
     "role": "author",
@@ -52,6 +50,8 @@ AGENT = "agent"
 _COUNTS: Mapping[str, Mapping[str, int]] = {
     # It is run in this process: calls at once share its cores, and are no faster together.
     "bundled": {"concurrency": 1},
+    # The smallest population of CMA-ES for a few numbers, rounded up.
+    "tuner": {"answers": 8},
     # A session takes minutes and money: several are for those who ask for them.
     AGENT: {"answers": 1, "samples": 1, "concurrency": 1},
 }

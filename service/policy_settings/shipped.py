@@ -14,6 +14,8 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # What a folder may say of its own policy; the user's words win.
 _DEFAULTS = ("format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency")
 _MAX_DEFAULTS_BYTES = 65536
+# A model of the registry, by the hash of its folder.
+REGISTERED = "sha256:"
 
 
 def is_path(model: str) -> bool:
@@ -87,12 +89,28 @@ def _defaults(folder: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_DEFAULTS_BYTES + 1)
-        if len(text) > _MAX_DEFAULTS_BYTES:
-            raise UsageError(f"the file {path} is too long: it may hold the defaults of one policy")
-        defaults = tomllib.loads(text.decode())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UsageError(f"the file {path}, the defaults of a policy, cannot be read: {error}") from error
+    return read_defaults(text, path)
+
+
+def read_defaults(text: bytes, path: Path) -> dict[str, Any]:
+    """What the file `evolve.toml` of a model's folder says of its policy.
+
+    Args:
+        text: content of the file.
+        path: where it stands, for people.
+
+    Raises:
+        UsageError: it cannot be read, or holds another key.
+    """
+    if len(text) > _MAX_DEFAULTS_BYTES:
+        raise UsageError(f"the file {path} is too long: it may hold the defaults of one policy")
+    try:
+        defaults = tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the file {path}, the defaults of a policy, cannot be read: {error}") from error
     for key in defaults:
         if key not in _DEFAULTS:

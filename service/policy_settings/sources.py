@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from evolve.extensions import ExtensionKind, installed, is_reference
 from service.errors import NotFoundError, UsageError
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.policy_settings.price_table import find_model
 from service.policy_settings.provider_catalog import split_provider
 from service.policy_settings.settings import PolicySettings
@@ -23,7 +24,7 @@ LIBRARY = "litellm:"
 def load_policies(
     source: str, *, model: str | None = None, answers: int | None = None, samples: int | None = None
 ) -> list[PolicySettings]:
-    """Read what `--policy` names: `syntax`, a provider or `bundled:` and a model, an address, a kind, or a file.
+    """Read what `--policy` names: `syntax`, `tuner`, a provider and a model, `bundled:`, an address, a kind, or a file.
 
     Price and context length are those of the table of common models where the user names none.
 
@@ -39,8 +40,8 @@ def load_policies(
     """
     changes = {"model": model, "answers": answers, "samples": samples}
     changes = {key: value for key, value in changes.items() if value is not None}
-    if source == "syntax":
-        return [read_policy({"name": "syntax", "kind": "syntax", **changes}, "--policy syntax")]
+    if source in WITHOUT_MODEL:
+        return [read_policy({"name": source, "kind": source, **changes}, f"--policy {source}")]
     if source.startswith(PREFIX):
         if source == PREFIX:
             raise UsageError(f"--policy {PREFIX} names no model: {choice()}")

@@ -13,13 +13,18 @@ from service.ports.values import Bundle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationTask:
-    """A program to score: all a worker is told beside the bundle, which holds the limits."""
+    """A program to score: all a worker is told beside the bundle, which holds the limits.
+
+    Attributes:
+        traceparent: the span of the submitter, as a W3C header. Empty: no trace is sent.
+    """
 
     evaluation_id: str
     bundle_hash: str
     program: Program = field(repr=False)
     pool: str
     scoring: ScoringRequest = PLAIN
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

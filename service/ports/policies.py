@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from evolve.ports import Embedder
+    from evolve.prompt import AnalystRequest
+    from evolve.proposal import Charge, Proposal
     from evolve.search.ensemble import EnsembleMember
 
 # The state of the servers behind policies, in numbers and words, by policy. None: there are none, or nothing is known.
@@ -46,6 +48,26 @@ class ModelDescription:
     counts_tokens: bool
 
 
+class Analyst(Protocol):
+    """Writes the insights of a run from the facts of its record."""
+
+    @property
+    def name(self) -> str:
+        """Its name in records and statistics."""
+
+    async def write(self, request: "AnalystRequest", proposal: "Proposal", charges: "list[Charge]") -> str:
+        """Insights in plain characters, no longer than a version may be.
+
+        Args:
+            request: what it is told.
+            proposal: seeds its sampling.
+            charges: receives the cost, also of a call that failed.
+
+        Raises:
+            PolicyError: it wrote nothing.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPolicies:
     """The policies of a run, ready to be asked.
@@ -54,6 +76,7 @@ class RunPolicies:
         members: the authors, each with the critic where there is one.
         critic: its name. Empty means that there is none.
         embedder: embeds programs, where the run has one.
+        analyst: writes insights, where the run has one.
         health: the state of the servers, by policy.
         activity: what models behind servers do at present. None means that there are none.
         models: of the policies whose servers described them, by policy.
@@ -62,6 +85,7 @@ class RunPolicies:
     members: "tuple[EnsembleMember, ...]"
     critic: str = ""
     embedder: "Embedder | None" = None
+    analyst: Analyst | None = None
     health: Health = unknown_health
     activity: Callable[[], Activity | None] = lambda: None
     models: Mapping[str, ModelDescription] = field(default_factory=dict)

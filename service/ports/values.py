@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from evolve.events import SCHEMA, Event
+from evolve.events import SCHEMA, Event, EventKind
 from service.timestamps import rfc3339
 
 DEFAULT_TENANT = "default"
@@ -67,14 +67,17 @@ class LoggedEvent:
     event: Event
 
     def as_json(self) -> dict[str, Any]:
-        """The event as it is shown, streamed and exported."""
+        """The event as it is shown, streamed and exported, without texts that quote programs."""
+        payload = self.event.payload
+        if self.event.kind is EventKind.INSIGHTS_WRITTEN:
+            payload = {key: value for key, value in payload.items() if key != "text"}
         return {
             "schema": SCHEMA,
             "run_id": self.run_id,
             "sequence": self.sequence,
             "kind": str(self.event.kind),
             "at": rfc3339(self.at),
-            **self.event.payload,
+            **payload,
         }
 
 
@@ -191,6 +194,7 @@ class CandidateRecord:
         rewards: reward vector, larger is better; None: it has none.
         repeats: how often it was scored; 0: not at all, or not known.
         answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
+        changed: `constants`, `structure` or `both` of its parent; empty: a seed, or not known.
         view_type: media type of its view; empty: it cannot be shown; None: it has none.
         view_reason: why it cannot be shown, in one sentence.
     """
@@ -222,6 +226,7 @@ class CandidateRecord:
     rewards: Sequence[float] | None = None
     repeats: int = 0
     answer: str | None = None
+    changed: str = ""
     view_type: str | None = None
     view_reason: str = ""
 

@@ -49,6 +49,7 @@ class _Evaluator(_Table):
     holdout: bool = False
     audit: int = 0
     audit_tolerance: float = 0.01
+    verifier: str = ""
     lenient: bool = False
 
 
@@ -227,6 +228,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         holdout=table.holdout,
         audit=table.audit,
         audit_tolerance=table.audit_tolerance,
+        verifier=table.verifier,
         lenient=table.lenient,
     )
 
@@ -270,6 +272,8 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
     needed = {}
     if separate:
         needed["score"] = "write score(outputs, program), which returns a dict of scores"
+    if table.verifier:
+        check_evaluator(folder, table.verifier, {**needed} or {"evaluate": "write evaluate(program_path)"}, complaints)
     if table.holdout:
         words = "outputs, program" if separate else "program_path"
         needed["holdout"] = f"write holdout({words}), or set evaluator.holdout = false"

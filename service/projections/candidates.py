@@ -58,7 +58,7 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
     fields = (
         "program_id", "island", "operator", "position", "status", "outcome", "reason", "scores", "measures", "cases",
         "spread", "repeats", "fitness", "policy", "feedback", "seconds", "isolation",
-        "answer",
+        "answer", "changed",
     )  # fmt: skip
     return {
         "candidate_id": candidate.id,

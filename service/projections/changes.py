@@ -67,7 +67,8 @@ def change_effects(
     evaluations = _Evaluations(columns)
     found = [_effect(reader, run, evaluations, logged) for logged in reversed(made)]
     known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
-    wanted = [ChangeEffect(change=change.data, at=None) for change in reversed(waiting)]
+    coming = [change.data for change in reversed(waiting) if str(change.data.kind) in KINDS]
+    wanted = [ChangeEffect(change=change, at=None) for change in coming]
     return [*(one for one in wanted if one.change.change_id not in known), *found][:MAX_CHANGES]
 
 

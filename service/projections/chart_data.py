@@ -1,7 +1,7 @@
 """What the charts of a run are drawn from: its evaluations in columns, all of them, the newest, or as many as show."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import combinations
 
@@ -97,6 +97,13 @@ def draw(columns: Columns, after: int = 0, points: int = 0, *, front: bool = Fal
     begin = min(after, total)
     sampled = not after and 0 < points < total
     places = sample(columns, points) if sampled else np.arange(begin, total)
+    drawn = draw_at(columns, places, begin=begin, sampled=sampled)
+    return replace(drawn, front=_front(columns.front_spans(), places, begin, total)) if front else drawn
+
+
+def draw_at(columns: Columns, places: Places, *, begin: int = 0, sampled: bool) -> ChartData:
+    """Some evaluations of a run in columns, without the front over time."""
+    total = len(columns)
     at, rewards = columns.at, rounded(columns.rewards[places])
     return ChartData(
         sequence=columns.sequence,
@@ -117,7 +124,6 @@ def draw(columns: Columns, after: int = 0, points: int = 0, *, front: bool = Fal
         rewards=[rewards[:, column] for column in range(len(columns.names))],
         seconds=np.round(at[places] - at[:1], 3),
         marks=_marks(columns, begin),
-        front=_front(columns.front_spans(), places, begin, total) if front else None,
     )
 
 

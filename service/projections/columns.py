@@ -24,6 +24,8 @@ from service.projections.costs import ASKING, Costs
 from service.projections.front_history import FrontHistory, FrontSpans
 from service.projections.measures import partition_of
 from service.projections.money import added
+from service.projections.policy_spending import PolicySpending
+from service.projections.program_map import ProgramPositions
 
 _BYTES_OF_A_SUM = 80
 BESIDE = (str(EventKind.CANDIDATE_DUPLICATE), str(EventKind.CANDIDATE_REJECTED))
@@ -49,7 +51,7 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 FORMAT = 3
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
-    "_rewards", "_signed_scores", "_values", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
+    "_rewards", "_signed_scores", "_values", "_seconds", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
 )  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -63,6 +65,7 @@ class OutcomeTally:
     Attributes:
         fitness: the sum over the valid ones.
         gain: of fitness, by which they raised the best of the run.
+        seconds: that their evaluations took.
     """
 
     evaluations: int = 0
@@ -70,6 +73,7 @@ class OutcomeTally:
     improvements: int = 0
     fitness: float = 0.0
     gain: float = 0.0
+    seconds: float = 0.0
 
 
 _TALLIED = tuple(OutcomeTally.__slots__)
@@ -119,8 +123,10 @@ class Columns:
         marks: what happened between them, the newest of it.
         tallies: by (operator, policy, position of the answer); of a seed the last two are empty and -1.
         costs: what asking came to.
+        policy_spending: what each policy had spent over time.
         spent: money spent after so many proposals that were paid for, 0 among them; None: that is not known.
         sequence: everything up to this event is in them.
+        program_positions: on the map of programs; they are not saved.
     """
 
     def __init__(self, run: RunRecord) -> None:
@@ -135,11 +141,11 @@ class Columns:
         self.outcomes, self.operators, self.policies = CodedColumn(), CodedColumn(), CodedColumn()
         self.marks: deque[ColumnMark] = deque(maxlen=MAX_MARKS)
         self.tallies: dict[tuple[str, str, int], OutcomeTally] = {}
-        self.costs = Costs()
+        self.costs, self.policy_spending = Costs(), PolicySpending()
         self.sequence = 0
         self._width = max(1, len(self.names))
         self._fitness, self._at, self._rewards, self._values = array("d"), array("d"), array("d"), array("d")
-        self._signed_scores = array("d")
+        self._signed_scores, self._seconds = array("d"), array("d")
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
         self._paid = array("d")
@@ -150,6 +156,7 @@ class Columns:
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
         self._front_history = FrontHistory()
+        self.program_positions = ProgramPositions()
         self._covered = 0
         self._cells: Places | None = None
 
@@ -160,7 +167,7 @@ class Columns:
     @property
     def size(self) -> int:
         """Bytes that they take, about."""
-        reals = [self._fitness, self._at, self._rewards, self._signed_scores, self._values, self._paid]
+        reals = [self._fitness, self._at, self._rewards, self._signed_scores, self._values, self._seconds, self._paid]
         reals += [*self._scores.values(), *self._beside.values()]
         coded = [column.codes for column in self._coded()]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
@@ -168,6 +175,7 @@ class Columns:
         held += sum(len(column) * column.itemsize for column in wholes)
         held += self._front.nbytes + self._front_history.nbytes + (0 if self._cells is None else self._cells.nbytes)
         held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM
+        held += self.policy_spending.size + self.program_positions.size
         return len(self.ids) * BYTES_OF_AN_ID + len(self.marks) * BYTES_OF_A_MARK + held
 
     @property
@@ -179,6 +187,11 @@ class Columns:
     def at(self) -> Floats:
         """When each was, in seconds since 1970."""
         return np.array(self._at)
+
+    @property
+    def seconds(self) -> Floats:
+        """How long each took."""
+        return np.array(self._seconds)
 
     @property
     def rewards(self) -> Floats:
@@ -231,7 +244,7 @@ class Columns:
             elif logged.event.kind in BESIDE:
                 self._beside[str(logged.event.kind)].append(logged.at.timestamp())
             elif isinstance(data, (ProposalAnswered, ProposalFailed)) and (paid := bills(data)):
-                self._pay(logged.at, paid)
+                self._pay(logged.at, paid, self.costs.policy_of(data.proposal_number))
         self.costs.settle(reader, self.run.id)
 
     def state(self) -> dict[str, Any]:
@@ -244,6 +257,7 @@ class Columns:
             "marks": [[mark.sequence, mark.kind, mark.at.isoformat(), *mark[3:]] for mark in self.marks],
             "tallies": [[key, [getattr(tally, name) for name in _TALLIED]] for key, tally in self.tallies.items()],
             "costs": self.costs.state(),
+            "policy_spending": self.policy_spending.state(),
         }
 
     @classmethod
@@ -261,6 +275,7 @@ class Columns:
         columns.tallies = {(*key,): OutcomeTally(*counts) for key, counts in state["tallies"]}
         columns._places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
         columns.costs.restore(state["costs"])
+        columns.policy_spending.restore(state["policy_spending"])
         return columns
 
     def _coded(self) -> Sequence[CodedColumn]:
@@ -317,6 +332,7 @@ class Columns:
         self._last_scored = scored.sequence
         self._fitness.append(fitness)
         self._at.append(scored.at.timestamp())
+        self._seconds.append(scored.seconds)
         self._rewards.extend(rewards if len(rewards) == self._width else (math.nan,) * self._width)
         signed = signed_scores(self.objectives, scored.scores, fitness) if valid else ()
         self._signed_scores.extend(signed or (math.nan,) * self._width)
@@ -345,6 +361,7 @@ class Columns:
         if tally is None:
             tally = self.tallies[key] = OutcomeTally()
         tally.evaluations += 1
+        tally.seconds += scored.seconds
         if not math.isnan(fitness):
             tally.valid += 1
             tally.fitness += fitness
@@ -370,7 +387,8 @@ class Columns:
                 pass
         self.marks.append(ColumnMark(logged.sequence, str(logged.event.kind), logged.at, left, reached))
 
-    def _pay(self, at: datetime, paid: Sequence[Bill]) -> None:
+    def _pay(self, at: datetime, paid: Sequence[Bill], asked: str) -> None:
+        self.policy_spending.pay(len(self._paid), paid, asked)
         self._paid.append(at.timestamp())
         total = sum((bill.usage for bill in paid), Usage())
         for column, tokens in zip(self._tokens, (total.input, total.cached, total.output), strict=True):

@@ -157,6 +157,11 @@ class Costs:
                     cost.finish(reasons if ended[number] else ())
             left = left[bisect_right(left, page[-1][0]) :] if page else []
 
+    def policy_of(self, number: int) -> str:
+        """The policy that a proposal was asked of; empty: none was."""
+        code = self._code(number)
+        return "" if code == _NOBODY else self._keys[code][1]
+
     def by_operator(self) -> Mapping[str, Cost]:
         """The sum of each operator, by name."""
         return self._merged(lambda key: key[0])

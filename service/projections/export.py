@@ -16,7 +16,7 @@ PROPOSALS = 50
 _COLUMNS = (
     "candidate_id", "run_id", "proposal_number", "position", "program_id", "parent_id", "duplicate_of", "island",
     "operator", "policy", "status", "outcome", "reason", "fitness", "seconds", "created_at", "evaluated_at",
-    "answer",
+    "answer", "changed",
 )  # fmt: skip
 # A spreadsheet takes a cell that begins so for a formula and may run it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evolve.identity import candidate_name
 from evolve.program import Program
 from evolve.search.hints import MAX_HINT_CHARACTERS
-from service.ports import CandidateRecord, ResultReader, RunRecord
+from service.ports import CandidateRecord, ResultReader, RunReader, RunRecord
 from service.projections.candidates import objectives_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,17 @@ def facts_of(reader: ResultReader, run: RunRecord, failures: "RunFailures", stat
     return "\n".join(lines)
 
 
+def stored_facts(reader: RunReader, run_id: str) -> str:
+    """The facts of a run in a database."""
+    from service.projections.columns import columns_of
+    from service.projections.failures import group_failures
+    from service.projections.statistics import fold_statistics
+
+    run = reader.run(run_id)
+    failures = group_failures(run.id, reader.outcomes(run.id))
+    return facts_of(reader, run, failures, fold_statistics(reader, columns_of(reader, run), run))
+
+
 def _lines(reader: ResultReader, run: RunRecord, failures: "RunFailures", statistics: "RunStatistics") -> Iterator[str]:
     yield f"Facts from {run.counters.evaluations} evaluated candidates of this run:"
     gains = list(_gains(reader, run))
@@ -46,6 +57,9 @@ def _lines(reader: ResultReader, run: RunRecord, failures: "RunFailures", statis
     for entry in tried:
         better = f"{entry.improvements} of {entry.evaluations} improved the best"
         yield f"- {_short(entry.name)}: {better}, {entry.valid} were valid, {entry.duplicates} repeated a program"
+    untried = sorted(set(run.config.get("operators", {})) - {entry.name for entry in tried})
+    if untried:
+        yield f"Untried so far: {', '.join(map(_short, untried))}"
 
 
 def _gains(reader: ResultReader, run: RunRecord) -> Iterator[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from service.projections.comparison import Order
     from service.schemas.artifacts import ExportForm
     from service.schemas.failures import RunFailures
+    from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
@@ -41,6 +42,7 @@ class RunSite:
         points: opens a run over its evaluations: the points behind some evaluations, at most `MAX_POINTS`, evenly.
         statistics: what a run came to.
         failures: why answers of a run came to nothing.
+        insights: the versions of what a run has learnt.
         votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
@@ -56,6 +58,7 @@ class RunSite:
     points: "Callable[[RunRecord], PointsBehind]"
     statistics: "Callable[[RunRecord], RunStatistics]"
     failures: "Callable[[RunRecord], RunFailures]"
+    insights: "Callable[[RunRecord], InsightsList]"
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
@@ -95,6 +98,11 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
 
         return fold_statistics(reader, columns_of(reader, run), run)
 
+    def insights(run: RunRecord) -> "InsightsList":
+        from service.projections.insight_versions import insights_list
+
+        return insights_list(reader, run.id)
+
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
 
@@ -109,6 +117,7 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         points=points,
         statistics=statistics,
         failures=partial(_failures, reader),
+        insights=insights,
         votes=partial(_votes, reader),
         search=search,
         events=partial(_polled, reader),

@@ -35,6 +35,7 @@ class SeriesSample:
         best_scores: the best score of each objective, in its own unit; an objective without a valid one is missing.
         variety: how different the evaluations were.
         cells, qd_score: of the grid until then, as `cover` gives them; None without measures.
+        seconds: that all evaluations until then took.
     """
 
     evaluations: int
@@ -51,12 +52,17 @@ class SeriesSample:
     tokens_cached: int
     tokens_output: int
     cost: str | None
+    seconds: float
     variety: Diversity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """How a kind of candidates did: how many of them were valid, became the best of the run, and by how much."""
+    """How a kind of candidates did: how many of them were valid, became the best of the run, and by how much.
+
+    Attributes:
+        seconds: that their evaluations took.
+    """
 
     name: str
     evaluations: int
@@ -64,25 +70,50 @@ class Success:
     improvements: int
     mean_fitness: float | None
     gain: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCurve:
+    """A policy over the evaluations of a run: what it had brought and spent by each moment.
+
+    Attributes:
+        evaluations: of its candidates.
+        gain: of fitness, by which they had raised the best of the run.
+        cost: amounts; None: some of it is not known.
+    """
+
+    name: str
+    evaluations: Sequence[int]
+    gain: Sequence[float]
+    tokens: Sequence[int]
+    cost: Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Moments, evenly over the evaluations, and successes by operator, policy and position of the answer."""
+    """Moments, evenly over the evaluations, and successes by operator, policy and position of the answer.
+
+    Attributes:
+        policy_curves: of the policies at the same moments.
+    """
 
     moments: Sequence[SeriesSample]
     operators: Sequence[Success]
     policies: Sequence[Success]
     positions: Sequence[Success]
+    policy_curves: Sequence[PolicyCurve]
 
 
 def fold_series(columns: Columns, points: int) -> Series:
     """Fold a run into at most so many moments; the last one is now."""
+    taken = places(len(columns), points)
     return Series(
-        moments=_moments(columns, places(len(columns), points)) if len(columns) else [],
+        moments=_moments(columns, taken) if len(columns) else [],
         operators=successes(columns, 0),
         policies=successes(columns, 1),
         positions=successes(columns, 2),
+        policy_curves=policy_curves(columns, taken) if len(columns) else [],
     )
 
 
@@ -104,6 +135,7 @@ def successes(columns: Columns, kind: int) -> list[Success]:
         total.improvements += tally.improvements
         total.fitness += tally.fitness
         total.gain += tally.gain
+        total.seconds += tally.seconds
     return [_success(str(name), found[name]) for name in sorted(found)]
 
 
@@ -115,7 +147,32 @@ def _success(name: str, tally: OutcomeTally) -> Success:
         improvements=tally.improvements,
         mean_fitness=tally.fitness / tally.valid if tally.valid else None,
         gain=tally.gain,
+        seconds=tally.seconds,
     )
+
+
+def policy_curves(columns: Columns, taken: NDArray[np.intp]) -> list[PolicyCurve]:
+    """Each policy at some moments, which are numbers of evaluations; seeds and programs of people are nobody's."""
+    paid = counts_until(columns.at[taken - 1], columns.paid)
+    best = best_so_far(columns.fitness)
+    before = np.concatenate([[-np.inf], best[:-1]])
+    gains = np.zeros(len(best))
+    raised = np.isfinite(before) & (best > before)
+    gains[raised] = best[raised] - before[raised]
+    answers = np.array(columns.numbers) > 0
+    found = []
+    for name in sorted(filter(None, {*columns.policies.names, *columns.costs.by_policy()})):
+        own = ~columns.policies.unlike(name) & answers
+        found.append(
+            PolicyCurve(
+                name=name,
+                evaluations=np.cumsum(own)[taken - 1].tolist(),
+                gain=np.cumsum(np.where(own, gains, 0.0))[taken - 1].tolist(),
+                tokens=columns.policy_spending.tokens(name, paid),
+                cost=columns.policy_spending.money(name, paid),
+            )
+        )
+    return found
 
 
 def places(total: int, points: int) -> NDArray[np.intp]:
@@ -138,7 +195,7 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     scores = _best_scores(columns, taken)
     volumes, covered = _volumes(columns, taken), cover(columns)
-    varied = varieties(columns, taken)
+    varied, seconds = varieties(columns, taken), np.cumsum(columns.seconds)
     return [
         SeriesSample(
             evaluations=int(count),
@@ -155,6 +212,7 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
             tokens_cached=int(cached[paid[place]]),
             tokens_output=int(written[paid[place]]),
             cost=columns.spent[paid[place]],
+            seconds=float(seconds[count - 1]),
             variety=varied[place],
         )
         for place, count in enumerate(taken)

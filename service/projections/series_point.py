@@ -21,6 +21,7 @@ def series_point(moment: SeriesSample) -> SeriesPoint:
         tokens_cached=moment.tokens_cached,
         tokens_output=moment.tokens_output,
         cost=moment.cost,
+        evaluation_seconds=moment.seconds,
         distinct_share=moment.variety.distinct,
         reward_distance=moment.variety.distance,
         island_entropy=moment.variety.island_entropy,

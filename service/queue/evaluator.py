@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,6 +11,7 @@ import structlog
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.problem import Problem
 from evolve.program import Program
+from service import tracing
 from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
 from service.queue.fairness import claim
@@ -57,7 +59,8 @@ class QueuedEvaluator:
             scoring=scoring,
         )
         try:
-            await self._queue.submit(task, self._bundle)
+            with _sending(task) as sent:
+                await self._queue.submit(replace(task, traceparent=sent.traceparent), self._bundle)
             return await answer
         except asyncio.CancelledError:
             await self._queue.cancel(evaluation_id)
@@ -158,6 +161,12 @@ async def open_local_evaluator(
         open_queued_evaluator(queue, bundle, _pool(problem)) as evaluator,
     ):
         yield evaluator
+
+
+def _sending(task: EvaluationTask) -> AbstractContextManager[tracing.Span]:
+    """The span of a task on its way to a queue, by OpenTelemetry's conventions of messaging."""
+    attributes = tracing.message_attributes("submit", "send", task.pool, task.evaluation_id)
+    return tracing.span(f"submit {task.pool}", tracing.SpanKind.PRODUCER, attributes)
 
 
 def _pool(problem: Problem) -> str:

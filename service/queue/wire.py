@@ -18,6 +18,7 @@ from service.ports import EvaluationTask, RunningTask, WorkerHeartbeat, WorkerSt
 SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
 CLOSING_SCHEMA = 2
+MAX_TRACEPARENT = 55  # of version 00 (W3C Trace Context, 3.2)
 _NUMBERS = ("scores", "measures", "cases", "spread")
 _TOO_OFTEN = 1 << 31
 _TRACED = ("printed", "artifacts")
@@ -38,6 +39,7 @@ def task_to_json(task: EvaluationTask) -> str:
             "holdout": scoring.holdout,
             "draw": scoring.draw,
             "traced": scoring.traced,
+            **({"traceparent": task.traceparent} if task.traceparent else {}),
         }
     )
 
@@ -63,6 +65,7 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
                 draw=_count(raw.get("draw", 0)),
                 traced=raw.get("traced") is True,
             ),
+            traceparent=_text(raw, "traceparent")[:MAX_TRACEPARENT] if "traceparent" in raw else "",
         )
     except (KeyError, TypeError, ValueError, EvolveError) as error:
         raise UsageError(f"this is no evaluation task: {error}") from error

@@ -7,6 +7,7 @@ from prometheus_client import Histogram
 
 from evolve.event_types import EventData
 from evolve.events import Event
+from service import tracing
 from service.ports import Clock, LoggedEvent, RunLog
 from service.runner.storage_retry import StorageRetry
 
@@ -61,6 +62,7 @@ class EventBuffer:
         """
         batch, self._outbox = self._outbox, []
         if batch:
-            with COMMIT.time():
+            about: dict[str, tracing.Attribute] = {"evolve.run.id": self._run_id, "evolve.event.count": len(batch)}
+            with tracing.span("commit events", attributes=about), COMMIT.time():
                 await self._patience.call(partial(self._log.append, self._run_id, self._fence, batch))
         return batch

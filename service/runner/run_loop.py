@@ -2,12 +2,13 @@
 
 import asyncio
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import structlog
 
+from evolve.change_events import RequestedChange
 from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
@@ -30,11 +31,13 @@ from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.search import SearchStep
-from service.ports import ENDED, Clock, Health, LoggedEvent, RunLog, unknown_health
+from service.ports import ENDED, Analyst, Clock, Health, LoggedEvent, RunLog, unknown_health
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
 from service.runner.holdout_audit import RunExaminations, ended
+from service.runner.insight_writer import InsightWriter
 from service.runner.lease import RunLease, held
+from service.runner.run_tracer import open_tracer
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
 from service.runner.undriven_runs import give_up
@@ -60,6 +63,8 @@ class RunJob:
         patience_seconds: how long a database that is away is waited for.
         health: how the servers of the policies fare.
         embedder: embeds programs, where they are compared by their embeddings.
+        facts: reads the facts of the run, for its insights; None: it can write none.
+        analyst: makes insights of them.
         extensions: kind and name of those that policies and the evaluator name.
     """
 
@@ -75,6 +80,8 @@ class RunJob:
     patience_seconds: float = math.inf
     health: Health = unknown_health
     embedder: Embedder | None = None
+    facts: Callable[[], str] | None = None
+    analyst: Analyst | None = None
     extensions: Sequence[tuple[ExtensionKind, str]] = ()
 
 
@@ -118,9 +125,20 @@ class RunLoop:
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
-        self._dispatcher = Dispatcher(self._search, job.policies, job.evaluator, self._write, job.embedder)
+        self._dispatcher = Dispatcher(
+            self._search, job.policies, job.evaluator, self._write, job.embedder, open_tracer(job.run_id)
+        )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
+        self._insights = InsightWriter(
+            job.run_id,
+            job.config,
+            self._search.state,
+            facts=job.facts,
+            analyst=job.analyst,
+            retry=self.patience,
+            wake=self.wake,
+        )
 
     def wake(self) -> None:
         """Let the loop look around at once."""
@@ -149,6 +167,7 @@ class RunLoop:
         finally:
             watcher.cancel()
             await self._dispatcher.cancel()
+            await self._insights.cancel()
             self.patience.hurry()
             if self._committing is not None:
                 await asyncio.wait([self._committing])
@@ -177,6 +196,7 @@ class RunLoop:
         self._hold.check()
         self._extend()
         self._make_changes()
+        self._write_insights()
         if not self._full:
             self._dispatcher.ask(self._elapsed)
         self._note_waiting()
@@ -232,6 +252,14 @@ class RunLoop:
                 change_id = change.data.change_id
                 _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
                 self._dispatcher.take(self._search.refuse(change, str(error)))
+
+    def _write_insights(self) -> None:
+        if self._search.ended(self._elapsed):
+            return
+        committed = not len(self._event_buffer) and (self._committing is None or self._committing.done())
+        written = self._insights.turn(committed=committed)
+        if written is not None:
+            self._dispatcher.take(self._search.change(RequestedChange(data=written)))
 
     def _write(self, events: Sequence[Event]) -> None:
         self._event_buffer.write(events)

@@ -51,4 +51,6 @@ class PolicyHealthList(Reply):
 class PolicyPage(Page):
     """Policies that runs may ask, without their keys."""
 
-    items: list[ShownPolicy] = Field(description="The operator's policies, without their keys")
+    items: list[ShownPolicy] = Field(
+        description="The operator's policies without their keys, then promoted ones of the registry"
+    )

@@ -76,6 +76,10 @@ class Candidate(Foreign):
         description="Isolation that it ran under: a level and the integrity, such as `strong/separate`",
     )
     parents: list[Parent] = Field(description="Candidates that it descends from, the parent first")
+    changed: str = Field(
+        default="",
+        description="What of its parent it changed: `constants`, `structure` or `both`. Empty: a seed, or unknown",
+    )
     duplicate_of: str | None = Field(description="Id of the candidate with the same program. Null: none")
     created_at: Moment = Field(description="When it was created")
     evaluated_at: Moment | None = Field(description="When it was evaluated. Null: never")
@@ -188,7 +192,7 @@ class Charge(Foreign):
     """A payment for a proposal beside its completion."""
 
     policy: str = Field(description="Policy that was paid")
-    purpose: str = Field(description="Purpose: `review` or `embedding`")
+    purpose: str = Field(description="Purpose: `review`, `embedding` or `insights`")
     tokens: ChargedTokens = Field(description="Tokens that were paid for")
     cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: unknown")
     seconds: float = Field(description="Duration in seconds")

@@ -226,6 +226,19 @@ class ChangeRefusedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class InsightsWrittenEvent(EventBase):
+    """A version of the run's insights, which is in prompts until the next."""
+
+    kind: Literal["insights.written"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    by: str = Field(description="Name of the key of the person who wrote it. Empty: the run wrote it")
+    source: str = Field(description="Author: `facts`, `analyst`, `person` or `earlier_run`")
+    evaluations: Count = Field(description="Evaluations of the run when it became due")
+    policy: str = Field(default="", description="The analyst that was asked. Left out if there was none")
+    reason: str = Field(default="", description="Why the analyst wrote nothing. Left out if it did")
+    charges: list[EventCharge] = Field(default=[], description="Payment of the analyst. Left out if there was none")
+
+
 class ProposalCreatedEvent(EventBase):
     """A policy is asked for programs."""
 
@@ -254,8 +267,12 @@ class ProposalCreatedEvent(EventBase):
         default=None, description="Requested form of the reply. Left out if there is only a single form"
     )
     hint: str = Field(default="", description="Id of the hint in its prompt. Left out if there is none")
+    insights: str = Field(default="", description="Id of the insights in its prompt. Left out if there are none")
     change: str = Field(
         default="", description="Id of the change by which a person inserted its program. Left out otherwise"
+    )
+    tuning: Count = Field(
+        default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
 
 
@@ -306,6 +323,9 @@ class CandidateCreatedEvent(EventBase):
     )
     recovered: list[str] = Field(
         default=[], description="Deviations of its answer from the requested form, by kind. Left out if there are none"
+    )
+    changed: str = Field(
+        default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out for a seed"
     )
 
 
@@ -411,6 +431,7 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | InsightsWrittenEvent
             | ProgramInsertedEvent
             | CandidateBannedEvent
             | BanLiftedEvent

@@ -99,6 +99,11 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     "prompt.rejections": (
         "number of reasons in a prompt why some of the policy's last 24 answers were unusable. 0: none"
     ),
+    "insights.every": (
+        "evaluated candidates between two versions of the insights, which the run writes from its own record. 0: none"
+    ),
+    "insights.tokens": "maximum tokens of the insights in a prompt",
+    "insights.text": "first version of the insights, at most 4,000 characters. `--insights-from` sets it",
     "budget.evaluations": "evaluated candidates, seeds included. You may write `evaluations` for it",
     "budget.answers": "answers of policies, duplicates and rejected answers included",
     "budget.tokens": "tokens of the policies, input and output",
@@ -171,12 +176,12 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "kind": (
         "`openai`: an OpenAI-compatible server. `litellm`: a provider with its own protocol, through LiteLLM. Then"
         " `model` names both, such as `anthropic/claude-sonnet-4-5`, and `base_url` is not needed. `syntax`: the"
-        " built-in mutator. `bundled`: a model in this process. `agent`: a coding agent on this machine, which"
-        " `command` starts. Any other name: a kind of your own"
+        " built-in mutator. `tuner`: a tuner of numbers, which needs no model. `bundled`: a model in this process."
+        " `agent`: a coding agent on this machine, which `command` starts. Any other name: a kind of your own"
     ),
     "role": (
         "`author`: writes programs. `critic`: writes reviews of parents for the authors. `embedder`: makes embeddings"
-        " of programs"
+        " of programs. `analyst`: writes the insights of the run"
     ),
     "provider": (
         "`openai`, `anthropic`, `gemini`, `mistral`, `xai`, `openrouter`, `groq`, `deepseek`, `together`, `ollama`,"

@@ -38,6 +38,9 @@ class SeriesPoint(Reply):
     tokens_cached: Count = Field(default=0, description="Of the tokens read, those from a cache")
     tokens_output: Count = Field(description="Tokens that the policies wrote")
     cost: Spent | None = Field(default=None, description="Cost of the tokens so far. Null: partly unknown")
+    evaluation_seconds: float = Field(
+        default=0.0, description="Total time of the evaluations so far in seconds, which may overlap"
+    )
     distinct_share: float | None = Field(
         default=None,
         description="Share of the valid evaluations so far with a new reward vector. Null: no valid evaluation",
@@ -64,6 +67,19 @@ class Success(Foreign):
     improvements: Count = Field(description="Number that became the best of the run")
     mean_fitness: float | None = Field(description="Mean fitness of valid candidates. Null: none")
     gain: Number = Field(default=0.0, description="Fitness by which they raised the best of the run")
+    seconds: float = Field(default=0.0, description="Total time of their evaluations in seconds, which may overlap")
+
+
+class PolicyCurve(Foreign):
+    """A policy at each of the points of a run."""
+
+    name: str = Field(description="Name of the policy")
+    evaluations: list[Count] = Field(description="Number of its candidates that were evaluated so far")
+    gain: list[Number] = Field(description="Fitness by which they raised the best of the run so far")
+    tokens: list[Count] = Field(description="Tokens that it read and wrote so far")
+    cost: list[Number | None] = Field(
+        description="Cost of these tokens in the currency of the policy's prices. Null: partly unknown"
+    )
 
 
 class Cost(Foreign):
@@ -99,6 +115,7 @@ class Metrics(Reply):
     positions: list[Success] = Field(description="By the place of the answer in its proposal")
     policy_costs: list[Cost] = Field(default=[], description="By policy, without seeds")
     operator_costs: list[Cost] = Field(default=[], description="Cost by operator")
+    policy_curves: list[PolicyCurve] = Field(default=[], description="Policies at the same points")
 
 
 class RunMark(Reply):

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from evolve.configuration.checks import PLAIN_TEXT
 from evolve.program import MAX_PROGRAM_CHARACTERS
-from evolve.search.hints import HINT_TEXT, MAX_HINT_CHARACTERS
+from evolve.search.hints import MAX_HINT_CHARACTERS
 from service.timestamps import rfc3339
 
 MAX_LABELS = 16
@@ -57,7 +58,8 @@ def _utc(value: datetime) -> datetime:
         raise ValueError("a time lies in the years 1 to 9999") from error
 
 
-def _storable(text: str) -> str:
+def storable_text(text: str) -> str:
+    """A text that databases take."""
     if "\x00" in text:
         raise ValueError("must not hold NUL characters")
     return _readable(text)
@@ -66,7 +68,7 @@ def _storable(text: str) -> str:
 def _named(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
-    return _storable(text)
+    return storable_text(text)
 
 
 def _readable(text: str) -> str:
@@ -105,13 +107,13 @@ Moment = Annotated[
     AfterValidator(_utc),
     PlainSerializer(rfc3339, return_type=str),
 ]
-Text = Annotated[str, AfterValidator(_storable), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
+Text = Annotated[str, AfterValidator(storable_text), Field(json_schema_extra={"pattern": WITHOUT_NUL})]
 ProgramText = Annotated[
     str,
     Field(max_length=MAX_PROGRAM_CHARACTERS, json_schema_extra={"pattern": WITHOUT_NUL}),
-    AfterValidator(_storable),
+    AfterValidator(storable_text),
 ]
-HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=HINT_TEXT), AfterValidator(_storable)]
+HintText = Annotated[str, Field(max_length=MAX_HINT_CHARACTERS, pattern=PLAIN_TEXT), AfterValidator(storable_text)]
 Name = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]
@@ -122,7 +124,9 @@ ProblemName = Annotated[
 Labels = Annotated[
     dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")],
-        Annotated[str, Field(max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(_storable)],
+        Annotated[
+            str, Field(max_length=200, json_schema_extra={"pattern": WITHOUT_NUL}), AfterValidator(storable_text)
+        ],
     ],
     Field(max_length=MAX_LABELS, json_schema_extra=NO_OTHERS),
 ]

@@ -11,6 +11,7 @@ from evolve.problem import Problem
 from evolve.search.format_yield import FormatYield, measure_format_yield
 from service.errors import UsageError
 from service.policy_settings.forms import open_forms
+from service.policy_settings.kind_traits import WITHOUT_MODEL, traits_of
 from service.policy_settings.recommendation import best_yield, next_form, sized
 from service.policy_settings.settings import AGENT, PolicySettings
 from service.ports import EvaluatorFactory, EvaluatorRequest, ModelDescription
@@ -87,11 +88,12 @@ async def check_policies(
             init_problem(folder, "policy check")
         plan = plan_new(order, folder, SystemClock().now())
     authors = [policy for policy in plan.policies if policy.role == "author"]
-    if all(author.kind == "syntax" for author in authors):
-        raise UsageError("the syntax mutator asks no model: name one with --policy, such as http://localhost:8000/v1")
+    if all(author.kind in WITHOUT_MODEL for author in authors):
+        spoken = traits_of(authors[0].kind).spoken
+        raise UsageError(f"{spoken} asks no model: name one with --policy, such as http://localhost:8000/v1")
     request = EvaluatorRequest(problem=plan.problem, bundle=plan.bundle, source=plan.source, slots=SLOTS)
     async with evaluators.open(request) as opened:
-        models = [author for author in authors if author.kind != "syntax"]
+        models = [author for author in authors if author.kind not in WITHOUT_MODEL]
         return [await _check_author(policies, plan, author, opened.evaluator, trying) for author in models]
 
 

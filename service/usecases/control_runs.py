@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evolve.change_events import HintGiven, RequestedChange
+from evolve.change_events import HintGiven, InsightsWritten, RequestedChange
 from evolve.search.hints import check_hint
+from evolve.search.insights import PERSON, check_insights
 from service.errors import ConflictError
 from service.identifiers import CHANGE, new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
@@ -34,6 +35,9 @@ class RunControl(Protocol):
 
     def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
         """Want a text in the prompts of the next proposals, in place of any other."""
+
+    def edit_insights(self, run: RunRecord, text: str) -> RunRecord:
+        """Want a text as the next version of the insights."""
 
     def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
@@ -99,6 +103,13 @@ class StoredControl:
         change_id = new_id(CHANGE, self._storage.clock.now())
         hint = HintGiven(change_id=change_id, text=text, proposals=proposals, by=COMMAND_LINE)
         return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=hint))
+
+    def edit_insights(self, run: RunRecord, text: str) -> RunRecord:
+        """Want a text as the next version of the insights."""
+        check_insights(text)
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        edit = InsightsWritten(change_id=change_id, by=COMMAND_LINE, text=text, source=PERSON, evaluations=0)
+        return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=edit))
 
     def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""

@@ -29,6 +29,7 @@ from service.problems.evaluator_environment import environment_warning, with_env
 from service.problems.load import load_problem
 from service.problems.project import Project
 from service.process.identity import this_process
+from service.projections.insights import stored_facts
 from service.runner.run_loop import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
@@ -97,6 +98,8 @@ async def open_run(
             config=plan.config,
             policies=asked.members,
             embedder=asked.embedder,
+            analyst=asked.analyst,
+            facts=partial(stored_facts, storage.reader, plan.run_id),
             health=asked.health,
             evaluator=opened.evaluator,
             log=storage.log,

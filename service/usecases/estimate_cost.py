@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.policy_settings.price_table import find_model
 from service.policy_settings.settings import PolicySettings
 from service.usecases.plan import RunPlan
@@ -14,7 +15,7 @@ DEFAULT_EVALUATIONS = 200
 # Of a prompt: the instructions, and the parent with two inspirations; of an answer: a program and some words on it.
 INSTRUCTION_TOKENS, PROGRAMS_IN_PROMPT, ANSWER_TOKENS = 800, 3, 200
 CHARACTERS_OF_A_TOKEN = 4
-FREE_KINDS = frozenset({"syntax", "bundled"})
+FREE_KINDS = frozenset({*WITHOUT_MODEL, "bundled"})
 # Above any of these a person is asked first.
 MAX_SECONDS, MAX_TOKENS, MAX_MONEY = 3600.0, 1_000_000, Decimal(1)
 

@@ -13,10 +13,11 @@ from evolve.configuration import RunConfig
 from evolve.money import shared_currency
 from evolve.problem import Problem
 from evolve.search.embedding import check_embedder
+from evolve.search.insights import check_analyst
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
 from service.policy_settings.choice import submitted
-from service.policy_settings.roles import PolicyRoles, read_policies, together, with_params
+from service.policy_settings.roles import PolicyRoles, Registered, read_policies, together, with_params
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
 from service.ports import ENDED, Bundle, EvaluatorRequest, NewRun, RunLog, RunPolicies, RunRecord, Storage
@@ -57,6 +58,7 @@ class RunOrder:
         queue: Redis through which workers evaluate; None: what the settings say.
         apart: whether the run has policies beside these, of the caller's own.
         labels: of a new run.
+        registered: finds policies of the registry by name. None: there is no registry.
     """
 
     problem: Path | Project | None = None
@@ -71,6 +73,7 @@ class RunOrder:
     queue: str | None = None
     apart: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    registered: Registered | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,10 +230,11 @@ def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
 
     Raises:
         ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, or it
-            compares by embeddings without an embedder, or has one for nothing.
+            compares by embeddings without an embedder, or has an embedder or an analyst for nothing.
     """
-    embedder = PolicyRoles.of(plan.policies).embedder
-    check_embedder(plan.config, embedder.name if embedder else None)
+    roles = PolicyRoles.of(plan.policies)
+    check_embedder(plan.config, roles.embedder.name if roles.embedder else None)
+    check_analyst(plan.config.insights, roles.analyst.name if roles.analyst else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     return record_of(plan, isolation, now)
 
@@ -259,7 +263,13 @@ def record_of(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
 
 def _policies(order: RunOrder, loaded: LoadedProblem) -> list[PolicySettings]:
     if order.policies or not loaded.policies:
-        return read_policies(order.policies or ["syntax"], model=order.model, params=order.params, apart=order.apart)
+        return read_policies(
+            order.policies or ["syntax"],
+            model=order.model,
+            params=order.params,
+            apart=order.apart,
+            registered=order.registered,
+        )
     if order.model is not None and len(loaded.policies) > 1:
         raise UsageError(f"--model is for a single policy, and {loaded.place} names {len(loaded.policies)}")
     named = {"model": order.model} if order.model else {}

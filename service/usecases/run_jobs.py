@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 
 from evolve.ports import Evaluator
 from service.config import ExtensionsSettings
 from service.policy_settings.choice import submitted
 from service.ports import EvaluatorFactory, RunRecord, Storage
 from service.process.identity import this_process
+from service.projections.insights import stored_facts
 from service.runner.reevaluate import Reevaluation
 from service.runner.run_loop import RunJob
 from service.usecases.drive_run import evaluator_warnings
@@ -68,6 +70,8 @@ class StoredJobs:
                     config=plan.config,
                     policies=asked.members,
                     embedder=asked.embedder,
+                    analyst=asked.analyst,
+                    facts=partial(stored_facts, self.storage.reader, record.id),
                     health=asked.health,
                     evaluator=evaluator,
                     log=self.storage.log,

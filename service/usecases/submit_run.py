@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from evolve.errors import ConfigurationError
@@ -34,6 +35,7 @@ from service.ports import (
     EvaluatorRequest,
     NewProblem,
     NewRun,
+    PolicyWords,
     ProblemReport,
     RunRecord,
     RunRequest,
@@ -52,6 +54,7 @@ from service.problems.upload import load_upload
 from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.usecases.labels import check_labels
 from service.usecases.plan import RunPlan, limits_of, new_run
+from service.usecases.policy_registry import StoredPolicies
 from service.usecases.prompt_templates import read_templates
 
 DAY = timedelta(days=1)
@@ -79,6 +82,7 @@ class BundledSubmissions:
         storage: where problems, runs, quotas and usage are.
         evaluators: check the seeds of a problem, and say what this place allows.
         resolve: gives the addresses of a host; the system's when None.
+        registry: policies with versions, which requests may name. None: there are none.
 
     Raises:
         UsageError: the operator's policies cannot be read.
@@ -91,7 +95,9 @@ class BundledSubmissions:
         evaluators: EvaluatorFactory,
         *,
         resolve: Resolve | None = None,
+        registry: StoredPolicies | None = None,
     ) -> None:
+        self._registry = registry
         self._settings, self._storage, self._clock = settings, storage, storage.clock
         self._problems, self._accounts = storage.problems, storage.accounts
         self._evaluators = evaluators
@@ -222,7 +228,7 @@ class BundledSubmissions:
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=record.name)),
             layers=[(PROBLEM, loaded.search)],
-            policies=self._choice.named(loaded.policies) if asked is None else self._choice.asked(asked),
+            policies=self._choice.named(loaded.policies) if asked is None else self._asked(tenant, asked),
             source=f"{SOURCE}{record.name}@{record.version}",
         )
 
@@ -234,7 +240,7 @@ class BundledSubmissions:
         run = reader.run(candidate.run_id)
         loaded = fork_problem(self._storage.log.bundle(run.id), run.problem_name, reader.program(candidate.id))
         asked = request.policy
-        policies = self._choice.again(run.policies) if asked is None else self._choice.asked(asked)
+        policies = self._choice.again(run.policies) if asked is None else self._asked(tenant, asked)
         return _Start(
             loaded=replace(loaded, problem=replace(loaded.problem, name=run.problem_name)),
             layers=[(PROBLEM, loaded.search), (f"the run {run.id}", run.config)],
@@ -242,6 +248,10 @@ class BundledSubmissions:
             source=f"{SOURCE}{candidate.id}",
             fork_of=candidate.id,
         )
+
+    def _asked(self, tenant: str, words: PolicyWords | Sequence[PolicyWords]) -> list[PolicySettings]:
+        registry = self._registry
+        return self._choice.asked(words, None if registry is None else partial(registry.settings, tenant))
 
     def _plan(self, start: _Start, request: RunRequest, now: datetime) -> RunPlan:
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
 from service.errors import NotFoundError, UsageError
+from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.policy_settings.settings import AGENT, PolicySettings
 from service.ports import RunRecord, Storage
 from service.problems.load import load_problem
@@ -57,7 +58,9 @@ def stored_source(record: RunRecord, storage: Storage) -> RunSource:
 
 
 def _source(plan: RunPlan, name: str, lines: Iterator[str]) -> RunSource:
-    readers = (policy for policy in plan.policies if policy.kind not in {"syntax", AGENT} and policy.role == "author")
+    readers = (
+        policy for policy in plan.policies if policy.kind not in {*WITHOUT_MODEL, AGENT} and policy.role == "author"
+    )
     return RunSource(
         name=name,
         problem=plan.problem,

@@ -6,7 +6,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -14,6 +14,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from evolve.evaluation import Evaluation, Outcome
 from evolve.version import __version__
+from service import tracing
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
 from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, RunningTask, WorkerHeartbeat, WorkerState
 from service.timestamps import SystemClock
@@ -139,6 +140,10 @@ class Worker:
             log.error("evaluation.failed", error=f"{type(error).__name__}: {error}")
 
     async def _serve(self, lease: Lease) -> None:
+        with self._processing(lease) as process:
+            await self._process(lease, process)
+
+    async def _process(self, lease: Lease, process: tracing.Span) -> None:
         began = time.monotonic()
         log.info("evaluation.begun", evaluation_id=lease.task.evaluation_id, delivery=lease.delivery)
         evaluating = asyncio.create_task(self._evaluate(lease.task))
@@ -155,6 +160,7 @@ class Worker:
         if evaluation is None:
             await self._release(lease)
             return
+        process.note(tracing.evaluation_attributes(evaluation))
         taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
         self._evaluations += 1
         EVALUATIONS.labels(str(evaluation.outcome)).inc()
@@ -167,6 +173,17 @@ class Worker:
             delivery=lease.delivery,
             taken=taken,
         )
+
+    def _processing(self, lease: Lease) -> AbstractContextManager[tracing.Span]:
+        """The span of a task in this worker's hands, below that of its submitter."""
+        task = lease.task
+        attributes = tracing.message_attributes("evaluate", "process", task.pool, task.evaluation_id) | {
+            "messaging.client.id": self._heartbeat.worker_id,
+            "evolve.delivery": lease.delivery,
+            "evolve.waited.seconds": lease.waited_seconds,
+        }
+        kind, parent = tracing.SpanKind.CONSUMER, task.traceparent or tracing.ROOT
+        return tracing.span(f"evaluate {task.pool}", kind, attributes, parent=parent)
 
     async def _hold(self, lease: Lease, evaluating: asyncio.Task[Evaluation | None]) -> LeaseState:
         """Renew a lease until its evaluation ends or need not go on."""

@@ -152,4 +152,6 @@ async def test_the_pages_of_a_banned_candidate_and_its_run_say_so(told: Told) ->
         assert f'action="/candidates/{story.id(0)}/unban"' in own
         child = (await page.get(f"/candidates/{story.id(1)}")).text
         assert "Banned with its ancestor" in child
+        line = (await page.get(f"/runs/{RUN}/lineage?at=1.0")).text
+        assert line.count('<span class="state">banned</span>') == 2
         assert "Ban of" in (await page.get(f"/runs/{RUN}")).text

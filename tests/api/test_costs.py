@@ -102,6 +102,33 @@ async def test_charges_stand_with_whom_they_were_paid_to(told: Told, client: htt
     assert (usage["tokens_input"], usage["cost"]) == (407, "0.56 USD")
 
 
+async def test_each_policy_is_told_over_the_evaluations(told: Told, client: httpx.AsyncClient, story: Story) -> None:
+    charge = Charge(
+        policy="judge", purpose="review", usage=Usage(input=7, output=3), cost=Money.read("0.5 USD"), seconds=2.0
+    )
+    told.append([story.propose(4, story.id(0)), story.answer(4, charges=[charge])])
+    metrics = (await client.get(METRICS)).raise_for_status().json()
+    judge, syntax = metrics["policy_curves"]
+    assert judge == {
+        "name": "judge",
+        "evaluations": [0, 0, 0, 0],
+        "gain": [0, 0, 0, 0],
+        "tokens": [0, 0, 0, 10],
+        "cost": [0, 0, 0, 0.5],
+    }
+    best = [point["best_fitness"] for point in metrics["points"]]
+    assert syntax["evaluations"] == [0, 1, 2, 3]
+    assert syntax["gain"] == pytest.approx([value - best[0] for value in best])
+    assert syntax["tokens"] == [0, 140, 280, 560]
+    assert syntax["cost"] == pytest.approx([0, 0.015, 0.03, 0.06])
+    (success,) = metrics["policies"]
+    assert syntax["gain"][-1] == success["gain"]
+    seconds = [point["evaluation_seconds"] for point in metrics["points"]]
+    assert seconds == sorted(seconds)
+    assert success["seconds"] == pytest.approx(seconds[-1] - seconds[0])
+    assert success["seconds"] > 0
+
+
 async def test_cached_tokens_are_told_over_the_evaluations(client: httpx.AsyncClient, story: Story) -> None:
     points = (await client.get(METRICS)).json()["points"]
     assert [point["tokens_cached"] for point in points] == [0, 60, 120, 180]

@@ -95,7 +95,7 @@ async def test_who_tries_too_many_keys_is_told_so_beside_the_field(tmp_path: Pat
     ],
     ids=["whole", "of no settings", "minimised", "of a single number"],
 )
-async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, object]) -> None:
+async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, Any]) -> None:
     small_run(told, **changes)
     async with visitor(told) as client:
         pages = {tab.name: (await client.get(tab.of(RUN))).status_code for tab in TABS}
@@ -110,7 +110,10 @@ async def test_every_page_of_a_run_is_there(told: Told, changes: dict[str, objec
 async def test_what_draws_promise_is_written_in_the_direction_of_the_objective(
     told: Told, target: float | None, words: str
 ) -> None:
-    changes = {"objectives": [{"name": "sum_radii", "direction": "minimize"}], "config": {"budget": {"target": target}}}
+    changes: dict[str, Any] = {
+        "objectives": [{"name": "sum_radii", "direction": "minimize"}],
+        "config": {"budget": {"target": target}},
+    }
     story = small_run(told, **changes)
     told.append([*story.child(4, story.id(0), 6.0)])
     async with visitor(told) as client:

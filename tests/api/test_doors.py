@@ -15,6 +15,7 @@ from service.api.auth import queries_of
 from service.ports import Scope, Share
 from tests.api.told import Told, bearer, open_told
 from tests.contract.story import RUN, START, Story, new_run
+from tests.fakes.tiny_llama import write_model
 
 OPEN = {
     "get_health",
@@ -31,6 +32,7 @@ BODIES: dict[str, Any] = {
     "update_run": {"labels": {}},
     "extend_run": {"budget": {"evaluations": 500}},
     "create_hint": {"text": "try rings"},
+    "edit_insights": {"text": "- rings"},
     "insert_candidate": {"files": {"program.py": "x = 77\n"}},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "check_problem": {"files": {"problem.toml": "schema = 1\n"}},
@@ -41,6 +43,16 @@ BODIES: dict[str, Any] = {
     "update_note": {"body": "text"},
     "create_saved_filter": {"name": "v", "settings": {}, "run_id": RUN},
     "create_share": {},
+    "create_policy": {"name": "another"},
+    "create_policy_version": {"binary_files": {"config.json": ""}},
+    "evaluate_policy_version": {
+        "against": 0,
+        "metric": "best",
+        "problems": ["a"],
+        "values": [1.0],
+        "baseline": [0.0],
+    },
+    "promote_policy_version": {},
     "create_webhook": {"url": "https://example.org/hook", "types": ["run.failed"]},
     "update_webhook": {"types": ["run.failed"]},
 }
@@ -58,7 +70,7 @@ async def told(tmp_path: Path) -> AsyncIterator[Told]:
 
 
 @pytest.fixture
-async def things(told: Told) -> dict[str, str]:
+async def things(told: Told, tmp_path: Path) -> dict[str, str]:
     """Ids of everything that the owner has, by the name of the parameter that takes them."""
     async with told.client() as owner:
 
@@ -90,7 +102,17 @@ async def things(told: Told) -> dict[str, str]:
             "worker_id": "w",
             "lease_id": "1-0",
             "batch_id": "bat_0199",
+            "policy": policy(told, tmp_path),
+            "version": "1",
         }
+
+
+def policy(told: Told, folder: Path) -> str:
+    """Name of a registered policy with a version."""
+    registry = told.parts.registry
+    registry.register("default", "walker", "", shared=False, by="test")
+    files = {path.name: path.read_bytes() for path in write_model(folder / "model").iterdir()}
+    return registry.add_version("default", "walker", files).policy
 
 
 def routes() -> list[tuple[str, APIRoute]]:

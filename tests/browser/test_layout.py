@@ -11,7 +11,7 @@ from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
 
 MAX_SHIFT = 0.1  # "good" as web.dev defines it
-CHARTS = frozenset({"overview", "lineage", "objectives", "grid", "islands", "diversity", "policy"})
+CHARTS = frozenset({"overview", "lineage", "objectives", "grid", "islands", "map", "diversity", "policy"})
 WATCH = """
 window.shift = 0;
 new PerformanceObserver((list) => {

@@ -39,8 +39,8 @@ def empty(url: str) -> None:
     """Empty a PostgreSQL of what a test left in it."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
-            "truncate runs, problems, bundles, programs, texts, batches, views, webhooks, api_keys, idempotency_keys,"
-            " audit, ended_sessions, usage cascade"
+            "truncate runs, problems, bundles, policies, training_permissions, programs, texts, batches, views,"
+            " webhooks, api_keys, idempotency_keys, audit, ended_sessions, usage cascade"
         )
         connection.execute("delete from tenants where id <> 'default'")
         connection.execute("update tenants set quotas = '{}'")

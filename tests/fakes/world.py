@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from zlib import crc32
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from evolve.search.search import Search, SearchStep
 BUSY = 6
 ASKING = PolicyRequest(policy="toy", answers=3, samples=2)
 TEAM = (ASKING, PolicyRequest(policy="rare", answers=2, samples=1, weight=0.5))
+TUNED = (ASKING, PolicyRequest(policy="tuner", answers=4, tunes=True))
 
 
 def program(x: float) -> Program:
@@ -55,7 +57,8 @@ def score(problem: Problem, program: Program) -> Evaluation:
 
 def answers(proposal: Proposal) -> list[Answer]:
     """What the toy policy answers: a pure function of the proposal, some answers broken, some repeated."""
-    rng = np.random.default_rng(proposal.seed)
+    learned = proposal.tuning.generations if proposal.tuning else ()  # a tuner answers by what came of its answers
+    rng = np.random.default_rng([proposal.seed, crc32(repr(learned).encode())])
     parent = value_of(proposal.parent.program)
     replies = []
     for chain in range(proposal.samples):

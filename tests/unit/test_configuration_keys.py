@@ -75,6 +75,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "samples": (5, {}),
     "prompt.failures": (0, {}),
     "prompt.rejections": (0, {}),
+    "insights.text": ("- rings worked", {}),
     "budget.evaluations": (40, {}),
     "budget.answers": (30, {}),
     "budget.tokens": (200, {}),
@@ -95,6 +96,8 @@ SEVERAL = {"archive.front", "archive.truncation"}
 TOGETHER = {"policy_choice"}
 ELSEWHERE = {
     "prompt.template_dir",
+    "insights.every",
+    "insights.tokens",
     "budget.money",
     "budget.wall_seconds",
     "concurrency.policy",

@@ -28,6 +28,16 @@ def test_a_worker_of_before_refuses_what_it_would_score_as_in_a_search(scoring: 
     assert said(scoring)["schema"] == SCHEMA + 1
 
 
+def test_a_task_carries_the_trace_of_its_submitter_where_there_is_one() -> None:
+    traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    sent = replace(task(), traceparent=traceparent)
+    assert task_from_json(task_to_json(sent)).traceparent == traceparent
+    assert "traceparent" not in said(ScoringRequest())
+    assert task_from_json(task_to_json(replace(task(), traceparent="x" * 500))).traceparent == "x" * 55
+    with pytest.raises(UsageError):
+        task_from_json(json.dumps(said(ScoringRequest()) | {"traceparent": 7}))
+
+
 def test_a_task_of_before_is_scored_as_in_a_search() -> None:
     old = {
         key: value

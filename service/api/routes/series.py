@@ -26,6 +26,7 @@ from service.schemas.series import (
     Axis,
     Cost,
     Metrics,
+    PolicyCurve,
     RunColumns,
     RunComparison,
     Success,
@@ -101,6 +102,16 @@ def get_run_metrics(
         positions=[_success(one) for one in folded.positions],
         policy_costs=_costs(spent.policies),
         operator_costs=_costs(spent.operators),
+        policy_curves=[
+            PolicyCurve(
+                name=curve.name,
+                evaluations=list(curve.evaluations),
+                gain=list(curve.gain),
+                tokens=list(curve.tokens),
+                cost=list(curve.cost),
+            )
+            for curve in folded.policy_curves
+        ],
     )
     return tagged(request, body, run_tag(run))
 
@@ -197,4 +208,5 @@ def _success(success: series.Success) -> Success:
         improvements=success.improvements,
         mean_fitness=success.mean_fitness,
         gain=success.gain,
+        seconds=success.seconds,
     )

@@ -4,6 +4,8 @@ import numpy as np
 
 from service.projections.chart_data import ChartData, DrawnFront
 from service.projections.columns import ColumnMark, Floats
+from service.projections.program_map import ProgramMap as PlacedPrograms
+from service.schemas.program_map import ProgramMap
 from service.schemas.series import RunColumns, RunFront, RunMark
 
 
@@ -33,6 +35,31 @@ def shown_columns(run_id: str, drawn: ChartData) -> RunColumns:
         rewards=[_nullable(column) for column in drawn.rewards],
         marks=[_mark(place, mark) for place, mark in drawn.marks],
         front=None if drawn.front is None else _front(drawn.front),
+    )
+
+
+def shown_program_map(run_id: str, drawn: ChartData, placed: PlacedPrograms) -> ProgramMap:
+    """The map of a run, as it is shown."""
+    return ProgramMap(
+        run_id=run_id,
+        sequence=drawn.sequence,
+        total=drawn.total,
+        sampled=drawn.sampled,
+        complete=placed.complete,
+        landmarks=placed.landmarks,
+        compared=placed.compared,
+        correlation=None if placed.correlation is None else round(placed.correlation, 3),
+        outcomes=list(drawn.outcomes.names),
+        operators=list(drawn.operators.names),
+        place=drawn.places.tolist(),
+        proposal_number=drawn.numbers.tolist(),
+        position=drawn.positions.tolist(),
+        island=drawn.islands.tolist(),
+        outcome=drawn.outcomes.codes.tolist(),
+        operator=drawn.operators.codes.tolist(),
+        fitness=_nullable(drawn.fitness),
+        x=placed.positions[:, 0].round(4).tolist(),
+        y=placed.positions[:, 1].round(4).tolist(),
     )
 
 

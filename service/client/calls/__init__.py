@@ -49,8 +49,27 @@ from service.client.calls.candidates import (
 )
 from service.client.calls.exports import list_artifacts
 from service.client.calls.keys import create_key, list_audit, list_keys, revoke_key
-from service.client.calls.metrics import get_run_columns, get_run_failures, get_run_metrics, get_run_statistics
-from service.client.calls.policies import list_policies, list_policy_health
+from service.client.calls.metrics import (
+    get_program_map,
+    get_run_columns,
+    get_run_failures,
+    get_run_metrics,
+    get_run_statistics,
+)
+from service.client.calls.policies import (
+    archive_policy_version,
+    create_policy,
+    create_policy_version,
+    download_policy_version,
+    evaluate_policy_version,
+    get_policy,
+    get_policy_version,
+    list_policies,
+    list_policy_health,
+    list_policy_versions,
+    list_registered_policies,
+    promote_policy_version,
+)
 from service.client.calls.problems import create_problem, delete_problem, download_problem, get_problem, list_problems
 from service.client.calls.proposals import get_proposal, get_proposal_by_id, list_proposals
 from service.client.calls.runs import (
@@ -61,6 +80,7 @@ from service.client.calls.runs import (
     create_hint,
     create_run,
     delete_run,
+    edit_insights,
     extend_run,
     fork_run,
     get_run,
@@ -69,6 +89,7 @@ from service.client.calls.runs import (
     lift_ban,
     list_bans,
     list_changes,
+    list_insights,
     pause_run,
     resume_run,
     update_run,
@@ -102,6 +123,7 @@ from service.client.shaped_calls import (
 )
 
 __all__ = [
+    "archive_policy_version",
     "cancel_batch",
     "cancel_run",
     "change_settings",
@@ -113,6 +135,8 @@ __all__ = [
     "create_hint",
     "create_key",
     "create_note",
+    "create_policy",
+    "create_policy_version",
     "create_problem",
     "create_run",
     "create_saved_filter",
@@ -124,8 +148,11 @@ __all__ = [
     "delete_run",
     "delete_saved_filter",
     "delete_webhook",
+    "download_policy_version",
     "download_problem",
     "drain_worker",
+    "edit_insights",
+    "evaluate_policy_version",
     "export_run",
     "extend_run",
     "fork_run",
@@ -144,7 +171,10 @@ __all__ = [
     "get_health",
     "get_identity",
     "get_lineage",
+    "get_policy",
+    "get_policy_version",
     "get_problem",
+    "get_program_map",
     "get_proposal",
     "get_proposal_by_id",
     "get_quotas",
@@ -173,6 +203,7 @@ __all__ = [
     "list_evaluations",
     "list_events",
     "list_front",
+    "list_insights",
     "list_island_members",
     "list_islands",
     "list_keys",
@@ -181,8 +212,10 @@ __all__ = [
     "list_pins",
     "list_policies",
     "list_policy_health",
+    "list_policy_versions",
     "list_problems",
     "list_proposals",
+    "list_registered_policies",
     "list_runs",
     "list_saved_filters",
     "list_shares",
@@ -193,6 +226,7 @@ __all__ = [
     "pause_run",
     "pin_candidate",
     "ping_webhook",
+    "promote_policy_version",
     "redeliver",
     "reevaluate_candidate",
     "resume_batch",

@@ -2,6 +2,7 @@
 
 from service.client.call import FOLD_SECONDS, Call, chosen, place
 from service.schemas.failures import RunFailures
+from service.schemas.program_map import ProgramMap
 from service.schemas.series import Metrics, RunColumns
 from service.schemas.statistics import RunStatistics
 
@@ -9,6 +10,13 @@ from service.schemas.statistics import RunStatistics
 def get_run_failures(run_id: str) -> Call[RunFailures]:
     """Count the failed answers of a run by reason, with the time that their evaluations took."""
     return Call(method="GET", path=place("/v1/runs/{}/failures", run_id), answer=RunFailures, wait_seconds=FOLD_SECONDS)
+
+
+def get_program_map(run_id: str) -> Call[ProgramMap]:
+    """Read the map of the evaluated programs of a run, in which programs with similar tokens lie near each other."""
+    return Call(
+        method="GET", path=place("/v1/runs/{}/program-map", run_id), answer=ProgramMap, wait_seconds=FOLD_SECONDS
+    )
 
 
 def get_run_metrics(run_id: str, *, points: int | None = None) -> Call[Metrics]:

@@ -7,6 +7,7 @@ from service.schemas.bans import BanCreate, BanList
 from service.schemas.changes import ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
+from service.schemas.insights import InsightsEdit, InsightsList
 from service.schemas.run_settings import RunSettings, SettingsChange
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPatch
 
@@ -51,6 +52,16 @@ def create_hint(run_id: str, body: HintCreate) -> Call[Run]:
 def insert_candidate(run_id: str, body: CandidateInsert) -> Call[Run]:
     """Insert a program that you wrote. The workers of the run evaluate it, and its operator is `manual`."""
     return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=Run)
+
+
+def list_insights(run_id: str) -> Call[InsightsList]:
+    """List the versions of what a run has learnt, with the edits of users that wait for the run."""
+    return Call(method="GET", path=place("/v1/runs/{}/insights", run_id), answer=InsightsList)
+
+
+def edit_insights(run_id: str, body: InsightsEdit) -> Call[Run]:
+    """Write the next version of a run's insights. It is in prompts until the run writes another."""
+    return Call(method="POST", path=place("/v1/runs/{}/insights", run_id), body=body, answer=Run)
 
 
 def create_run(body: RunCreate) -> Call[Run]:

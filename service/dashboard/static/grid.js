@@ -7,7 +7,7 @@ import { nameOfId } from "./candidate-name.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
-import { colour, dark, onTheme } from "./palette.js";
+import { colour, dark, onTheme, tint, tints } from "./palette.js";
 import { CandidatePictures } from "./candidate-pictures.js";
 import { Replay } from "./replay.js";
 import { asScore, scoreWord } from "./score.js";
@@ -19,16 +19,6 @@ const MIN_SIDE = 4;
 const MIN_PICTURE = 36; // side of a cell that has the room for one
 const PAPER_EDGE = 5;
 const WAIT_MILLISECONDS = 2000;
-// From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
-const LIGHT = [
-  [226, 240, 234],
-  [0, 74, 56],
-];
-const DARK = [
-  [36, 56, 49],
-  [150, 245, 205],
-];
-
 /** @typedef {{name: string, bins: number, low: number | null, high: number | null}} Axis */
 /**
  * @typedef {object} Cell
@@ -70,12 +60,6 @@ function inReadingOrder(one, other) {
 function edges(axis, every, place) {
   const count = Math.floor(axis.bins / every) + 1;
   return Array.from({ length: count }, (_, one) => ({ at: place(one * every), text: number(edge(axis, one * every)) }));
-}
-
-/** @param {number} share from 0 to 1 */
-function tint(share) {
-  const [from, to] = dark() ? DARK : LIGHT;
-  return `rgb(${from.map((part, one) => Math.round(part + share * (to[one] - part))).join(" ")})`;
 }
 
 class CellGrid extends HTMLElement {
@@ -306,16 +290,7 @@ class CellGrid extends HTMLElement {
   }
 
   explain() {
-    const bar = document.createElement("canvas");
-    const pen = bar.getContext("2d");
-    bar.width = 160;
-    bar.height = 12;
-    bar.setAttribute("aria-hidden", "true");
-    for (let at = 0; pen && at < 160; at += 1) {
-      pen.fillStyle = tint(at / 159);
-      pen.fillRect(at, 0, 1, 12);
-    }
-    this.scale?.replaceChildren(`${scoreWord()} ${number(asScore(this.low))}`, bar, number(asScore(this.high)));
+    this.scale?.replaceChildren(`${scoreWord()} ${number(asScore(this.low))}`, tints(), number(asScore(this.high)));
     this.canvas?.setAttribute(
       "aria-label",
       `${this.cells?.size} filled cells, with a ${scoreWord()} from ${number(asScore(this.low))} to ` +

@@ -146,6 +146,7 @@ const KINDS = [
   "run.closing",
   "hint.given",
   "program.inserted",
+  "insights.written",
   "candidate.banned",
   "ban.lifted",
   "settings.changed",

@@ -4,6 +4,15 @@
 // Okabe and Ito, "Color Universal Design" (2008), without black and yellow; the second set is for dark ground.
 const LIGHT = ["#0072b2", "#d55e00", "#00795c", "#b04a86", "#8a6100", "#2d7fb8", "#5b5b5b", "#7a3fb0"];
 const DARK = ["#56b4e9", "#ff9b57", "#2ad0a5", "#e79bc6", "#e6b84a", "#9ad0f5", "#b8b8b8", "#c3a1f0"];
+// From the least fit to the fittest: one hue, and light against dark, so that grey shows it as well.
+const FAINT_TO_STRONG = [
+  [226, 240, 234],
+  [0, 74, 56],
+];
+const FAINT_TO_STRONG_ON_DARK = [
+  [36, 56, 49],
+  [150, 245, 205],
+];
 const SHAPES = /** @type {const} */ (["circle", "square", "triangle", "diamond", "wedge", "ring"]);
 
 /** The mark of what failed: no island has it, whatever its colour. */
@@ -24,6 +33,26 @@ export function islandColour(island) {
 /** @param {number} island */
 export function islandShape(island) {
   return SHAPES[island % SHAPES.length];
+}
+
+/** The tint of a share from 0 to 1. @param {number} share */
+export function tint(share) {
+  const [from, to] = dark() ? FAINT_TO_STRONG_ON_DARK : FAINT_TO_STRONG;
+  return `rgb(${from.map((part, one) => Math.round(part + share * (to[one] - part))).join(" ")})`;
+}
+
+/** All tints side by side, for a legend. */
+export function tints() {
+  const bar = document.createElement("canvas");
+  const pen = bar.getContext("2d");
+  bar.width = 160;
+  bar.height = 12;
+  bar.setAttribute("aria-hidden", "true");
+  for (let at = 0; pen && at < 160; at += 1) {
+    pen.fillStyle = tint(at / 159);
+    pen.fillRect(at, 0, 1, 12);
+  }
+  return bar;
 }
 
 /** A colour of the theme by its name, such as `ink`. @param {string} name */

@@ -91,7 +91,7 @@ async def start_example(request: Request, name: str, api: Api, form: FormDep) ->
 async def _policy(api: AsyncClient) -> str | None:
     """The built-in mutator, unless the service has a model of its own: then the service's choice."""
     found = (await api.send(calls.list_policies(limit=200))).items
-    own = [one for one in found if one.get("kind") not in (SYNTAX, "bundled") and not one.get("role")]
+    own = [one for one in found if one.get("kind") not in (SYNTAX, "tuner", "bundled") and not one.get("role")]
     return str(own[0]["name"]) if own else SYNTAX
 
 

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -19,6 +20,10 @@ from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
 SHOWN = 12
+OVERS = {"money": "cost", "tokens": "tokens", "time": "time of evaluators", "evaluations": "evaluations"}
+SHOWS = {"gain": "gain", "candidates": "candidates", "money": "cost", "tokens": "tokens", "rate": "gain for its cost"}
+Over = Literal["money", "tokens", "time", "evaluations"]
+Shown = Literal["gain", "candidates", "money", "tokens", "rate"]
 router = APIRouter(prefix="/runs/{run_id}", route_class=RunPageRoute, include_in_schema=False)
 
 
@@ -51,6 +56,30 @@ class PriceRow:
     duplicates: float | None
     rejected: float | None
     yielded: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTotal:
+    """What a policy brought for its cost.
+
+    Attributes:
+        gain: by how much its candidates raised the best fitness of the run.
+        seconds: that their evaluations took.
+        per_million: gain for each million tokens.
+        per_money: gain for each unit of money; None: it cost nothing, or nobody knows what.
+        currency: of the money; empty: none.
+    """
+
+    name: str
+    evaluations: int
+    improvements: int
+    gain: float
+    seconds: float
+    tokens: int
+    cost: str | None
+    per_million: float | None
+    per_money: float | None
+    currency: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +132,33 @@ def prices(costs: Sequence[Cost], successes: Sequence[Success]) -> list[PriceRow
     ]
 
 
+def policy_totals(metrics: Metrics) -> list[PolicyTotal]:
+    """Each policy that was asked or has candidates, by name."""
+    brought = {one.name: one for one in metrics.policies}
+    asked = {one.name: one for one in metrics.policy_costs}
+    found = []
+    for name in sorted(brought.keys() | asked.keys()):
+        success, cost = brought.get(name), asked.get(name)
+        gain = success.gain if success else 0.0
+        tokens = cost.tokens_input + cost.tokens_output if cost else 0
+        amount, _, currency = (cost.cost or "" if cost else "0").partition(" ")
+        found.append(
+            PolicyTotal(
+                name=name,
+                evaluations=success.evaluations if success else 0,
+                improvements=success.improvements if success else 0,
+                gain=gain,
+                seconds=success.seconds if success else 0.0,
+                tokens=tokens,
+                cost=cost.cost if cost else "0",
+                per_million=gain * 1_000_000 / tokens if tokens else None,
+                per_money=gain / float(amount) if amount and float(amount) else None,
+                currency=currency,
+            )
+        )
+    return found
+
+
 def endings(costs: Sequence[Cost]) -> list[str]:
     """Why completions ended, over all kinds of proposals, the most frequent reason first."""
     tally: Counter[str] = Counter()
@@ -131,10 +187,26 @@ def totals(metrics: Metrics, cost: str | None) -> Totals:
     )
 
 
+def usable(metrics: Metrics, cost: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """What curves of this run can be drawn over, and what of its policies they can show, each with its words."""
+    last = metrics.points[-1] if metrics.points else None
+    tokens = last is not None and last.tokens_input + last.tokens_output > 0
+    there = {
+        "tokens": tokens,
+        "money": cost not in (None, "0"),
+        "time": last is not None and last.evaluation_seconds > 0,
+    }
+    overs = {name: words for name, words in OVERS.items() if there.get(name, True)}
+    needed = {"tokens": tokens, "money": there["money"], "rate": there["money"]}
+    return overs, {name: words for name, words in SHOWS.items() if needed.get(name, True)}
+
+
 @router.get("/policy")
-async def show_policy(request: Request, run_id: RunId, api: Api) -> Response:
+async def show_policy(
+    request: Request, run_id: RunId, api: Api, over: Over = "money", show: Shown = "gain"
+) -> Response:
     """Show what policies and operators brought and cost."""
-    return await _show(request, api, run_id, "policy.html")
+    return await _show(request, api, run_id, "policy.html", over=over, show=show)
 
 
 @router.get("/policy/figures")
@@ -143,12 +215,18 @@ async def show_figures(request: Request, run_id: RunId, api: Api) -> Response:
     return await _show(request, api, run_id, "policy_figures.html")
 
 
-async def _show(request: Request, api: AsyncClient, run_id: str, template: str) -> Response:
+async def _show(request: Request, api: AsyncClient, run_id: str, template: str, **choices: str) -> Response:
     run = await api.send(calls.get_run(run_id))
     metrics = await api.send(calls.get_run_metrics(run.id, points=POINTS))
     points = metrics.points
     ahead = None if run.state in ENDED else cost_forecast(run, points)
-    values = {
+    overs, shows = usable(metrics, run.usage.cost)
+    values: dict[str, Any] = {
+        "overs": overs,
+        "shows": shows,
+        "over": choices.get("over") if choices.get("over") in overs else next(iter(overs)),
+        "show": choices.get("show") if choices.get("show") in shows else next(iter(shows)),
+        "policy_totals": policy_totals(metrics),
         "forecast": ahead,
         "drawn": json.dumps({"end": ahead.end, **{name: astuple(one) for name, one in ahead.drawn.items()}})
         if ahead and ahead.drawn

@@ -20,6 +20,7 @@ from service.dashboard.session import Api, FormData, FormDep
 from service.dashboard.source import shortened
 from service.dashboard.views.candidate import if_any
 from service.dashboard.views.changes import changes_of
+from service.dashboard.views.insights import insights_of
 from service.dashboard.views.runs_filter import gap_closed, read_labels
 from service.dashboard.views.story import story_of
 from service.dashboard.views.time_use import time_use
@@ -49,7 +50,12 @@ async def show_run(request: Request, run_id: RunId, api: Api) -> Response:
     """Show how a run does."""
     run = await api.send(calls.get_run(run_id))
     parts = await asyncio.gather(
-        _standing(api, run), _failures(api, run), _story(api, run), changes_of(request, api, run), time_use(api, run)
+        _standing(api, run),
+        _failures(api, run),
+        _story(api, run),
+        changes_of(request, api, run),
+        insights_of(request, api, run),
+        time_use(api, run),
     )
     values = {name: value for part in parts for name, value in part.items()}
     return await render_run(request, api, run, "run.html", "overview", **values)

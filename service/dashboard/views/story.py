@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from service.client import AsyncClient, calls
 from service.dashboard.difference import differences
 from service.dashboard.views.candidate import ComparedCandidates, if_any
+from service.projections.gain_shares import gain_shares, shares_in_words
 from service.schemas.candidates import Candidate, CandidateDiff, ProposalDetail
 from service.schemas.runs import Run
 
 JUMPS, MAX_LINE = 3, 1000
 MAX_WORDS = 600
 MAX_DIFF_LINES = 60
-_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 # Code in a completion: fenced, or an edit by search and replace.
 _CODE = re.compile(r"```.*?(?:```|\Z)|<{7}.*?>{7}[^\n]*", re.DOTALL)
 
@@ -28,7 +28,6 @@ class Jump:
         gain: of fitness, over its parent.
         share: of all that the line gained.
         words: of the policy, without code; empty: there are none.
-        constants: whether nothing but numbers changed; None: not known.
     """
 
     candidate: Candidate
@@ -37,17 +36,23 @@ class Jump:
     share: float
     compared: ComparedCandidates | None = None
     words: str = ""
-    constants: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """How the best candidate came about. `steps`: of its line, `gains`: those that gained."""
+    """How the best candidate came about.
+
+    Attributes:
+        steps: of its line.
+        gains: those that gained.
+        sources: how much of the gain came from constants and from structure, in words.
+    """
 
     best: Candidate
     steps: int
     gains: int
     jumps: Sequence[Jump]
+    sources: str = ""
 
 
 async def story_of(api: AsyncClient, run: Run) -> Story | None:
@@ -55,11 +60,13 @@ async def story_of(api: AsyncClient, run: Run) -> Story | None:
     if run.best_candidate_id is None:
         return None
     lineage = await api.send(calls.get_lineage(run.best_candidate_id, limit=MAX_LINE))
-    gains = gains_of(lineage.items[::-1])
+    line = lineage.items[::-1]
+    gains = gains_of(line)
     if not gains:
         return None
     jumps = await asyncio.gather(*(_told(api, jump) for jump in gains[:JUMPS]))
-    return Story(best=lineage.items[0], steps=len(lineage.items) - 1, gains=len(gains), jumps=jumps)
+    sources = shares_in_words(gain_shares(line))
+    return Story(best=line[-1], steps=len(line) - 1, gains=len(gains), jumps=jumps, sources=sources)
 
 
 def gains_of(line: Sequence[Candidate]) -> list[Jump]:
@@ -85,28 +92,12 @@ async def _told(api: AsyncClient, jump: Jump) -> Jump:
         share=jump.share,
         compared=_compared(diff) if diff else None,
         words=own_words(proposal, candidate.position) if proposal else "",
-        constants=only_constants(diff) if diff else None,
     )
 
 
 def _compared(diff: CandidateDiff) -> ComparedCandidates:
     files = differences(diff.files, {}, MAX_DIFF_LINES)
     return ComparedCandidates(against=diff.against, files=files, added=diff.added, removed=diff.removed)
-
-
-def only_constants(diff: CandidateDiff) -> bool | None:
-    """Whether two programs differ in nothing but numbers; None: too many lines differ to tell."""
-    if any(file.diff is None for file in diff.files):
-        return None
-    return bool(diff.files) and all(
-        file.change == "changed" and _shape(file.diff or "", "-") == _shape(file.diff or "", "+") for file in diff.files
-    )
-
-
-def _shape(diff: str, side: str) -> list[str]:
-    """The lines of one side of a unified diff, behind its head, with a mark in the place of each number."""
-    lines = diff.splitlines()[2:]
-    return [_NUMBER.sub("#", line[1:]) for line in lines if line.startswith(side)]
 
 
 def own_words(proposal: ProposalDetail, position: int) -> str:

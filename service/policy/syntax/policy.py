@@ -2,15 +2,13 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
-from evolve.answers.regions import guarded, regions
 from evolve.credit.operators import CROSSOVER, REPAIR, SIMPLIFY
-from evolve.errors import AnswerError, PolicyRefused
+from evolve.errors import PolicyRefused
 from evolve.money import FREE
 from evolve.problem import Problem
 from evolve.program import Program
@@ -19,8 +17,8 @@ from evolve.proposal import Answer, CompletedReply, Proposal, RejectedText, Repl
 from service.policy.syntax.crossing import cross
 from service.policy.syntax.draw import pick
 from service.policy.syntax.mutation import RARE, Mutation, mutate
+from service.policy.syntax.program_sources import program_sources
 from service.policy.syntax.repairing import repair
-from service.policy.syntax.scan import language_of
 from service.policy.syntax.simplifying import simplify
 from service.policy.syntax.source import SourceText
 
@@ -140,7 +138,7 @@ class SyntaxPolicy:
     def _sources(self, program: Program) -> tuple[SourceText, ...]:
         known = self._cache.get(program.id)
         if known is None:
-            known = self._cache[program.id] = tuple(_read(program, self._language))
+            known = self._cache[program.id] = tuple(program_sources(program, self._language))
             self._characters += program.size
             while len(self._cache) > 1 and (len(self._cache) > _CACHED or self._characters > _CACHED_CHARACTERS):
                 _, forgotten = self._cache.popitem(last=False)
@@ -157,23 +155,3 @@ def _plain(text: str) -> str:
 def _written(child: _Child, *, alone: bool) -> str:
     # In a fence, for the program may hold what reads as the mark-up of an answer.
     return fenced(child.text) if alone else f"FILE: {child.path}\n{fenced(child.text)}"
-
-
-def _read(program: Program, language: str) -> Iterator[SourceText]:
-    bounded = guarded(program)
-    for path, text in program.files:
-        spoken = language.lower() if program.single else language_of(path, language)
-        if spoken is None:
-            yield SourceText(path, text, "", spans=())
-        else:
-            yield SourceText(path, text, spoken, spans=_spans(text) if bounded else None)
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of each EVOLVE-BLOCK region. Empty if the markers do not pair up, so that nothing changes."""
-    try:
-        found = regions(text)
-    except AnswerError:
-        return []
-    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    return [(starts[region.start], starts[region.end]) for region in found]

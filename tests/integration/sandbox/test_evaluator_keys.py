@@ -86,8 +86,8 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "audit_tolerance": (1e-6, {"audit": 2}),
     "lenient": (True, {"stage_thresholds": ({"score": 7.5},), "file": "staged.py"}),
 }
-# Looked at by `problem check`, on machines that lack them.
-ELSEWHERE = {"python", "requirements"}
+# Looked at by `problem check`, on machines that lack them; the verifier checks a winner after its run.
+ELSEWHERE = {"python", "requirements", "verifier"}
 
 
 class Scripted:

@@ -26,7 +26,7 @@ from evolve.events import Event
 from evolve.problem import Problem
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import PolicyRequest
-from tests.fakes.world import ASKING, TEAM, World, new_search, resume, toy_problem
+from tests.fakes.world import ASKING, TEAM, TUNED, World, new_search, resume, toy_problem
 
 WAYS = st.builds(
     RunConfig,
@@ -61,7 +61,7 @@ FORMS = tuple(
     for edits in ("rewrite", "diff")
     for answers in (4, 1)
 )
-ASKINGS = st.sampled_from([(ASKING,), TEAM, (replace(ASKING, forms=FORMS), TEAM[1])])
+ASKINGS = st.sampled_from([(ASKING,), TEAM, TUNED, (replace(ASKING, forms=FORMS), TEAM[1])])
 
 
 def repeated(problem: Problem) -> Problem:

@@ -44,3 +44,19 @@ def test_the_facts_of_an_ended_run_are_no_hint(evolve: Evolve, packing: str) -> 
     said = evolve("insights", RUN, "--hint", "5", "--db", packing)
     assert said.code == 5
     assert said.out == ""
+
+
+def test_a_run_without_insights_says_how_to_get_them(evolve: Evolve, packing: str) -> None:
+    said = evolve("insights", "--versions", "--db", packing)
+    assert "has no insights: set insights.every" in said.out
+
+
+def test_a_version_is_edited_from_a_file_and_an_ended_run_takes_none(evolve: Evolve, packing: str, home: Path) -> None:
+    notes = home / "notes.txt"
+    notes.write_text("- try rings\n")
+    said = evolve("insights", RUN, "--edit", str(notes), "--db", packing)
+    assert said.code == 5
+    missing = evolve("insights", RUN, "--edit", str(home / "none.txt"), "--db", packing)
+    assert "there is no file" in missing.err
+    both = evolve("insights", RUN, "--edit", str(notes), "--versions", "--db", packing)
+    assert "exclude each other" in both.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.dashboard.views.policy import endings, prices, totals, yields
+from service.dashboard.views.policy import endings, policy_totals, prices, totals, usable, yields
 from service.schemas.series import Cost, Metrics, Success
 
 
@@ -73,3 +73,23 @@ def test_money_is_divided_among_the_improvements_of_the_same_name() -> None:
     asked = [cost(name, cost=told) for name, told in spent.items()]
     bettered = [success(name, improvements=3) for name in ("large", "free", "unknown")]
     assert [one.money_per_improvement for one in prices(asked, bettered)] == ["0.3333 EUR", "0", None, None]
+
+
+def metrics_of(policies: list[Success], costs: list[Cost]) -> Metrics:
+    return Metrics(run_id="run_1", points=[], operators=[], policies=policies, positions=[], policy_costs=costs)
+
+
+def test_a_policy_is_told_with_its_gain_for_tokens_and_money() -> None:
+    gained = success("large", evaluations=4, improvements=2).model_copy(update={"gain": 3.0, "seconds": 8.0})
+    asked = [cost("large", tokens_input=1500, tokens_output=500, cost="1.5 EUR"), cost("judge", cost=None)]
+    judge, large, local = policy_totals(metrics_of([gained, success("local", evaluations=2)], asked))
+    assert (large.per_million, large.per_money, large.currency, large.seconds) == (1500, 2, "EUR", 8)
+    assert (judge.evaluations, judge.cost, judge.per_money, judge.per_million) == (0, None, None, None)
+    assert (local.evaluations, local.tokens, local.cost, local.per_money) == (2, 0, "0", None)
+
+
+def test_curves_are_offered_over_what_the_run_used() -> None:
+    overs, shows = usable(metrics_of([], []), "0")
+    assert (list(overs), list(shows)) == (["evaluations"], ["gain", "candidates"])
+    overs, shows = usable(metrics_of([], []), "0.5 USD")
+    assert (list(overs), list(shows)) == (["money", "evaluations"], ["gain", "candidates", "money", "rate"])

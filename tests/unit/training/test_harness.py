@@ -121,7 +121,7 @@ def test_questions_are_asked_in_batches_of_one_seed_with_their_progress(tmp_path
     assert model.calls == 4  # 3 and 1 questions under each of two seeds
     assert [seed for _, seed in model.asked] == [0] * 4 + [1] * 4
     assert [one.answered for one in seen] == [3, 4, 7, 8]
-    assert seen[-1] == EvaluationProgress(answered=8, questions=8, tokens=200, cost=Money.read("0.08 USD"))
+    assert seen[-1] == EvaluationProgress(answered=8, questions=8, known=0, tokens=200, cost=Money.read("0.08 USD"))
 
 
 def test_a_limited_sample_of_musique_holds_the_numbers_of_hops_in_proportion() -> None:

@@ -1,0 +1,81 @@
+"""A scripted author that may take advice: it changes numbers of the parent, and reads facts in its prompt.
+
+It is no language model. Where a prompt says that a line was replaced by another and the score rose, half of its
+programs move the numbers of that line on in the same direction. So it shows whether facts reach an author that uses
+them, and not whether a model would.
+"""
+
+import math
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+_PROGRAM = re.compile(r"# The parent program.*?(`{3,})[^\n]*\n(.*?)\n\1", re.DOTALL)
+_REPLACED = re.compile(r"replaced `([^`\n]+)`(?:, `[^`\n]+`)*(?: and \d+ more lines)? by `([^`\n]+)`")
+COARSE, FINE = (0.3,), (0.3, 0.03, 0.003, 0.0003)
+
+
+@dataclass
+class AdvisedAuthor:
+    """Writes programs for prompts, see `benchmarks.policy_server.Write`.
+
+    Attributes:
+        seed: of its draws.
+        scales: of its steps, relative to the number that it changes.
+    """
+
+    seed: int
+    scales: Sequence[float] = COARSE
+    rng: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+
+    async def __call__(self, prompt: str, count: int) -> list[str]:
+        found = _PROGRAM.search(prompt)
+        parent = found.group(2) if found else ""
+        facts = _REPLACED.findall(prompt)
+        return [self._child(parent, facts) for _ in range(count)]
+
+    def _child(self, parent: str, facts: Sequence[tuple[str, str]]) -> str:
+        moved = self._moved(parent, facts) if facts and self.rng.random() < 0.5 else None
+        return moved or self._changed(parent)
+
+    def _changed(self, parent: str) -> str:
+        """The parent with another value of one number."""
+        numbers = list(_NUMBER.finditer(parent))
+        if not numbers:
+            return parent
+        drawn = self.rng.choice(numbers)
+        value = _stepped(drawn.group(), self.rng.choice(self.scales), self.rng.gauss(0, 1))
+        return parent[: drawn.start()] + value + parent[drawn.end() :]
+
+    def _moved(self, parent: str, facts: Sequence[tuple[str, str]]) -> str | None:
+        """The parent with a line moved on as a fact tells; None: it has no such line."""
+        old, new = self.rng.choice(facts)
+        steps = [float(after) - float(before) for before, after in zip(_numbers(old), _numbers(new), strict=False)]
+        lines = parent.split("\n")
+        alike = [place for place, line in enumerate(lines) if _NUMBER.sub("0", line.strip()) == _NUMBER.sub("0", new)]
+        if not alike or not any(steps) or _NUMBER.sub("0", old) != _NUMBER.sub("0", new):
+            return None
+        place, share, rest = self.rng.choice(alike), 2 * self.rng.random(), iter(steps)
+        lines[place] = _NUMBER.sub(lambda found: _added(found.group(), share * next(rest)), lines[place])
+        return "\n".join(lines)
+
+
+def _numbers(line: str) -> list[str]:
+    return _NUMBER.findall(line)
+
+
+def _stepped(text: str, scale: float, draw: float) -> str:
+    if text.isdigit():
+        return str(max(0, int(text) + round(math.copysign(max(1.0, abs(draw) * scale * int(text)), draw))))
+    return repr(float(text) + draw * scale * max(abs(float(text)), 0.01))
+
+
+def _added(text: str, step: float) -> str:
+    if text.isdigit():
+        return str(max(0, int(text) + round(step)))
+    return repr(max(0.0, float(text) + step))

@@ -1,0 +1,7 @@
+"""Checks 32 circles in the unit square by other means."""
+
+import verify_circles
+
+
+def score(outputs, program):
+    return verify_circles.score(outputs, 32)

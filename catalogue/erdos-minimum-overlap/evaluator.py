@@ -1,0 +1,7 @@
+"""Scores a step function: erdős's minimum overlap."""
+
+import steps
+
+
+def score(outputs, program):
+    return steps.score_overlap(outputs)

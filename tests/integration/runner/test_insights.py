@@ -1,0 +1,239 @@
+"""Insights of a run while it is driven: written from its own record, or by an analyst whose errors stop nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from evolve.change_events import InsightsWritten, RequestedChange
+from evolve.configuration import DeterministicConfig, InsightsConfig
+from evolve.errors import ConfigurationError, PolicyError, PolicyRefused, PolicyUnavailable
+from evolve.event_types import CandidateEvaluated, ProposalAnswered, ProposalCreated
+from evolve.money import FREE
+from evolve.prompt import AnalystRequest
+from evolve.proposal import Charge, Proposal, Usage
+from evolve.search.insights import ANALYST, FACTS, PERSON
+from service.db.engine import open_database
+from service.db.log import SqlRunLog
+from service.db.reader import SqlRunReader
+from service.ports import Analyst, Intent, LoggedEvent, NewRun
+from service.problems.description import measures_as_json, objectives_as_json
+from service.projections.insights import stored_facts
+from service.runner.desired_state import RunOrders
+from service.timestamps import SystemClock
+from tests.contract.story import RUN, new_run
+from tests.databases import sqlite_file
+from tests.fakes.world import toy_problem
+from tests.integration.runner.scene import Notes, ToyPolicy, job, play
+
+IN_ORDER = DeterministicConfig(window=4)
+
+
+@dataclass
+class ToyAnalyst:
+    """Writes a text, or raises an error, and takes ten tokens each time."""
+
+    text: str = "- rings worked"
+    trouble: PolicyError | None = None
+    name: str = "ann"
+    requests: list[AnalystRequest] = field(default_factory=list)
+
+    async def write(self, request: AnalystRequest, proposal: Proposal, charges: list[Charge]) -> str:
+        self.requests.append(request)
+        charges.append(Charge(policy=self.name, purpose="insights", usage=Usage(input=8, output=2), cost=FREE))
+        if self.trouble:
+            raise self.trouble
+        return self.text
+
+
+def stored_run() -> NewRun:
+    """The run of the toy world."""
+    problem = toy_problem()
+    return replace(new_run(), objectives=objectives_as_json(problem), measures=measures_as_json(problem))
+
+
+@dataclass
+class Played:
+    """What is stored of a run."""
+
+    logged: list[LoggedEvent]
+    tokens: int
+
+    @property
+    def written(self) -> list[InsightsWritten]:
+        return [one.event.data for one in self.logged if isinstance(one.event.data, InsightsWritten)]
+
+    def proposals(self) -> list[ProposalCreated]:
+        return [one.event.data for one in self.logged if isinstance(one.event.data, ProposalCreated)]
+
+
+def driven(
+    folder: Path,
+    *,
+    analyst: Analyst | None = None,
+    insights: InsightsConfig | None = None,
+    window: int = 4,
+    pauses: Sequence[int] = (),
+    evaluations: int = 30,
+) -> Played:
+    """A run with insights every 8 candidates; left and taken up again after some numbers of evaluations."""
+    folder.mkdir(exist_ok=True)
+    database = open_database(sqlite_file(folder / "runs.db"))
+    try:
+        log = SqlRunLog(database, SystemClock())
+        log.create(stored_run())
+        work = replace(
+            job(
+                log,
+                ToyPolicy(concurrency=1),
+                evaluations=evaluations,
+                deterministic=DeterministicConfig(window=window),
+                insights=insights or InsightsConfig(every=8),
+            ),
+            facts=partial(stored_facts, SqlRunReader(database), RUN),
+            analyst=analyst,
+        )
+        for pause in pauses:
+            orders, notes = RunOrders(), Notes()
+
+            def leave(events: Sequence[LoggedEvent], pause: int = pause, orders: RunOrders = orders) -> None:
+                count = sum(isinstance(one.event.data, CandidateEvaluated) for one in log.events(RUN))
+                if count >= pause:
+                    orders.leave()
+
+            notes.react = leave
+            play(work, notes, orders)
+        assert play(work, Notes()).state == "succeeded"
+        counters = SqlRunReader(database).run(RUN).counters
+        return Played(list(log.events(RUN)), counters.tokens_input + counters.tokens_output)
+    finally:
+        database.close()
+
+
+def test_the_facts_are_written_every_so_many_candidates_and_enter_later_prompts(tmp_path: Path) -> None:
+    played = driven(tmp_path, window=0, evaluations=300)
+    assert len(played.written) >= 2
+    assert {one.source for one in played.written} == {FACTS}
+    counts = [one.evaluations for one in played.written]
+    assert all(after >= before + 8 for before, after in zip([0, *counts], counts, strict=False))
+    stored = [int(one.text.split()[2]) for one in played.written]
+    assert all(before <= count <= now for before, count, now in zip([0, *counts], stored, counts, strict=False))
+    known, standing = set[str](), ""
+    for one in played.logged:
+        data = one.event.data
+        if isinstance(data, InsightsWritten):
+            standing = data.change_id
+            known.add(standing)
+        if isinstance(data, ProposalCreated):
+            assert data.insights == standing
+            subject = one.event.subject
+            assert subject is None or isinstance(subject, Proposal)
+    assert len(known) == len(played.written)
+
+
+def _plain(logged: Sequence[LoggedEvent]) -> list[object]:
+    """The events that say what the search decided, without times."""
+    kinds = (InsightsWritten, ProposalCreated, CandidateEvaluated)
+    return [
+        replace(data, seconds=0.0) if isinstance(data, CandidateEvaluated) else data
+        for data in (one.event.data for one in logged)
+        if isinstance(data, kinds)
+    ]
+
+
+def test_a_run_in_a_fixed_order_writes_the_same_insights_at_the_same_places(tmp_path: Path) -> None:
+    first, second = driven(tmp_path / "a", analyst=ToyAnalyst()), driven(tmp_path / "b", analyst=ToyAnalyst())
+    assert len(first.written) >= 3
+    assert _plain(first.logged) == _plain(second.logged)
+    assert [one.evaluations for one in first.written] == sorted({one.evaluations for one in first.written})
+
+
+def test_a_run_that_is_taken_up_again_goes_on_as_the_unbroken_one(tmp_path: Path) -> None:
+    whole = driven(tmp_path / "whole")
+    broken = driven(tmp_path / "broken", pauses=(8, 13, 16, 20))
+    assert len(whole.written) >= 3
+    assert _plain(broken.logged) == _plain(whole.logged)
+
+
+@pytest.mark.parametrize("trouble", [PolicyUnavailable("is down"), PolicyRefused("too long")])
+def test_errors_of_the_analyst_leave_the_facts(tmp_path: Path, trouble: PolicyError) -> None:
+    played = driven(tmp_path, analyst=ToyAnalyst(trouble=trouble))
+    assert {one.source for one in played.written} == {FACTS}
+    assert {one.reason for one in played.written} == {str(trouble)}
+    assert all(one.policy == "ann" and one.text.startswith("Facts from ") for one in played.written)
+
+
+def test_the_analyst_is_shown_the_facts_and_what_stands_and_its_text_stands_then(tmp_path: Path) -> None:
+    analyst = ToyAnalyst()
+    played = driven(tmp_path, analyst=analyst)
+    assert {(one.source, one.text) for one in played.written} == {(ANALYST, "- rings worked")}
+    assert analyst.requests[0].before == ""
+    assert {request.before for request in analyst.requests[1:]} == {"- rings worked"}
+    assert all(request.facts.startswith("Facts from ") for request in analyst.requests)
+
+
+def test_what_the_analyst_takes_is_paid_with_the_next_completion(tmp_path: Path) -> None:
+    played = driven(tmp_path, analyst=ToyAnalyst())
+    charges = [
+        charge
+        for one in played.logged
+        if isinstance(one.event.data, ProposalAnswered)
+        for charge in one.event.data.charges
+    ]
+    assert {charge.policy for charge in charges} == {"ann"}
+    assert len(charges) >= len(played.written) - 1
+    assert played.tokens == 10 * len(charges)
+
+
+def test_the_text_of_an_earlier_run_is_the_first_version_and_is_kept(tmp_path: Path) -> None:
+    played = driven(tmp_path, insights=InsightsConfig(every=8, text="- squares failed"))
+    assert played.written[0].text == "- squares failed"
+    assert played.proposals()[0].insights == played.written[0].change_id
+    assert all(one.text.startswith("- squares failed\n") for one in played.written[1:])
+    assert len(played.written) > 2
+
+
+def test_a_version_of_a_person_stands_and_what_it_adds_stays(tmp_path: Path) -> None:
+    database = open_database(sqlite_file(tmp_path / "runs.db"))
+    try:
+        log = SqlRunLog(database, SystemClock())
+        log.create(stored_run())
+        work = replace(
+            job(log, ToyPolicy(concurrency=1), evaluations=400, insights=InsightsConfig(every=8)),
+            facts=partial(stored_facts, SqlRunReader(database), RUN),
+        )
+        orders, notes = RunOrders(), Notes()
+        given: list[str] = []
+
+        def edit(events: Sequence[LoggedEvent]) -> None:
+            for one in events:
+                data = one.event.data
+                if isinstance(data, InsightsWritten) and not given:
+                    given.append(data.text)
+                    text = f"- avoid recursion\n{data.text}"
+                    change = InsightsWritten(change_id="chg_mine", by="ada", text=text, source=PERSON, evaluations=0)
+                    orders.want(Intent(changes=(RequestedChange(data=change),)))
+
+        notes.react = edit
+        play(work, notes, orders)
+        written = [one.event.data for one in log.events(RUN) if isinstance(one.event.data, InsightsWritten)]
+    finally:
+        database.close()
+    (mine,) = [place for place, one in enumerate(written) if one.source == PERSON]
+    assert written[mine].by == "ada"
+    later = written[mine + 1 :]
+    assert later
+    assert all(one.text.startswith("- avoid recursion\nFacts from ") for one in later)
+    assert all(one.text.count("Facts from ") == 1 for one in later)
+
+
+def test_insights_need_a_run_that_is_stored(tmp_path: Path) -> None:
+    database = open_database(sqlite_file(tmp_path / "runs.db"))
+    try:
+        log = SqlRunLog(database, SystemClock())
+        with pytest.raises(ConfigurationError, match=r"insights\.every"):
+            play(job(log, insights=InsightsConfig(every=8)), Notes())
+    finally:
+        database.close()
