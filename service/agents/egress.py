@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import h11
 import httpx
 
+from service.agents.request_limits import capped_request
 from service.agents.usage import ReplyReader, SessionMeter
 from service.policy.server import is_loopback, key_header
 from service.sandbox.inside import loopback
@@ -197,8 +198,10 @@ class _Exchange:
             async with asyncio.timeout(_IDLE_SECONDS):
                 request, body = await self._request()
             meter = self._proxy.admit()
+            reader = ReplyReader(body, free=_is_free(request))
+            path = request.target.partition(b"?")[0].decode("ascii", "replace")
+            body = capped_request(body, path, meter.room(reader.asked))
             sent = self._proxy.upstream(request, _asking_for_usage(body, request.target))
-            reader = ReplyReader(body, free=_is_free(sent))
             try:
                 response = await self._proxy.send(sent)
             except asyncio.CancelledError:  # the session ends, and the server works on the request
@@ -264,8 +267,10 @@ class _Exchange:
             await self._writer.drain()
 
 
-def _is_free(request: httpx.Request) -> bool:
-    return request.method == "GET" or request.url.path.endswith(_FREE_SUFFIXES)
+def _is_free(request: h11.Request) -> bool:
+    return request.method == b"GET" or request.target.partition(b"?")[0].decode("ascii", "replace").endswith(
+        _FREE_SUFFIXES
+    )
 
 
 def _forwarded_headers(headers: Iterable[tuple[bytes, bytes]]) -> _Headers:

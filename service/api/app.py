@@ -55,6 +55,7 @@ from service.api.routes import (
     sessions,
     statistics,
     system,
+    training,
     votes,
     webhooks,
     workers,
@@ -89,6 +90,7 @@ ROUTERS = (
     runs.router,
     series.router,
     statistics.router,
+    training.router,
     votes.router,
     sessions.router,
     system.router,
@@ -112,6 +114,7 @@ TAGS = {
     "metrics": "Progress, statistics and comparisons of runs.",
     "exports": "Downloads of runs.",
     "policies": "Models and other writers of programs.",
+    "training": "Jobs that train versions of policies.",
     "evaluations": "For workers that cannot reach the queue.",
     "system": "Health, readiness and the meaning of errors.",
 }

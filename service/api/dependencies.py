@@ -28,6 +28,7 @@ from service.ports import (
     StorageUsage,
     Submissions,
     TenantAccounts,
+    TrainingJobs,
     Webhooks,
     Workers,
 )
@@ -66,6 +67,7 @@ class ApiDependencies:
     submissions: Submissions
     batches: BatchStore
     registry: PolicyRegistry
+    training: TrainingJobs
     columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares

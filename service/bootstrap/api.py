@@ -12,6 +12,7 @@ from service.api.dependencies import ApiDependencies
 from service.bootstrap.evaluators import queue_url
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
+from service.bootstrap.trainers import make_training_jobs
 from service.config import Settings
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database, refuse_outdated
@@ -50,8 +51,7 @@ async def open_parts(
 
     Args:
         settings, override, queue: of this installation, with a database and Redis in place of the settings' own.
-        broker: the queue of this process, where there is no Redis.
-        login, local_key: for a browser and for commands of whoever runs the service on this machine.
+        broker, login, local_key: for a browser and for commands of whoever runs the service on this machine.
 
     Raises:
         UsageError: no secret is named, or the audit is to leave out an operation that there is not.
@@ -76,6 +76,7 @@ async def open_parts(
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             registry=make_registry(settings, storage),
+            training=make_training_jobs(settings, storage),
             columns=SqlColumnStore(storage.database),
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
             shares=SqlShares(storage.database),

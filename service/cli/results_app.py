@@ -91,13 +91,15 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a run, a candidate or a proposal."""
+    from service.bootstrap.sites import open_bundles
     from service.cli.metrics import show_metrics
     from service.cli.records import find_run, in_run
     from service.cli.show import show_anything, show_proposal
+    from service.config import load_settings
 
     where = place_of(ctx, json, db, server, api_key_file)
     id_ = in_run(id_, name)
-    with site_of(where) as site:
+    with open_bundles(load_settings(), where) as (site, bundles):
         if output is not None and (prompt or metrics or proposal is not None):
             raise UsageError("-o writes the program of a candidate: leave out --prompt, --metrics and --proposal")
         if proposal is not None:
@@ -107,7 +109,8 @@ def show(
         if metrics:
             show_metrics(terminal_of(ctx, json, db, where), site, id_, alone=not (source or prompt))
             return
-        show_anything(terminal_of(ctx, json, db, where), site, id_, source=source, prompt=prompt, output=output)
+        shown = terminal_of(ctx, json, db, where)
+        show_anything(shown, site, id_, source=source, prompt=prompt, output=output, bundles=bundles)
 
 
 @results_app.command(

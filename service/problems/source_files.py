@@ -86,6 +86,15 @@ def source_files(problem: Folder, seed: Program, source: str, into: Path | None)
     return _beside(first, seed)
 
 
+def command_sources(problem: Folder) -> list[Path]:
+    """The files that a command or a script named, of a problem that was made of one; none: it was not."""
+    if (content := problem.files.get(SETTINGS)) is None:
+        return []
+    settings = json.loads(content)
+    named, folder = settings.get("sources"), Path(str(settings.get("folder", "")))
+    return [folder / str(path) for path in named] if isinstance(named, list) else []
+
+
 def _beside(place: Path, seed: Program) -> SourceFiles:
     if place.is_dir():
         return SourceFiles(folder=place, paths={path: path for path, _ in seed.files})
