@@ -30,9 +30,9 @@ _COUNTS: Mapping[str, int] = {
     "concurrency.policy": MAX_CALLS,
     "concurrency.evaluations": MAX_EVALUATIONS,
 }
-# What proposals to come are made with. No other key may change: what was decided before hangs on it.
+# Only proposals to come depend on these. Earlier decisions depend on every other key.
 CHANGEABLE = (*_TABLES, *_NUMBERS, *_WORDS, *_COUNTS)
-_OF_WORK = ("concurrency.policy", "concurrency.evaluations")
+_BASELINE_KEYS = ("concurrency.policy", "concurrency.evaluations")
 _GROUPS = {key.partition(".")[0] for key in CHANGEABLE if "." in key} | {POLICIES.rstrip(".")}
 
 
@@ -98,7 +98,7 @@ def check_settings(settings: Mapping[str, Any], config: RunConfig, policies: Col
     for key, value in settings.items():
         if key.startswith(POLICIES):
             _check_weight(key, value, policies)
-        elif config.strategy in BASELINES and key not in _OF_WORK:
+        elif config.strategy in BASELINES and key not in _BASELINE_KEYS:
             raise ConfigurationError(f"the strategy {config.strategy} does not read {key}")
         elif key in _TABLES:
             _check_names(key, value, config)
