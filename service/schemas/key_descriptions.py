@@ -74,6 +74,10 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         " island, the others get its share. The baselines use their own operators"
     ),
     "operator_choice": "`shares`, or `adaptive`: shares times the recent success rate of the operator",
+    "prompt_pool": (
+        "maximum number of prompts that compete, at most 16: the configured one, and those that the model of the run"
+        " writes. 0 or 1: none is written"
+    ),
     "stopping_rule": "your own stopping rule: `module:Class`, or the name that a package offers. Empty: none",
     "policy_choice": (
         "policy of a proposal, if there are several policies. `weights`: drawn by weight. `adaptive`: the policy with"
