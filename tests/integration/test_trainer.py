@@ -127,9 +127,11 @@ def test_a_back_end_that_fails_fails_the_job_with_its_words(place: Place) -> Non
 def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None:
     waiting, working = place.submit(), place.submit(steps=10_000)
     assert place.jobs.cancel("default", waiting.id).state == "cancelled"
+    thread = threading.Thread(target=lambda: until(lambda: place.get(working).checkpoint))
+    thread.start()
 
     def cancel() -> None:
-        until(lambda: place.get(working).checkpoint)
+        thread.join()
         place.jobs.cancel("default", working.id)
 
     canceller = threading.Thread(target=cancel)

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003_changed_parts"
-down_revision = "0002_views_and_changes"
+revision = "0004_changed_parts"
+down_revision = "0003_policies"
 
 
 def upgrade() -> None:
