@@ -28,9 +28,9 @@ class ScoredCatalogueProblem:
         assert isinstance(result, dict)
         return result
 
-    def objective(self, *values: object, file: str = "evaluator.py") -> float:
+    def objective(self, *values: object, seconds: float = 0.0, file: str = "evaluator.py") -> float:
         """The score of the objective; a complaint fails the test."""
-        result = self.score(*values, file=file)
+        result = self.score(*values, seconds=seconds, file=file)
         assert "error" not in result, result["error"]
         found = result[find_problem(self.name).objective]
         assert isinstance(found, int | float)
@@ -68,7 +68,8 @@ class ScoredCatalogueProblem:
         finally:
             sys.path.remove(str(self.folder / "evolve_imports"))
             for name in sys.modules.keys() - before.keys():
-                del sys.modules[name]
+                if str(self.folder) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
 
 
 def open_problem(name: str, folder: Path) -> ScoredCatalogueProblem:

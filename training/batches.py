@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from evolve.domains.maze import maze_of
+from evolve.domains.maze import Maze, maze_of
 from training.demonstrator import Field, Rng
 from training.vocabulary import IDS, PAD
 
@@ -35,6 +35,18 @@ class PaddedBatch:
     def mask(self) -> "Tensor":
         """True on tokens, of the shape of `ids`."""
         return torch.arange(self.ids.shape[1], device=self.ids.device)[None] < self.lengths[:, None]
+
+
+class GivenMazes:
+    """Mazes that somebody names, such as those of runs. The kinds are not told apart."""
+
+    def __init__(self, mazes: Sequence[Maze]) -> None:
+        self._fields = [Field.of(maze) for maze in mazes]
+
+    def draw(self, kind: str, count: int, rng: Rng) -> list[Field]:  # noqa: ARG002 - the shape of MazePool
+        """That many mazes, different while there are enough."""
+        few = count > len(self._fields)
+        return [self._fields[int(number)] for number in rng.choice(len(self._fields), size=count, replace=few)]
 
 
 class MazePool:

@@ -1,14 +1,16 @@
 """Trains a maze policy: a warm start, then reinforcement learning, with checkpoints, a journal and pictures."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from training.batches import MazePool
+from evolve.domains.maze import render
+from training.batches import GivenMazes, MazePool
 from training.checkpoints import Checkpoint, Checkpoints
 from training.errors import ModelError, OtherRecipeError, TrainingError
 from training.export import export, read_model
@@ -77,12 +79,20 @@ def warm_start(recipe: Recipe, place: RunFolder, report: Report) -> Weights:
     return run.weights
 
 
-def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report) -> Weights:
-    """Reinforce a policy. It continues from the newest checkpoint, if there is one."""
+def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report, mazes: "Sequence[Maze]" = ()) -> Weights:
+    """Reinforce a policy. It continues from the newest checkpoint, if there is one.
+
+    Args:
+        recipe: of the training.
+        base: weights to start from.
+        place: where checkpoints are.
+        report: hears of every step.
+        mazes: those to train on, in place of the training split's.
+    """
     settings = recipe.reinforcement
     begun = {name: weight.detach().clone() for name, weight in base.items()}
-    run = _Run(recipe, place, REINFORCE, lambda: begun, base=digest(begun))
-    pool = MazePool(recipe.pool)
+    run = _Run(recipe, place, REINFORCE, lambda: begun, base=digest(begun) + _named(mazes))
+    pool = GivenMazes(mazes) if mazes else MazePool(recipe.pool)
     turns = _turns(recipe)
     before: Experience | None = None
     asked: list[Maze] = []
@@ -107,6 +117,11 @@ def reinforce(recipe: Recipe, base: Weights, place: RunFolder, report: Report) -
         figures = {**figures_of(found), "kind_index": float(recipe.kinds.index(turn.kind)), "shown": float(turn.shown)}
         run.done(step, settings.steps, figures, report, whole=not turns[(step + 1) % len(turns)].shown)
     return run.weights
+
+
+def _named(mazes: "Sequence[Maze]") -> str:
+    """Which mazes these are, in a word. Empty: none."""
+    return f" on {sha256(chr(10).join(map(render, mazes)).encode()).hexdigest()[:16]}" if mazes else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

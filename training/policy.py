@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,6 +14,9 @@ from training.maze import REINFORCE, Report, RunFolder, base_of, keep_model, rei
 from training.plots import draw_training
 from training.recipe import Recipe
 from training.training_log import TrainingLog
+
+if TYPE_CHECKING:
+    from evolve.domains.maze import Maze
 
 BASE = "base"
 VALIDATED = 100
@@ -27,6 +31,7 @@ class TrainingRequest:
         method: an estimator of `evolve.vpo`, or `base` for the warm start alone.
         base: model folder to start from instead of a warm start.
         command: the user's command, for the model card.
+        mazes: those to reinforce on. Empty: the training split's.
         validated: number of validation mazes for the figures on the card.
     """
 
@@ -34,6 +39,7 @@ class TrainingRequest:
     method: str
     base: Path | None
     command: str
+    mazes: "tuple[Maze, ...]" = ()
     validated: int = VALIDATED
 
 
@@ -58,7 +64,7 @@ def train_policy(wanted: TrainingRequest, place: RunFolder, report: Report) -> T
         return _keep(base, wanted, place)
     if wanted.base is None:
         _keep(base, wanted, place, BASE)
-    trained = _keep(reinforce(recipe, base, place, report), wanted, place)
+    trained = _keep(reinforce(recipe, base, place, report, wanted.mazes), wanted, place)
     lines = [line for line in TrainingLog(place.folder / "journal.jsonl").lines() if line["stage"] == REINFORCE]
     draw_training(lines, f"{wanted.method}, seed {recipe.seed}", place.folder / "training.svg")
     return trained

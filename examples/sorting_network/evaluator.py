@@ -32,14 +32,13 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "comparators": len(comparators),
         "layers": max(depth),
         "feedback": f"layers reached wire by wire: {depth}",
-        "view": drawing(comparators),
     }
 
 
-def drawing(comparators):
+def render(outputs):
     """The network as SVG: wires from left to right, comparators as bars between two of them, layer by layer."""
     depth, layers = [0] * WIRES, []
-    for one, two in comparators:
+    for one, two in outputs[0]["value"]:
         layer = depth[one] = depth[two] = max(depth[one], depth[two]) + 1
         layers += [[] for _ in range(layer - len(layers))]
         layers[layer - 1].append((one, two))

@@ -8,7 +8,7 @@ down_revision = "0003_policies"
 
 
 def upgrade() -> None:
-    op.add_column("candidates", sa.Column("changed", sa.Text(), server_default="", nullable=False))
+    op.add_column("candidates", sa.Column("changed", sa.Text(), server_default=sa.text("''"), nullable=False))
 
 
 def downgrade() -> None:

@@ -39,6 +39,14 @@ class SessionMeter:
             return f"this session has used its {self.max_cost} {cost.currency}: end it, and leave what you have"
         return ""
 
+    def room(self, asked: int) -> int | None:
+        """Output tokens that a reply may still have, to a request of so many tokens; None: any number."""
+        rooms = [self.max_tokens - self.usage.total - asked] if self.max_tokens else []
+        spent, million = self.cost(self.usage + Usage(input=asked)), self.cost(Usage(output=1_000_000))
+        if self.max_cost is not None and spent is not None and million is not None and million.amount:
+            rooms.append(int((self.max_cost - spent.amount) * 1_000_000 / million.amount))
+        return min(rooms, default=None)
+
     def add(self, usage: Usage) -> None:
         """Count the tokens of a reply."""
         self.usage += usage
@@ -50,11 +58,14 @@ class ReplyReader:
     Args:
         request: the body of the request.
         free: whether the reply costs nothing, such as a list of models.
+
+    Attributes:
+        asked: tokens of the request, by estimate.
     """
 
     def __init__(self, request: bytes, *, free: bool = False) -> None:
         self._free = free
-        self._asked = estimate_tokens(request.decode(errors="replace"))
+        self.asked = estimate_tokens(request.decode(errors="replace"))
         self._text = bytearray()
         self._size = 0
 
@@ -75,7 +86,7 @@ class ReplyReader:
         """
         if self._free:
             return Usage()
-        estimate = Usage(input=self._asked, output=estimate_tokens("x" * self._size))
+        estimate = Usage(input=self.asked, output=estimate_tokens("x" * self._size))
         text = self._text.decode(errors="replace")
         found = [usage for value in _values(text) if (usage := read_usage(value)) is not None]
         if not found:

@@ -53,6 +53,7 @@ from service.api.routes import (
     sessions,
     statistics,
     system,
+    training,
     votes,
     webhooks,
     workers,
@@ -85,6 +86,7 @@ ROUTERS = (
     runs.router,
     series.router,
     statistics.router,
+    training.router,
     votes.router,
     sessions.router,
     system.router,
@@ -108,6 +110,7 @@ TAGS = {
     "metrics": "Progress, statistics and comparisons of runs.",
     "exports": "Downloads of runs.",
     "policies": "Models and other writers of programs.",
+    "training": "Jobs that train versions of policies.",
     "evaluations": "For workers that cannot reach the queue.",
     "system": "Health, readiness and the meaning of errors.",
 }

@@ -12,6 +12,7 @@ from service.api.dependencies import ApiDependencies
 from service.bootstrap.evaluators import queue_url
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
+from service.bootstrap.trainers import make_training_jobs
 from service.config import Settings
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database, refuse_outdated
@@ -23,6 +24,7 @@ from service.db.sessions import SqlSessions
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
 from service.net.address import check_address
+from service.problems.repository.bases import RepositoryBases
 from service.queue.memory import MemoryBroker
 from service.queue.service_queue import ServiceQueue, local_queue, open_redis_queue
 from service.timestamps import SystemClock
@@ -50,8 +52,7 @@ async def open_parts(
 
     Args:
         settings, override, queue: of this installation, with a database and Redis in place of the settings' own.
-        broker: the queue of this process, where there is no Redis.
-        login, local_key: for a browser and for commands of whoever runs the service on this machine.
+        broker, login, local_key: for a browser and for commands of whoever runs the service on this machine.
 
     Raises:
         UsageError: no secret is named, or the audit is to leave out an operation that there is not.
@@ -73,9 +74,11 @@ async def open_parts(
             intents=storage.intents,
             deletions=storage.deletions,
             problems=storage.problems,
+            repositories=RepositoryBases(storage.problems.bundle),
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             registry=make_registry(settings, storage),
+            training=make_training_jobs(settings, storage),
             columns=SqlColumnStore(storage.database),
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
             shares=SqlShares(storage.database),

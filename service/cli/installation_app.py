@@ -136,6 +136,27 @@ def runner(
     raise typer.Exit(serve_runs(terminal, runs=runs, queue=queue, db=db, metrics=metrics))
 
 
+@installation_app.command(epilog="Example: evolve trainer --folder /srv/evolve/training", rich_help_panel=PANEL)
+def trainer(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            readable=False,
+            help="Folder of checkpoints. Trainers that share it continue each other's jobs.",
+        ),
+    ] = None,
+    db: Db = None,
+) -> None:
+    """Start a trainer, which takes the training jobs of the database."""
+    terminal = terminal_of(ctx, as_json=False, db=db)
+    with terminal.doing("starting"):
+        from service.cli.trainer import serve_jobs
+
+    raise typer.Exit(serve_jobs(terminal, folder=folder, db=db))
+
+
 @installation_app.command(epilog="Example: evolve mcp, or: evolve mcp --http --port 8001", rich_help_panel=PANEL)
 def mcp(
     ctx: typer.Context,

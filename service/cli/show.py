@@ -1,6 +1,6 @@
 """One run or one candidate, with everything that is known of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from service.cli.records import (
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.identifiers import candidate_place
-from service.ports import CandidateRecord, ProposalRecord, ResultReader, RunRecord
+from service.ports import Bundle, CandidateRecord, ProposalRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.choices import choices_of
 from service.projections.front import Front
@@ -42,7 +42,14 @@ Rows = list[tuple[str, Any]]
 
 
 def show_anything(
-    terminal: Terminal, site: RunSite, identity: str, *, source: bool, prompt: bool, output: Path | None = None
+    terminal: Terminal,
+    site: RunSite,
+    identity: str,
+    *,
+    source: bool,
+    prompt: bool,
+    output: Path | None = None,
+    bundles: Callable[[RunRecord], Bundle] | None = None,
 ) -> None:
     """Print a run or a candidate, whichever the id names.
 
@@ -53,6 +60,7 @@ def show_anything(
         source: whether the program of a candidate is shown, and nothing else unless `prompt` is.
         prompt: whether what was asked is shown, and what came back.
         output: where the program of a candidate is written to instead; `-` is stdout.
+        bundles: gives the folder of a run's problem; None: it is not looked at.
     """
     reader = site.reader
     source = source or output is not None
@@ -72,12 +80,23 @@ def show_anything(
     elif terminal.as_json:
         terminal.emit(_run_json(site, found))
     else:
-        rows = run_rows(found, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
+        named = replace(found, source=named_source(found, bundles))
+        rows = run_rows(named, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
         configuration = next(place for place, (name, _) in enumerate(rows) if name == "configuration")
         rows[configuration:configuration] = seed_rows(failed_seeds(reader.candidates(found.id)))
         terminal.show(facts(rows))
         if found.best_candidate_id:
             terminal.note(f"next: {terminal.command(f'best {formatting.short(found.id)}')}", style="dim")
+
+
+def named_source(run: RunRecord, bundles: Callable[[RunRecord], Bundle] | None) -> str:
+    """Where a run's problem came from: of one whose folder was temporary, the files that the command named."""
+    if bundles is None or not Path(run.source).is_absolute() or Path(run.source).exists():
+        return run.source
+    from service.problems.bundle import open_bundle
+    from service.problems.source_files import command_sources
+
+    return ", ".join(map(str, command_sources(open_bundle(bundles(run))))) or run.source
 
 
 def _run_json(site: RunSite, run: RunRecord) -> dict[str, Any]:

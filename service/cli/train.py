@@ -1,5 +1,6 @@
 """What `evolve train` does: reads the wish, shows the progress, says what came of it."""
 
+import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from service.errors import ConflictError, UsageError
 from service.jsonlines import as_line
 
 if TYPE_CHECKING:
+    from evolve.domains.maze import Maze
     from training.maze import Report, TrainingProgress
     from training.policy import TrainedPolicy, TrainingRequest
     from training.recipe import Recipe
@@ -37,6 +39,7 @@ class TrainOptions:
     validated: int
     device: str
     threads: int
+    mazes: Path | None = None
 
 
 def train_maze(terminal: Terminal, options: TrainOptions) -> None:
@@ -91,8 +94,26 @@ def _wanted(options: TrainOptions) -> "TrainingRequest":
     recipe = _recipe(Recipe(seed=options.seed, kinds=kinds), options)
     command = shlex.join(["evolve", *sys.argv[1:]])
     return TrainingRequest(
-        recipe=recipe, method=options.method, base=options.base, command=command, validated=options.validated
+        recipe=recipe,
+        method=options.method,
+        base=options.base,
+        command=command,
+        mazes=_mazes(options.mazes) if options.mazes else (),
+        validated=options.validated,
     )
+
+
+def _mazes(path: Path) -> "tuple[Maze, ...]":
+    from evolve.domains.maze import read
+    from evolve.errors import ProblemError
+
+    try:
+        found = tuple(read(json.loads(line)["maze"]) for line in path.read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError, KeyError, TypeError, ProblemError) as error:
+        raise UsageError(f"the mazes of {path} cannot be read: {error}") from error
+    if not found:
+        raise UsageError(f"the file {path} holds no maze")
+    return found
 
 
 def _recipe(recipe: "Recipe", options: TrainOptions) -> "Recipe":

@@ -67,6 +67,10 @@ def maze(
     validated: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of validation mazes for the model card.")
     ] = 100,
+    mazes: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="Mazes to reinforce on: JSON lines with the key maze."),
+    ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto (cuda if available).")] = "auto",
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
     json: Json = False,
@@ -87,6 +91,7 @@ def maze(
         validated=validated,
         device=device,
         threads=threads,
+        mazes=mazes,
     )
     train_maze(terminal_of(ctx, json), options)
 

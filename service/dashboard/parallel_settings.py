@@ -30,11 +30,20 @@ class SettingAxis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """A run. `place`: in the order of the runs; `path`: as SVG draws it; `share`: of the way from worst to best."""
+    """A run.
+
+    Attributes:
+        place: in the order of the runs.
+        path: as SVG draws it.
+        share: of the way from worst to best.
+        heights, values: on each axis, where the line passes, and what stands there.
+    """
 
     place: int
     path: str
     share: float
+    heights: Sequence[float]
+    values: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +82,13 @@ def parallel(
     ends += [AxisTick(y=_up(1.0), words=written(high))] if high > low else []
     axes.append(SettingAxis(name=outcome, x=SIDE + len(shown) * step, ticks=ends))
     lines = []
-    for at, (place, _) in enumerate(known):
+    for at, (place, result) in enumerate(known):
         values = [one.values[place] for one in shown]
         heights = [column[value] for column, value in zip(columns, values, strict=True)] + [_up(shares[at])]
         points = [f"{axis.x:.1f} {y:.1f}" for axis, y in zip(axes, heights, strict=True)]
-        lines.append(RunLine(place=place, path=f"M{' L'.join(points)}", share=shares[at]))
+        path = f"M{' L'.join(points)}"
+        told = (*values, written(result))
+        lines.append(RunLine(place=place, path=path, share=shares[at], heights=heights, values=told))
     return ParallelPicture(
         axes=axes, lines=sorted(lines, key=lambda one: one.share), left_out=len(parameters) - len(shown)
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from service.db.keys import SqlKeyStore
     from service.db.policy_registry import SqlPolicyStore
     from service.db.problems import SqlProblemStore
+    from service.db.training import SqlTrainingStore
 
 
 class SqlStorage:
@@ -56,6 +57,13 @@ class SqlStorage:
         from service.db.policy_registry import SqlPolicyStore
 
         return SqlPolicyStore(self.database)
+
+    @property
+    def training(self) -> "SqlTrainingStore":
+        """Training jobs of all tenants."""
+        from service.db.training import SqlTrainingStore
+
+        return SqlTrainingStore(self.database, self.clock)
 
     @property
     def accounts(self) -> "SqlAccounts":

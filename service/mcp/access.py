@@ -18,6 +18,11 @@ from service.schemas.runs import Run
 
 Connect = Callable[[Context[Any, Any]], AbstractAsyncContextManager[AsyncClient]]
 BEARER = "bearer "
+# Commands that messages advise, with the tools that do the same.
+_TOOLS = {
+    "'evolve runs' lists": "the tool list_runs lists",
+    "'evolve candidates RUN' lists": "the tool list_candidates lists",
+}
 Words = ParamSpec("Words")
 Answer = TypeVar("Answer")
 Returned = TypeVar("Returned", bound=BaseModel)
@@ -63,9 +68,16 @@ def as_tool(function: Callable[Words, Awaitable[Answer]]) -> Callable[Words, Awa
         except InvalidProblemError as error:
             raise ToolError("\n".join(error.complaints)) from error
         except (ServiceError, EvolveError) as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(_with_tools(str(error))) from error
 
     return call
+
+
+def _with_tools(text: str) -> str:
+    """A message that advises tools where it advised commands, which a client of tools cannot call."""
+    for command, tool in _TOOLS.items():
+        text = text.replace(command, tool)
+    return text
 
 
 async def send(

@@ -88,7 +88,7 @@ class StoredPolicies:
             NotFoundError, RefusedError: the tenant has no such policy, or may not change it.
             UsageError: the files are no model's, or the base is not one that there is.
         """
-        self._own(tenant, name)
+        self.own(tenant, name)
         _check_files(files)
         if "@" in base:
             self.named(tenant, base)
@@ -122,7 +122,7 @@ class StoredPolicies:
             NotFoundError, RefusedError: the tenant has no such version, or may not change it.
             UsageError: the values do not fit the problems, or one of these was trained on.
         """
-        self._own(tenant, name)
+        self.own(tenant, name)
         if evaluation.against:
             self._store.version(tenant, name, evaluation.against)
         trained = self._trained_on(self._store.version(tenant, name, version))
@@ -139,7 +139,7 @@ class StoredPolicies:
             NotFoundError, RefusedError: the tenant has no such version, or may not change it.
             ConflictError: the version is archived, or the gate refuses it. The text has the figures.
         """
-        promoted = self._own(tenant, name).promoted
+        promoted = self.own(tenant, name).promoted
         found = self._store.version(tenant, name, version)
         reason = refusal(found, promoted)
         if reason and not force:
@@ -155,7 +155,7 @@ class StoredPolicies:
             NotFoundError, RefusedError: the tenant has no such version, or may not change it.
             ConflictError: the policy's name stands for it.
         """
-        self._own(tenant, name)
+        self.own(tenant, name)
         return self._store.archive(tenant, name, version, self._clock.now())
 
     def named(self, tenant: str, words: str) -> PolicyVersion:
@@ -185,7 +185,13 @@ class StoredPolicies:
         found = self.named(tenant, words)
         return read_policy({**found.settings, "name": found.name}, found.name)
 
-    def _own(self, tenant: str, name: str) -> RegisteredPolicy:
+    def own(self, tenant: str, name: str) -> RegisteredPolicy:
+        """A policy that a tenant may change.
+
+        Raises:
+            NotFoundError: there is none.
+            RefusedError: it is shared by the operator.
+        """
         policy = self._store.visible(tenant, name)
         if policy.tenant != tenant:
             raise RefusedError(f"the policy {name} is shared by the operator: only the operator changes it")

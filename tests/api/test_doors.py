@@ -53,6 +53,8 @@ BODIES: dict[str, Any] = {
         "baseline": [0.0],
     },
     "promote_policy_version": {},
+    "create_training_job": {"policy": "walker"},
+    "set_training_permission": {"run_id": RUN, "allowed": True},
     "create_webhook": {"url": "https://example.org/hook", "types": ["run.failed"]},
     "update_webhook": {"types": ["run.failed"]},
 }
@@ -104,6 +106,7 @@ async def things(told: Told, tmp_path: Path) -> dict[str, str]:
             "batch_id": "bat_0199",
             "policy": policy(told, tmp_path),
             "version": "1",
+            "job_id": "trn_0199",
         }
 
 

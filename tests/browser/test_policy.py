@@ -103,12 +103,10 @@ def test_the_page_shuts_nobody_out(open_page: OpenPage, written_run: str, theme:
     for chart in ("token-curve", "best-cost", "policy-curves"):
         expect(page.locator(f"{chart} canvas").first).to_be_visible()
     assert_accessible(page)
-    page.screenshot(path=f"/tmp/wt/charts-tmp/policy-{theme}.png", full_page=True)  # SHOT
 
 
 def test_a_phone_scrolls_no_page_sideways(open_page: OpenPage, written_run: str) -> None:
     page = open_page(f"/runs/{written_run}/policy", width=360)
     expect(page.locator("token-curve canvas").first).to_be_visible()
     expect(page.locator("policy-curves canvas").first).to_be_visible()
-    page.screenshot(path="/tmp/wt/charts-tmp/policy-360.png", full_page=True)  # SHOT
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

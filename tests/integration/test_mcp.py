@@ -145,7 +145,8 @@ async def test_complaints_and_mistakes_come_back_as_words(service: Service, tool
         check = await called(client, "check_problem", files=broken)
         assert not check["ok"]
         assert any("seeds" in complaint for complaint in check["complaints"])
-        assert "no run run_00000000" in await refused(client, "get_run", run_id="run_00000000")
+        unknown = await refused(client, "get_run", run_id="run_00000000")
+        assert unknown.endswith("there is no run run_00000000: the tool list_runs lists them")
         assert "exactly one" in await refused(client, "start_run")
         assert "budgett" in await refused(
             client, "start_run", files=files_of(service.folder), config={"budgett": {"evaluations": 1}}

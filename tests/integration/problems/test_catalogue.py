@@ -32,7 +32,7 @@ def test_seed_is_valid_within_the_bounds_and_worse_than_the_best_known(name: str
     loaded = load_problem(tmp_path / name)
     read_config([(name, loaded.search)])
     (objective,) = loaded.problem.objectives
-    score = opened.objective(*opened.seed())
+    score = opened.objective(*opened.seed(), seconds=0.1)
     assert objective.low is not None
     assert objective.high is not None
     assert objective.low <= score <= objective.high
@@ -161,6 +161,149 @@ def test_traps_of_step_functions_gain_nothing(tmp_path: Path, file: str) -> None
     assert third.objective([2.0, -1.0], file=file) == pytest.approx(2 * 2 * 4.0)
     # That of (3, -2) is (9, -12, 4): the largest value is 9, and -12 is larger in size.
     assert third.objective([3.0, -2.0], file=file) == pytest.approx(2 * 2 * 12.0)
+
+
+STRASSEN = [
+    [[1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 0, 1]], [[0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 1, -1]],
+    [[1, 0, 0, 0], [0, 1, 0, -1], [0, 1, 0, 1]], [[0, 0, 0, 1], [-1, 0, 1, 0], [1, 0, 1, 0]],
+    [[1, 1, 0, 0], [0, 0, 0, 1], [-1, 1, 0, 0]], [[-1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]],
+    [[0, 1, 0, -1], [0, 0, 1, 1], [1, 0, 0, 0]],
+]  # fmt: skip
+
+
+def twice(one: Sequence[int], two: Sequence[int]) -> list[int]:
+    """The weights of a 4 x 4 matrix: a 2 x 2 matrix of blocks, each weighed inside."""
+    return [one[2 * (i // 2) + j // 2] * two[2 * (i % 2) + j % 2] for i in range(4) for j in range(4)]
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_strassens_rule_used_twice_takes_49_multiplications_and_a_wrong_weight_more(tmp_path: Path, file: str) -> None:
+    opened = open_problem("matrix-multiplication-4x4x4", tmp_path / "scheme")
+    terms = [[twice(a, b) for a, b in zip(one, two, strict=True)] for one in STRASSEN for two in STRASSEN]
+    assert opened.objective(terms, file=file) == 49
+    assert opened.objective([], file=file) == 64
+    terms[5][0][3] += 1
+    assert opened.objective(terms, file=file) > 49
+
+
+def test_weights_of_a_scheme_are_whole_numbers(tmp_path: Path) -> None:
+    opened = open_problem("matrix-multiplication-3x3x3", tmp_path / "scheme")
+    assert "whole numbers" in opened.score([[[1.0] + [0] * 8, [1] * 9, [1] * 9]])["error"]
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_roots_of_d11_kiss_and_a_coordinate_that_is_off_does_not(tmp_path: Path, file: str) -> None:
+    opened = open_problem("kissing-11", tmp_path / "kissing")
+    roots = [
+        [first if place == a else second if place == b else 0 for place in range(11)]
+        for a in range(11) for b in range(a) for first in (1, -1) for second in (1, -1)
+    ]  # fmt: skip
+    assert opened.objective(roots, file=file) == 220
+    assert "error" in opened.score([*roots, roots[0]], file=file)
+    assert "error" in opened.score([*roots[1:], [1.0, *roots[0][1:]]], file=file)
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_three_numbers_have_seven_differences_and_six_sums(tmp_path: Path, file: str) -> None:
+    opened = open_problem("sums-and-differences", tmp_path / "numbers")
+    assert opened.objective([0, 1, 3], file=file) == pytest.approx(1 + math.log(7 / 6) / math.log(7), abs=1e-12)
+    assert "error" in opened.score([0, 1, 1, 3], file=file)
+    assert "error" in opened.score([1, 2, 4], file=file)
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_equal_signs_have_the_largest_energy_and_zeros_are_refused(tmp_path: Path, file: str) -> None:
+    opened = open_problem("low-autocorrelation-60", tmp_path / "signs")
+    assert opened.objective([1] * 60, file=file) == sum(k * k for k in range(1, 60))
+    assert "error" in opened.score([0] + [1] * 59, file=file)
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_vectors_of_zeros_and_ones_are_a_cap_set_and_a_line_or_a_repeated_vector_is_found(
+    tmp_path: Path, file: str
+) -> None:
+    opened = open_problem("cap-set-8", tmp_path / "cap")
+    cap = [[number >> place & 1 for place in range(8)] for number in range(256)]
+    assert opened.objective(cap, file=file) == 256
+    assert "error" in opened.score([*cap, [2] * 8], file=file)
+    assert "error" in opened.score([*cap, cap[7]], file=file)
+
+
+def test_published_coefficients_bound_the_uncertainty_and_a_far_root_counts(tmp_path: Path) -> None:
+    """AlphaEvolve's three coefficients give 0.3521. Two roots far out, which no sign between them shows, give more."""
+    opened = open_problem("uncertainty-inequality", tmp_path / "polynomial")
+    assert opened.objective([0.32925, -0.01159, -8.9216e-05]) == pytest.approx(0.3521, abs=1e-4)
+    assert opened.objective([0.32925, -0.01159, -8.9216e-05, 1e-9, -1e-12]) > 0.3522
+    assert "error" in opened.score([0.0, 0.0])
+
+
+def test_chebyshevs_weights_give_his_bound_and_a_rare_x_above_1_is_found(tmp_path: Path) -> None:
+    opened = open_problem("prime-number-theorem", tmp_path / "weights")
+    chebyshev: list[list[float]] = [[2, -1], [3, -1], [5, -1], [30, 1]]
+    expected = math.log(2) / 2 + math.log(3) / 3 + math.log(5) / 5 - math.log(30) / 30
+    assert opened.objective(chebyshev) == pytest.approx(expected, abs=1e-9)
+    assert opened.objective([*chebyshev, [7, -0.2]]) < expected
+    assert "least common multiple" in opened.score([*chebyshev, [1009, -0.2], [997, 0.1], [991, 0.1]])["error"]
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_network_without_one_of_its_comparators_does_not_sort(tmp_path: Path, file: str) -> None:
+    opened = open_problem("sorting-network-12", tmp_path / "network")
+    bubble = [[wire, wire + 1] for last in range(11, 0, -1) for wire in range(last)]
+    assert opened.objective(bubble, file=file) == 66
+    for left_out in (0, 30, 65):
+        assert "error" in opened.score(bubble[:left_out] + bubble[left_out + 1 :], file=file)
+
+
+BERLIN = (
+    "1 49 32 45 19 41 8 9 10 43 33 51 11 52 14 13 47 26 27 28 12 25 4 6 15 5 24 48 38 37 40 39 36 35 34 44 46 16 29"
+    " 50 20 23 30 2 7 42 21 17 3 18 31 22"
+)
+
+
+@pytest.mark.parametrize("file", ["evaluator.py", "verify.py"])
+def test_published_tour_of_berlin_has_its_length_and_a_place_left_out_is_found(tmp_path: Path, file: str) -> None:
+    opened = open_problem("tsp-berlin52", tmp_path / "tour")
+    tour = [int(place) - 1 for place in BERLIN.split()]
+    assert opened.objective(tour, file=file) == 7542
+    assert "error" in opened.score(tour[:-1], file=file)
+    assert "error" in opened.score([*tour[:-1], tour[0]], file=file)
+
+
+def test_palmers_index_gives_its_published_makespan_and_a_job_twice_is_refused(tmp_path: Path) -> None:
+    opened = open_problem("flow-shop-20x5", tmp_path / "shop")
+    rows = opened.function("inputs")()[0][0]
+    order = sorted(range(20), key=lambda job: -sum((2 * m - 4) * time for m, time in enumerate(rows[job])))
+    assert opened.function("makespan")(order, rows) == 1384
+    assert "error" in opened.score(*[[0, *range(19)]] * 5)
+
+
+def test_best_fit_packs_as_known_and_a_table_with_a_hole_is_refused(tmp_path: Path) -> None:
+    opened = open_problem("bin-packing-online", tmp_path / "bins")
+    table = [[float(item - room) for room in range(item, 151)] for item in range(20, 101)]
+    assert 3.0 < opened.objective(table) < 7.0  # FunSearch reports 5.4 % for such items
+    assert "error" in opened.score([*table[:-1], table[-1][:-1]])
+    assert "error" in opened.score([*table[:-1], [float("nan"), *table[-1][1:]]])
+
+
+def test_shortest_job_first_is_the_reference_of_the_cluster(tmp_path: Path) -> None:
+    opened = open_problem("cluster-scheduling", tmp_path / "cluster")
+    shortest = [[0.0, 0.0, 0.0, -1.0, 0.0, 0.0]] * 3
+    assert opened.objective(shortest) == find_problem("cluster-scheduling").known_best
+    assert "error" in opened.score([[0.0] * 6] * 2)
+    found = opened.function("slowdowns")([(0, 32, 10), (0, 32, 10), (5, 1, 20)], shortest)
+    assert [float(slowdown) for slowdown in found] == [1.0, 2.0, 1.75]  # the last one waits for both
+
+
+@pytest.mark.parametrize("name", [problem.name for problem in catalogue() if problem.family == "speed"])
+def test_speed_counts_only_with_right_answers(tmp_path: Path, name: str) -> None:
+    opened = open_problem(name, tmp_path / name)
+    answers = list(opened.seed())
+    slow, fast = (opened.objective(*answers, seconds=seconds) for seconds in (1.0, 0.001))
+    assert fast > 100 * slow
+    first = answers[0]
+    wrong = first + 1 if isinstance(first, int) else [*first[:-1], first[-1] + 1] if isinstance(first, list) else None
+    assert opened.score(wrong, *answers[1:], seconds=0.001)["error"] == "instance 0: the answer is wrong"
 
 
 def check(folder: Path) -> dict[str, object]:

@@ -20,6 +20,7 @@ from evolve.domains.maze.splits import maze_of
 from evolve.domains.questions import question_as_json
 from evolve.domains.scoring import score_answer
 from evolve.evaluation import fitness, read_result
+from evolve.views.candidate_view import SVG, read_view
 from service.problems.load import load_problem
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -82,6 +83,16 @@ def test_best_known_sorting_networks_score_what_the_literature_says(text: str, s
     result = scored("sorting_network", network(text))
     assert (result["comparators"], result["layers"]) == (size, depth)
     assert of_the_library("sorting_network", result) <= known_best("sorting_network")
+
+
+def test_sorting_network_is_drawn_by_its_render() -> None:
+    comparators = network(MIN_LAYERS)
+    outputs = [{"value": comparators, "seconds": 0.0, "error": None}]
+    assert "view" not in evaluator("sorting_network")["score"](outputs, {})
+    view = read_view(evaluator("sorting_network")["render"](outputs))
+    assert view is not None
+    assert view.media_type == SVG
+    assert view.content.count("<circle") == 2 * len(comparators)
 
 
 def test_known_best_of_the_sorting_network_is_that_of_seven_layers() -> None:

@@ -1,0 +1,57 @@
+"""The trainer and its jobs, opened over a database."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from service.bootstrap.submissions import make_registry
+from service.config import Settings
+from service.ports import TrainingBackend
+from service.process.identity import this_process
+from service.trainer.maze import MazeBackend
+from service.trainer.trainer import Trainer
+from service.usecases.model_folders import ModelFolders
+from service.usecases.training_jobs import StoredTrainingJobs, VersionPublisher
+from service.user_folders import data_home
+
+if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
+
+BACKENDS: Mapping[str, TrainingBackend] = {"maze": MazeBackend()}
+
+
+def make_training_jobs(
+    settings: Settings, storage: "SqlStorage", backends: Mapping[str, TrainingBackend] = BACKENDS
+) -> StoredTrainingJobs:
+    """The port TrainingJobs of this installation.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+    registry = make_registry(settings, storage)
+    readers, problems = storage.readers, storage.problems
+    return StoredTrainingJobs(storage.training, registry, readers, problems, storage.clock, tuple(backends))
+
+
+def make_trainer(
+    settings: Settings,
+    storage: "SqlStorage",
+    *,
+    folder: Path | None = None,
+    backends: Mapping[str, TrainingBackend] = BACKENDS,
+) -> Trainer:
+    """A trainer over a database.
+
+    Args:
+        settings: of this installation.
+        storage: where jobs wait.
+        folder: of the jobs' folders. None: in the user's data folder.
+        backends: train, by name.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+    jobs = make_training_jobs(settings, storage, backends)
+    publisher = VersionPublisher(jobs, make_registry(settings, storage), ModelFolders(storage.problems.bundle))
+    root = folder or data_home() / "evolve" / "training"
+    return Trainer(storage.training, backends, publisher, storage.clock, this_process(), root=root)

@@ -1,0 +1,39 @@
+"""The command `evolve trainer`: takes the training jobs of a database until a signal has it let go of them."""
+
+import os
+import signal
+from pathlib import Path
+from types import FrameType
+
+from service.bootstrap.storage import open_storage
+from service.bootstrap.trainers import make_trainer
+from service.cli.exit_codes import INTERRUPTED, OK
+from service.cli.terminal import Terminal
+from service.config import database_url, load_settings
+from service.db.schema_wait import wait_for_schema
+
+
+def serve_jobs(terminal: Terminal, *, folder: Path | None, db: str | None) -> int:
+    """Train until told to leave, and return the exit code."""
+    from service.telemetry import configure_logging
+
+    configure_logging(terminal.verbosity, color=terminal.color)
+    settings = load_settings()
+    wait_for_schema(database_url(settings, db))
+    with open_storage(settings, db) as storage:
+        trainer = make_trainer(settings, storage, folder=folder)
+        heard: list[int] = []
+
+        def hear(number: int, _: FrameType | None) -> None:
+            if heard:
+                os.write(2, b"\nevolve: quit. Another trainer takes over the job when the lease expires\n")
+                os._exit(INTERRUPTED)
+            heard.append(number)
+            trainer.leave()
+            terminal.note("Stopping. Another trainer continues the job from its checkpoint. Press Ctrl-C to quit now.")
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, hear)
+        terminal.note("taking training jobs. Press Ctrl-C to stop", style="dim")
+        trainer.run()
+    return OK

@@ -1,0 +1,37 @@
+"""Training jobs as every front door shows them."""
+
+from service.ports import TrainingEvent, TrainingJob, TrainingPermission
+from service.schemas import training as wire
+
+
+def job_reply(job: TrainingJob) -> wire.TrainingJob:
+    """A job."""
+    return wire.TrainingJob.model_validate(
+        {
+            "id": job.id,
+            "policy": job.policy,
+            "state": job.state,
+            "desired_state": job.desired_state,
+            "request": {name: value for name, value in job.request.items() if name != "texts"},
+            "runs": list(job.runs),
+            "progress": dict(job.progress) or None,
+            "checkpoint": dict(job.checkpoint) or None,
+            "error": job.error,
+            "version": job.version,
+            "sequence": job.sequence,
+            "created_by": job.created_by,
+            "created_at": job.created_at,
+            "started_at": job.started_at,
+            "finished_at": job.finished_at,
+        }
+    )
+
+
+def event_reply(event: TrainingEvent) -> wire.TrainingEvent:
+    """An event of a job."""
+    return wire.TrainingEvent(sequence=event.sequence, kind=event.kind, at=event.at, payload=dict(event.payload))
+
+
+def permission_reply(answer: TrainingPermission) -> wire.TrainingPermission:
+    """An answer to whether runs may be trained on."""
+    return wire.TrainingPermission(run_id=answer.run_id or None, allowed=answer.allowed, by=answer.by, at=answer.at)

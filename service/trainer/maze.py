@@ -1,0 +1,137 @@
+"""The back end of small maze policies: `evolve train maze` in a process of its own, on a processor."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evolve.domains import open_domain
+from evolve.domains.maze import KINDS, mazes, read, render
+from evolve.errors import ProblemError
+from evolve.statistics.answer_sets import best_at_k
+from service.errors import ConflictError, UsageError
+from service.ports import HeldOutValues, TrainingJob, TrainingStep
+
+ANSWERS = 4  # of a chain, as the maze policies are trained
+K = 16
+CHAINS = 8
+SEED = 7
+EVALUATION_SECONDS = 3600.0
+_NUMBERS = ("k", "steps", "warm_steps", "seed", "alpha")
+_CHECKPOINT = re.compile(r"(warm-start|reinforce)-(\d+)\.pt")
+_EVOLVE = (sys.executable, "-m", "service.cli.main")
+
+
+class MazeBackend:
+    """Trains walkers through mazes. With runs, it reinforces on the mazes of their problems."""
+
+    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
+        """`evolve train maze`, with the mazes of the runs if there are any.
+
+        Raises:
+            UsageError: none of the runs is of a maze.
+        """
+        request = job.request
+        words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
+        words += ["--validated", "20"]
+        for name in _NUMBERS:
+            if request.get(name) is not None:
+                words += [f"--{name.replace('_', '-')}", str(request[name])]
+        if request.get("kinds"):
+            words += ["--kinds", ",".join(request["kinds"])]
+        if base is not None:
+            words += ["--base", str(base)]
+        if job.runs:
+            found = self._mazes(job)
+            if not found:
+                raise UsageError("none of the runs is of a maze: the back end maze learns from those")
+            path = folder / "mazes.jsonl"
+            path.write_text("".join(json.dumps({"maze": text}) + "\n" for text in found), encoding="utf-8")
+            words += ["--mazes", str(path)]
+        return words
+
+    def read(self, line: str) -> TrainingStep | None:
+        """A step from a line of `--json`."""
+        try:
+            value = json.loads(line)
+        except ValueError:
+            return None
+        if not isinstance(value, dict) or value.get("kind") != "training.step":
+            return None
+        figures = {
+            name: float(number)
+            for name, number in value.items()
+            if name not in ("schema", "step", "steps") and isinstance(number, int | float)
+        }
+        return TrainingStep(
+            stage=str(value["stage"]), step=int(value["step"]), steps=int(value["steps"]), figures=figures
+        )
+
+    def checkpoint(self, folder: Path) -> Mapping[str, Any]:
+        """The newest checkpoint file."""
+        found = [
+            (name[1] == "reinforce", int(name[2]), name[1])
+            for path in (folder / "training" / "checkpoints").glob("*.pt")
+            if (name := _CHECKPOINT.fullmatch(path.name))
+        ]
+        return {"stage": max(found)[2], "step": max(found)[1]} if found else {}
+
+    def model(self, job: TrainingJob, folder: Path) -> Path:
+        """The model folder that is named as the method."""
+        return folder / "training" / self._method(job)
+
+    def training(self, job: TrainingJob) -> Mapping[str, Any]:
+        """The method, its settings, and the mazes."""
+        kinds = job.request.get("kinds") or ["small", "hard"]
+        problems = [name_of(text) for text in self._mazes(job)] or [f"maze {kind}/train" for kind in kinds]
+        numbers = {name: job.request[name] for name in _NUMBERS if job.request.get(name) is not None}
+        return {"method": self._method(job), **numbers, "kinds": list(kinds), "problems": problems}
+
+    def evaluate(self, job: TrainingJob, model: Path) -> HeldOutValues:
+        """The expected best of 16 answers to the first mazes of the test split.
+
+        Raises:
+            ConflictError: the evaluation failed.
+        """
+        count = int(job.request.get("test_problems") or 0)
+        output = model.parent / f"evaluation-{model.name}"
+        words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
+        words += ["--limit", str(count), "--chains", str(CHAINS), "--answers", str(ANSWERS), "--temperature", "1"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=EVALUATION_SECONDS, check=False)
+        if done.returncode:
+            raise ConflictError(f"the evaluation failed: {done.stderr.strip()[-500:]}")
+        domain, values = open_domain("maze"), {}
+        for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            scalars = [domain.scalar(row) for chain in told["rewards"] for row in chain]
+            values[told["question"]] = float(best_at_k(scalars, K))
+        asked = mazes(next(iter(KINDS)), "test", count)
+        return HeldOutValues(
+            metric=f"best@{K}",
+            problems=[name_of(render(maze)) for maze in asked],
+            values=[values[place] for place in range(count)],
+        )
+
+    @staticmethod
+    def _method(job: TrainingJob) -> str:
+        return str(job.request.get("method") or "vpo")
+
+    @staticmethod
+    def _mazes(job: TrainingJob) -> list[str]:
+        """The mazes of the problems of the runs, as text, each once."""
+        found: dict[str, None] = {}
+        for text in job.request.get("texts", ()):
+            try:
+                found[render(read(text))] = None
+            except ProblemError:
+                continue
+        return list(found)
+
+
+def name_of(maze: str) -> str:
+    """The name of a maze, by its content."""
+    return f"maze {hashlib.sha256(maze.encode()).hexdigest()[:12]}"

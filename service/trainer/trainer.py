@@ -1,0 +1,351 @@
+"""Trainer: drives one training job at a time, and continues those that another trainer left."""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import structlog
+
+from service.errors import ConflictError, LeaseLostError, ServiceError, StorageError, UsageError
+from service.ports import (
+    JOB_CANCELLED,
+    JOB_FAILED,
+    JOB_RUNNING,
+    JOB_SUCCEEDED,
+    Clock,
+    TrainingBackend,
+    TrainingJob,
+    TrainingStep,
+    TrainingStore,
+)
+from service.process.identity import is_gone
+
+LEASE_SECONDS = 12.0
+RENEW_SECONDS = 4.0
+POLL_SECONDS = 1.0
+TELL_SECONDS = 2.0
+LEAVE_SECONDS = 10.0
+MAX_ERROR_CHARACTERS = 2000
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher(Protocol):
+    """Gives a job its base, and stores what comes of it."""
+
+    def base(self, job: TrainingJob) -> Path | None:
+        """Folder of the version that a job starts from. None: it starts from scratch.
+
+        Raises:
+            NotFoundError, UsageError: the version is not there any more.
+        """
+
+    def check(self, job: TrainingJob) -> None:
+        """Refuse a job whose runs may not be trained on any more.
+
+        Raises:
+            RefusedError: the permission was revoked.
+        """
+
+    def publish(self, job: TrainingJob, backend: TrainingBackend, model: Path) -> "PublishedVersion":
+        """Store a model as a version, evaluate it, and promote it if the job asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedVersion:
+    """A version that a job made.
+
+    Attributes:
+        evaluation: means, difference and interval against the promoted version. Empty: there was none.
+        promoted: whether its policy's name stands for it now.
+        refusal: reason of the gate. Empty: it was not asked, or let it pass.
+    """
+
+    version: int
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    promoted: bool = False
+    refusal: str = ""
+
+
+class _CancelledError(Exception):
+    """Somebody wants the job cancelled."""
+
+
+class _LeavingError(Exception):
+    """The trainer is told to leave."""
+
+
+class Trainer:
+    """Drives jobs until it is told to leave.
+
+    Args:
+        store: where jobs are.
+        backends: train, by name.
+        publisher: gives bases and takes models.
+        clock: times of jobs.
+        owner: who holds the leases.
+        root: folder of the jobs' folders. Trainers that share it continue each other's jobs.
+    """
+
+    def __init__(
+        self,
+        store: TrainingStore,
+        backends: Mapping[str, TrainingBackend],
+        publisher: Publisher,
+        clock: Clock,
+        owner: str,
+        *,
+        root: Path,
+    ) -> None:
+        self._store, self._backends, self._publisher = store, backends, publisher
+        self._clock, self._owner, self._root = clock, owner, root
+        self._leaving = threading.Event()
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Drive jobs until `leave` is called, or `until` says so between two of them."""
+        while not self._leaving.is_set() and not until():
+            try:
+                found = self._store.claim(self._owner, LEASE_SECONDS, is_gone)
+            except StorageError as error:
+                log.warning("trainer.storage_away", reason=str(error))
+                found = None
+            if found is None:
+                self._leaving.wait(POLL_SECONDS)
+            else:
+                self._drive(*found)
+
+    def leave(self) -> None:
+        """Let go of the job as it stands. Another trainer continues it from its checkpoint."""
+        self._leaving.set()
+
+    def _drive(self, job: TrainingJob, fence: int) -> None:
+        hold = _Hold(store=self._store, job=job, fence=fence, leaving=self._leaving)
+        try:
+            self._train(job, hold)
+        except _CancelledError:
+            hold.end("training.cancelled", JOB_CANCELLED, self._clock)
+        except _LeavingError:
+            log.info("training.released", job_id=job.id)
+        except LeaseLostError as error:
+            log.info("training.lost", job_id=job.id, reason=str(error))
+        except StorageError as error:
+            log.warning("training.storage_away", job_id=job.id, reason=str(error))
+            self._leaving.wait(POLL_SECONDS)
+        except (ServiceError, OSError) as error:
+            hold.end("training.failed", JOB_FAILED, self._clock, error=" ".join(str(error).split()))
+        finally:
+            self._release(job, fence)
+
+    def _train(self, job: TrainingJob, hold: "_Hold") -> None:
+        backend = self._backends.get(str(job.request.get("backend", "")))
+        if backend is None:
+            raise UsageError(f"this trainer has no back end {job.request.get('backend')!r}")
+        hold.renew()
+        self._publisher.check(job)
+        folder = self._root / job.id
+        folder.mkdir(parents=True, exist_ok=True)
+        started = {"state": JOB_RUNNING, "started_at": job.started_at or self._clock.now()}
+        hold.record("training.started", {"checkpoint": dict(backend.checkpoint(folder))}, **started)
+        command = backend.command(job, self._publisher.base(job), folder)
+        self._run(command, backend, folder, hold)
+        with hold.kept():
+            found = self._publisher.publish(job, backend, backend.model(job, folder))
+        told = {"version": found.version, "promoted": found.promoted, "evaluation": dict(found.evaluation)}
+        told |= {"refusal": found.refusal} if found.refusal else {}
+        hold.end("training.succeeded", JOB_SUCCEEDED, self._clock, payload=told, version=found.version)
+
+    def _run(self, command: Any, backend: TrainingBackend, folder: Path, hold: "_Hold") -> None:
+        """Run the command to its end, and record its steps. It is stopped when the job is not to go on."""
+        bound = [sys.executable, "-m", "service.trainer.bound_child", str(os.getpid()), *command]
+        process = subprocess.Popen(bound, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+        output = _Output(process)
+        began = time.monotonic()
+        limit = float(hold.job.request.get("max_seconds") or 0)
+        try:
+            while not output.ended:
+                for line in output.lines(POLL_SECONDS):
+                    hold.step(backend.read(line))
+                hold.look(backend, folder)
+                if limit and time.monotonic() - began > limit:
+                    hold.look(backend, folder, now=True)
+                    raise ConflictError(f"the training took longer than its budget of {limit:g} seconds")
+        finally:
+            _stop(process)
+            output.close()
+        if process.returncode:
+            said = output.errors.strip()[-MAX_ERROR_CHARACTERS:] or f"exit code {process.returncode}"
+            raise ConflictError(f"the back end failed: {said}")
+        hold.look(backend, folder, now=True)
+
+    def _release(self, job: TrainingJob, fence: int) -> None:
+        try:
+            self._store.release(job.id, fence)
+        except StorageError as error:  # it lapses by itself
+            log.warning("training.storage_away", job_id=job.id, reason=str(error))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Hold:
+    """A job in this trainer's hands."""
+
+    store: TrainingStore
+    job: TrainingJob
+    fence: int
+    leaving: threading.Event
+    renewed: float = 0.0
+    told: float = 0.0
+    newest: TrainingStep | None = None
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+
+    def renew(self) -> None:
+        """Renew the lease in time.
+
+        Raises:
+            _CancelledError, _LeavingError: the job is not to go on here.
+            LeaseLostError: another trainer took it.
+        """
+        if self.leaving.is_set():
+            raise _LeavingError
+        if time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
+            return
+        desired = self.store.renew(self.job.id, self.fence, LEASE_SECONDS)
+        self.renewed = time.monotonic()
+        if desired == JOB_CANCELLED:
+            raise _CancelledError
+
+    def kept(self) -> "_LeaseRenewal":
+        """Renews the lease in a thread for as long as the block lasts."""
+        return _LeaseRenewal(self)
+
+    def record(self, kind: str, payload: Mapping[str, Any], **changes: Any) -> None:
+        """Record an event."""
+        self.store.record(self.job.id, self.fence, kind, payload, **changes)
+
+    def step(self, found: TrainingStep | None) -> None:
+        """Take note of a step."""
+        self.newest = found or self.newest
+
+    def look(self, backend: TrainingBackend, folder: Path, *, now: bool = False) -> None:
+        """Renew, and record the newest step and checkpoint, at most every few seconds unless `now`."""
+        self.renew()
+        if not now and time.monotonic() - self.told < TELL_SECONDS:
+            return
+        self.told = time.monotonic()
+        found = dict(backend.checkpoint(folder))
+        if found and found != self.checkpoint:
+            self.checkpoint = found
+            self.record("training.checkpoint", found, checkpoint=found)
+        if self.newest is not None:
+            step = self.newest
+            progress = {"stage": step.stage, "step": step.step, "steps": step.steps, "figures": dict(step.figures)}
+            self.newest = None
+            self.record("training.progress", progress, progress=progress)
+
+    def end(
+        self,
+        kind: str,
+        state: str,
+        clock: Clock,
+        *,
+        error: str = "",
+        payload: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Record how the job ended. If another trainer took it, that one does."""
+        told = dict(payload or {}) | ({"error": error} if error else {})
+        try:
+            self.record(kind, told, state=state, error=error, finished_at=clock.now(), **more)
+        except (LeaseLostError, StorageError) as problem:
+            log.warning("training.unsettled", job_id=self.job.id, reason=str(problem))
+
+
+class _LeaseRenewal:
+    """Renews a lease beside work that does not look."""
+
+    def __init__(self, hold: _Hold) -> None:
+        self._hold, self._over = hold, threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._over.wait(RENEW_SECONDS):
+            try:
+                self._hold.store.renew(self._hold.job.id, self._hold.fence, LEASE_SECONDS)
+            except ServiceError as error:  # the next write says so
+                log.warning("training.lease", job_id=self._hold.job.id, reason=str(error))
+
+
+class _Output:
+    """What a process prints, read in threads."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._errors: list[str] = []
+        self.ended = False
+        self._process = process
+        works = (lambda: self._read(process), lambda: self._listen(process))
+        self._threads = [threading.Thread(target=work, daemon=True) for work in works]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Close the pipes of a process that has ended."""
+        for thread, pipe in zip(self._threads, (self._process.stdout, self._process.stderr), strict=True):
+            thread.join()
+            assert pipe is not None
+            pipe.close()
+
+    @property
+    def errors(self) -> str:
+        """The end of its standard error."""
+        return "".join(self._errors[-50:])
+
+    def lines(self, seconds: float) -> list[str]:
+        """Lines that have come. It waits so long for the first."""
+        found: list[str] = []
+        try:
+            line = self._lines.get(timeout=seconds)
+            while line is not None:
+                found.append(line)
+                line = self._lines.get_nowait()
+            self.ended = True
+        except queue.Empty:
+            pass
+        return found
+
+    def _read(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._lines.put(line)
+        process.wait()
+        self._lines.put(None)
+
+    def _listen(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            self._errors.append(line)
+            del self._errors[:-200]
+
+
+def _stop(process: "subprocess.Popen[str]") -> None:
+    """Ask a process to end, then make it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(LEAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
