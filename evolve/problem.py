@@ -7,6 +7,7 @@ from enum import StrEnum
 from evolve.errors import ProblemError
 from evolve.extensions import ExtensionKind, is_known, known_names
 from evolve.program import Program
+from evolve.repository import Repository
 
 BUILT_IN_MEASURES = ("complexity", "novelty", "score")
 
@@ -270,6 +271,7 @@ class Problem:
             known fitness.
         main: path, inside a program of several files, that is handed to a shared evaluator; empty: the folder.
         origins: by their places, what is known of seeds that an earlier run found.
+        repository: the commit over which the files of its programs lie; None: a program is whole by itself.
     """
 
     name: str
@@ -285,6 +287,7 @@ class Problem:
     bundle: str = ""
     main: str = ""
     origins: Mapping[int, SeedOrigin] = field(default_factory=dict)
+    repository: Repository | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds:

@@ -71,7 +71,7 @@ def _told(candidate: Mapping[str, Any]) -> str:
 
 def returned(name: str, candidate: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
     """What a candidate's program returned for each input, and its texts."""
-    if name == "maze":
+    if name in {"maze", "repository"}:
         return [], list(candidate["files"].values())
     if name == "openevolve_function":
         return [], [candidate["feedback"]]

@@ -3,6 +3,7 @@
 import math
 import runpy
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -207,8 +208,28 @@ def gaps(returned: Returned) -> list[str]:
     return [_frame(), *bars, _label(20, 290, f"gap of each trial, together {math.fsum(values):.4f}")]
 
 
+def library(returned: Returned) -> list[str]:
+    """The files of the library with the lines that a program changes in each, and the lines that stay."""
+    _, texts = returned
+    parts = [_frame()]
+    own = {
+        path.name: path.read_text() for path in sorted((EXAMPLES / "repository" / "library" / "nearby").glob("*.py"))
+    }
+    for place, (name, text) in enumerate(own.items()):
+        after = next((one for one in texts if one.split("\n")[0] == text.split("\n")[0]), text)
+        same = SequenceMatcher(None, text.splitlines(), after.splitlines(), autojunk=False).get_matching_blocks()
+        kept = sum(block.size for block in same)
+        top, scale = 40 + 65 * place, (WIDTH - 60) / 60
+        parts += [
+            _label(30, top - 6, f"{name}: {len(after.splitlines()) - kept} of {len(after.splitlines())} lines changed"),
+            _bar(30, top, scale * kept, 26, MILD),
+            _bar(30 + scale * kept, top, scale * (len(after.splitlines()) - kept), 26, WARM),
+        ]
+    return parts
+
+
 PANELS: dict[str, Callable[[Returned], list[str]]] = {
     "function_minimisation": landscape, "bin_packing": worths, "sorting_network": wires, "low_autocorrelation": signs,
     "cap_set": cap, "symbolic_regression": fitted, "flow_shop": gantt, "two_files": tour, "maze": walk,
-    "openevolve_function": gaps,
+    "openevolve_function": gaps, "repository": library,
 }  # fmt: skip

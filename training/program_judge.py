@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evolve.answers.chain import ChainParser
-from evolve.answers.edit import apply_answer
+from evolve.answers.repository_edits import child_of
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome, reward_vector
 from evolve.problem import Problem
@@ -73,7 +73,8 @@ class ProgramJudge:
 
     def _child(self, record: Record, text: str) -> Program | None:
         try:
-            return apply_answer(record.parent, restore(text), record.edits, self._problem.language).program
+            repository, language = self._problem.repository, self._problem.language
+            return child_of(repository, record.parent, restore(text), record.edits, language).program
         except (AnswerError, ProgramError):
             return None
 

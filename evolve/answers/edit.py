@@ -58,21 +58,21 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
     Raises:
         AnswerError: the answer makes no child. The text is a sentence for the next prompt.
     """
-    reading = _Reading({path: _unix(content) for path, content in parent.files}, language.lower())
-    changes = reading.changes(_unix(text), edits)
+    reading = Reading({path: unix(content) for path, content in parent.files}, language.lower())
+    changes = reading.changes(unix(text), edits)
     changes = {path: content for path, content in changes.items() if content != reading.sources.get(path)}
     written = _replace(parent, changes)
     if guarded(parent):
         _check_unmarked(written, changes, language)
     enforced = enforce(parent, written, language)
     child = enforced.program
-    changed = [path for path, content in child.files if _differs(content, dict(parent.files).get(path))]
+    changed = [path for path, content in child.files if differs(content, dict(parent.files).get(path))]
     if not changed:
         outside = changes and guarded(parent)
         raise AnswerError(CHANGES_NOTHING if outside else EQUALS_PARENT)
     for path in changed:
         if is_python(path, child, language):
-            _check_syntax(path, dict(child.files)[path], child.single)
+            check_syntax(path, dict(child.files)[path], child.single)
     return Child(child, (*reading.recovered, *((MARKERS,) if enforced.restored else ())))
 
 
@@ -90,15 +90,15 @@ def replace_files(parent: Program, files: Mapping[str, str], language: str) -> P
         AnswerError: the files make no child. The text is one sentence.
     """
     old = dict(parent.files)
-    written = _replace(parent, {path: _unix(text) for path, text in files.items()})
-    changed = [path for path, text in written.files if _differs(text, old.get(path))]
+    written = _replace(parent, {path: unix(text) for path, text in files.items()})
+    changed = [path for path, text in written.files if differs(text, old.get(path))]
     if not changed:
         raise AnswerError("the program equals its parent")
     if guarded(parent):
         _check_frame(parent, written, language)
     for path in changed:
         if is_python(path, written, language):
-            _check_syntax(path, dict(written.files)[path], written.single)
+            check_syntax(path, dict(written.files)[path], written.single)
     return written
 
 
@@ -107,7 +107,7 @@ def _check_frame(parent: Program, written: Program, language: str) -> None:
         raise AnswerError(f"the program adds {path}, but only the EVOLVE-BLOCK regions may change")
     allowed = dict(enforce(parent, written, language).program.files)
     for path, text in written.files:
-        lines, frame = _unix(text).rstrip().split("\n"), _unix(allowed[path]).rstrip().split("\n")
+        lines, frame = unix(text).rstrip().split("\n"), unix(allowed[path]).rstrip().split("\n")
         if lines != frame:
             pairs = enumerate(zip_longest(lines, frame), start=1)
             number = next(number for number, (one, other) in pairs if one != other)
@@ -122,23 +122,25 @@ def _replace(parent: Program, changes: Mapping[str, str]) -> Program:
         if clash:
             raise AnswerError(f"the answer adds {path}, which cannot exist beside {clash[0]}")
     try:
-        return parent.replace({path: _like(text, old.get(path, "")) for path, text in changes.items()})
+        return parent.replace({path: with_endings_of(text, old.get(path, "")) for path, text in changes.items()})
     except ProgramError as error:
         raise AnswerError(str(error)) from error
 
 
-def _unix(text: str) -> str:
+def unix(text: str) -> str:
+    """A text whose lines end in LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _like(text: str, model: str) -> str:
+def with_endings_of(text: str, model: str) -> str:
     """The text with the line endings of the model, and with one at its end."""
     text = text if text.endswith("\n") or not text else text + "\n"
     return text.replace("\n", "\r\n") if "\r\n" in model else text
 
 
-def _differs(text: str, other: str | None) -> bool:
-    return other is None or (text != other and _unix(text).rstrip() != _unix(other).rstrip())
+def differs(text: str, other: str | None) -> bool:
+    """Whether two texts differ in more than line ends and blank lines at the end."""
+    return other is None or (text != other and unix(text).rstrip() != unix(other).rstrip())
 
 
 def _check_unmarked(child: Program, changes: Mapping[str, str], language: str) -> None:
@@ -146,10 +148,20 @@ def _check_unmarked(child: Program, changes: Mapping[str, str], language: str) -
     for path in changes:
         text = dict(child.files)[path]
         if "EVOLVE-BLOCK" not in text and is_python(path, child, language):
-            _check_syntax(path, text, child.single)
+            check_syntax(path, text, child.single)
 
 
-def _check_syntax(path: str, text: str, single: bool) -> None:
+def check_syntax(path: str, text: str, single: bool) -> None:
+    """Check that a text is Python.
+
+    Args:
+        path: of the file, which the error names.
+        text: of the file.
+        single: whether the program has no other file, so that the error need not name it.
+
+    Raises:
+        AnswerError: it is not.
+    """
     try:
         parse_python(text)
     except SyntaxError as error:
@@ -158,7 +170,7 @@ def _check_syntax(path: str, text: str, single: bool) -> None:
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     """An answer's changes to a parent's files, and its deviations from the requested form."""
 
     sources: Mapping[str, str]
@@ -166,6 +178,7 @@ class _Reading:
     recovered: list[str] = field(default_factory=list)
 
     def changes(self, text: str, edits: str) -> dict[str, str]:
+        """The new texts of the files that an answer changes, by path."""
         patched = holds_edits(text)
         if edits == "diff" and not patched and is_whole(self.sources, text, self.language):
             self.recovered.append(REWRITE)
@@ -180,16 +193,16 @@ class _Reading:
         if len(self.sources) > 1:
             if not sections:
                 raise AnswerError("the answer names no file: head each changed file by a line FILE: path")
-            return {path: self._body(content, path) for path, content in sections}
+            return {path: self.body(content, path) for path, content in sections}
         path = next(iter(self.sources))
         if not sections or not _headed(text):
-            return {path: self._body(text, path)}
+            return {path: self.body(text, path)}
         if len(sections) > 1 or sections[0][0] != path:
             other = next((name for name, _ in sections if name != path), path)
             raise AnswerError(f"the answer writes {other}, but the program is the one file {path}")
-        return {path: self._body(sections[0][1], path)}
+        return {path: self.body(sections[0][1], path)}
 
-    def _body(self, text: str, path: str) -> str:
+    def body(self, text: str, path: str) -> str:
         """The text of a file from an answer."""
         program = json_program(text)
         if program is not None:

@@ -9,6 +9,7 @@ _MAX_MARK = 400
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(.*)")
 _SEPARATOR = re.compile(r" {0,3}-{3,}")
 _HEADING = re.compile(r"(?:#{2,6} +|\*\*|`)?FILE:[ \t]*(\S.*)")
+_REMOVAL = re.compile(r"(?:#{2,6} +|\*\*|`)?DELETE:[ \t]*(\S.*)")
 _SEARCH = re.compile(r"<{7} ?SEARCH")
 _DIVIDER = re.compile(r"={7}")
 _REPLACE = re.compile(r">{7} ?REPLACE")
@@ -84,6 +85,12 @@ def fence_after(line: str, opened: Fence | None) -> Fence | None:
 def heading(line: str) -> str | None:
     """The path in a line `FILE: path`, without emphasis, quotes and a leading `./`. None for any other line."""
     match = _matched(_HEADING, line)
+    return (match[1].strip("`*\"' ").removeprefix("./") or None) if match else None
+
+
+def removal(line: str) -> str | None:
+    """The path in a line `DELETE: path`, read as a heading is. None for any other line."""
+    match = _matched(_REMOVAL, line)
     return (match[1].strip("`*\"' ").removeprefix("./") or None) if match else None
 
 

@@ -17,7 +17,7 @@ class _Block:
     replacement: list[str]
 
 
-def patch(sources: Mapping[str, str], text: str) -> dict[str, str]:
+def patch(sources: Mapping[str, str], text: str, *, new: bool = False) -> dict[str, str]:
     """The files after every SEARCH/REPLACE block of a text, each applied to the result of the previous block.
 
     A heading `FILE: path` before a block names the file. Without it, the block must fit a single file. SEARCH matches
@@ -26,6 +26,11 @@ def patch(sources: Mapping[str, str], text: str) -> dict[str, str]:
     * exactly, at the first place if there are several
     * ignoring white space at line ends and blank lines around, if the place is unique
     * ignoring a uniform indentation, if the place is unique. The replacement then gets the same indentation
+
+    Args:
+        sources: text of each file by its path.
+        text: holds the blocks.
+        new: whether the only file does not exist yet, so that a block with an empty SEARCH is its text.
 
     Raises:
         AnswerError: there is no block, or a block is broken, empty, not found or not unique, or there are too many.
@@ -37,6 +42,9 @@ def patch(sources: Mapping[str, str], text: str) -> dict[str, str]:
         raise AnswerError(f"the answer holds more than {MAX_BLOCKS} SEARCH/REPLACE blocks")
     files = dict(sources)
     for block in blocks:
+        if new and not any(line.strip() for line in block.search):
+            files = {path: _joined(content, block.replacement) for path, content in files.items()}
+            continue
         path, content = _replaced(files, block)
         files[path] = content
     return files
@@ -66,6 +74,10 @@ def _blocks(lines: Iterable[str]) -> Iterator[_Block]:
             replacement.append(line)
     if search is not None:
         raise AnswerError("the last SEARCH block is not closed by >>>>>>> REPLACE")
+
+
+def _joined(text: str, lines: list[str]) -> str:
+    return "\n".join([*(text.split("\n") if text else []), *lines])
 
 
 def _replaced(files: Mapping[str, str], block: _Block) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from evolve.answers.markup import (
     heading,
     in_fence,
     opens_search,
+    removal,
 )
 from evolve.answers.python_source import parse_python, top_level_names
 
@@ -62,7 +63,7 @@ def recover(text: str, limit: int, *, cut: bool) -> RecoveredAnswers:
     if answers:
         return RecoveredAnswers(answers[:limit], JSON_TEXT)
     programs = [block for block in blocks if block.info.lower() not in _OTHER_LANGUAGES] or blocks
-    whole = holds_edits(text) or any(heading(line) is not None for line in lines)
+    whole = holds_edits(text) or any(heading(line) or removal(line) for line in lines)
     if cut and limit == 1 and in_fence(text):
         return RecoveredAnswers([], UNTAGGED)  # what it was about to write is not there
     if limit == 1 or whole:

@@ -13,7 +13,8 @@ from evolve.extensions import ExtensionKind, Extensions, guarded
 from evolve.proposal import Individual
 
 MUTATE, CROSSOVER, REPAIR, SIMPLIFY = "mutate", "crossover", "repair", "simplify"
-TUNE = "tune"  # of tuners, whatever operator was drawn
+# In place of the operator that was drawn: of tuners, and of proposals that write a prompt.
+TUNE, WRITE_PROMPT = "tune", "write_prompt"
 FLOOR = 0.05
 MEMORY = 0.98
 PRIOR = 10.0

@@ -7,12 +7,14 @@ from evolve.answers.chain import example, parse_format
 from evolve.answers.continuation import CONTINUE, first_lines
 from evolve.answers.regions import asks_region, framed, guarded, names_of_region
 from evolve.configuration import PromptConfig
-from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Operator
+from evolve.credit.operators import CROSSOVER, MUTATE
 from evolve.credit.yields import times
 from evolve.errors import PolicyRefused
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.prompt.scores import objectives_text, scores_text, weights_text
+from evolve.prompt.repository import changes_text, parent_text, rules_text
+from evolve.prompt.request_text import request_text
+from evolve.prompt.scores import objectives_text, scores_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
 from evolve.prompt.worktree import LIES_THERE, WORKTREE, worktree_text
@@ -65,11 +67,11 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """
     system = request.config.system or fill(request.templates, "system")
     shared = _task(request) + _reply(request)
-    there = request.edits == WORKTREE
-    parent = _parent(request, LIES_THERE if there else _shown(request, request.proposal.parent.program))
     space = _space(request, count)
-    beginning = _beginning(request)
-    for text in (system, shared, parent, beginning):
+    for text in (system, shared):
+        space.spend(text)
+    parent, beginning = _parent(request, _parent_program(request, space)), _beginning(request)
+    for text in (parent, beginning):
         space.spend(text)
     second_parent, ending = _fit_ending(request, space)
     _refuse_huge(request, space)
@@ -100,14 +102,24 @@ def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
     Raises:
         PolicyRefused: the parent does not fit.
     """
-    system, task = fill(request.templates, "critic_system"), _task(request)
-    parent = _parent(request, shown(request.proposal.parent.program, request.problem.language))
-    ending = fill(request.templates, "critic")
+    system, task, ending = fill(request.templates, "critic_system"), _task(request), fill(request.templates, "critic")
     space = _space(request, count)
-    for text in (system, task, parent, ending):
+    for text in (system, task, ending):
         space.spend(text)
+    parent = _parent(request, _parent_program(replace(request, edits="diff"), space))
+    space.spend(parent)
     _refuse_huge(request, space)
     return _prompt(system, (task, parent, _fit_feedback(request, space), ending), space, (), request)
+
+
+def _parent_program(request: PromptRequest, space: "_Space") -> str:
+    """The parent as its policy sees it."""
+    problem, program = request.problem, request.proposal.parent.program
+    if request.edits == WORKTREE:
+        return LIES_THERE
+    if problem.repository is not None:
+        return parent_text(problem.repository, program, problem.language, max(0, space.left), space.count)
+    return _shown(request, program)
 
 
 def _space(request: PromptRequest, count: Count) -> "_Space":
@@ -174,29 +186,35 @@ def _task(request: PromptRequest) -> str:
         templates,
         "problem",
         name=one_line(problem.name),
-        description=inert(problem.description.strip()),
+        description=inert(_problem_text(request)),
         language=problem.language,
         objectives=objectives_text(problem, templates),
     )
 
 
+def _problem_text(request: PromptRequest) -> str:
+    prompt = request.proposal.prompt
+    return (prompt.problem if prompt else "") or request.problem.description.strip()
+
+
 def _reply(request: PromptRequest) -> str:
-    templates, m = request.templates, _answers(request)
-    bounded = any(guarded(seed) for seed in request.problem.seeds)
+    problem, templates, m = request.problem, request.templates, _answers(request)
+    bounded = any(guarded(seed) for seed in problem.seeds)
     if request.edits == WORKTREE:
-        return worktree_text(request.proposal.parent.program, m, bounded=bounded, templates=templates)
+        parent, base = request.proposal.parent.program, problem.repository
+        return worktree_text(parent, m, bounded=bounded, templates=templates, repository=base)
     return fill(
         templates,
         "reply",
         count="one answer" if m == 1 else f"{m} answers",
         example=_example(request, m),
-        edits=_edits(request),
+        edits=_edits(request) + (rules_text(problem.repository, templates) if problem.repository else ""),
         regions=fill(templates, "regions") if bounded and not _region_alone(request) else "",
     )
 
 
 def _several_files(request: PromptRequest) -> bool:
-    return not all(seed.single for seed in request.problem.seeds)
+    return request.problem.repository is not None or not all(seed.single for seed in request.problem.seeds)
 
 
 def _example(request: PromptRequest, m: int) -> str:
@@ -245,6 +263,8 @@ def _frame(request: PromptRequest) -> str:
 
 def _shown(request: PromptRequest, program: Program) -> str:
     """A program as the prompt shows it: its region alone where answers hold no more."""
+    if request.problem.repository is not None:
+        return changes_text(request.problem.repository, program)
     parts = framed(program) if _region_alone(request) else None
     if parts is None:
         return shown(program, request.problem.language)
@@ -286,24 +306,7 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
 
 def _ending(request: PromptRequest, operator: str) -> str:
     hint = fill(request.templates, "hint", hint=request.proposal.hint) if request.proposal.hint else ""
-    return hint + _asked(request, operator)
-
-
-def _asked(request: PromptRequest, operator: str) -> str:
-    problem, templates, m = request.problem, request.templates, _answers(request)
-    weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
-    drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
-    count = "one program" if m == 1 else f"{m} genuinely different programs"
-    if request.proposal.request and operator == request.proposal.operator:
-        return f"{drawn}{Operator(request=request.proposal.request).policy_request(count)}\n"
-    if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
-        return drawn + fill(templates, f"request_{operator}", count=count)
-    if m == 1:
-        return drawn + fill(templates, "request_one")
-    if len(problem.objectives) < 2:
-        return drawn + fill(templates, "request_scalar", count=m)
-    names = ", ".join(one_line(name) for name in problem.objective_names)
-    return drawn + fill(templates, "request_vector", count=m, names=names)
+    return hint + request_text(request, operator, _answers(request))
 
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:

@@ -88,6 +88,11 @@ place only. The REPLACE part replaces these lines. Each answer starts from the p
 
 _DIFF_FILES = "A line `FILE: path` before an edit names the file that it changes.\n"
 
+_REPOSITORY = """\
+Only these paths may change: $mutable. A file that is new, or that the answer writes anew, is given whole in a fenced \
+block under its line `FILE: path`. A line `DELETE: path` removes a file. Answers that touch another path are refused.
+"""
+
 _REGIONS = """\
 Only what stands between the lines marked EVOLVE-BLOCK-START and EVOLVE-BLOCK-END may change. Keep these lines. \
 Changes outside of them are undone.
@@ -97,7 +102,7 @@ _WORKTREE = """\
 # Form of the answer
 
 $place Edit the files in place. Whatever they hold when you end is your answer, and nothing that you print counts. The \
-files of the program: $files. $added Files are not removed. Nobody answers questions, and the evaluator is out of reach.
+files of the program: $files. $added Nobody answers questions, and the evaluator is out of reach.
 $regions
 """
 
@@ -231,6 +236,32 @@ $rejections
 
 """
 
+_WRITE_PROMPT = """\
+# A better prompt
+
+You improve the prompts of this search, and write no program now. A prompt has two texts: that of the problem, and the \
+request for new programs. Each proposal of the search has one prompt. Its gain says how much better than their parent \
+the programs were that came of it. The prompts so far, the best first:
+
+$trials
+
+The problem in the best prompt:
+$problem
+
+The request in the best prompt:
+$request
+
+Write another prompt that should bring more. For example, name the ideas to look for, what to keep and how bold to be. \
+Keep every fact of the problem, invent none, and say nothing of the form of the answers. Give both texts in this form:
+
+<problem>
+(the text of the problem)
+</problem>
+<request>
+(the request)
+</request>
+"""
+
 _REQUEST_ONE = "# Your answer\n\nWrite one program that scores better than the parent, in the form asked for.\n"
 
 _REQUEST_SCALAR = """\
@@ -285,6 +316,7 @@ TEMPLATES: Mapping[str, Template] = {
     "rewrite_files": Template(text=_REWRITE_FILES),
     "diff": Template(text=_DIFF),
     "diff_files": Template(text=_DIFF_FILES),
+    "repository": Template(text=_REPOSITORY, required=("mutable",)),
     "regions": Template(text=_REGIONS),
     "worktree": Template(text=_WORKTREE, required=("place", "files", "regions"), optional=("added",)),
     "worktree_one": Template(text=_WORKTREE_ONE),
@@ -307,6 +339,7 @@ TEMPLATES: Mapping[str, Template] = {
     "analyst": Template(text=_ANALYST, optional=("words",)),
     "weights": Template(text=_WEIGHTS, required=("weights",)),
     "rejections": Template(text=_REJECTIONS, required=("rejections",), optional=("count",)),
+    "write_prompt": Template(text=_WRITE_PROMPT, required=("problem", "request", "trials")),
     "request_one": Template(text=_REQUEST_ONE),
     "request_scalar": Template(text=_REQUEST_SCALAR, required=("count",)),
     "request_vector": Template(text=_REQUEST_VECTOR, required=("count",), optional=("names",)),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from evolve.answers.edit import Child, apply_answer
+from evolve.answers.edit import Child
+from evolve.answers.repository_edits import child_of
 from evolve.errors import AnswerError, ProgramError
 from evolve.problem import Problem
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
@@ -27,7 +28,7 @@ class AnswerFilter:
     """
 
     def __init__(self, problem: Problem, state: SearchState) -> None:
-        self._language = problem.language
+        self._language, self._repository = problem.language, problem.repository
         self._state = state
         self._similarity = SimilarityCheck([island.config.novelty for island in state.islands], problem.language)
 
@@ -37,7 +38,7 @@ class AnswerFilter:
         Raises:
             AnswerError, ProgramError: it makes none.
         """
-        child = apply_answer(proposal.parent.program, answer.text, answer.edits, self._language)
+        child = child_of(self._repository, proposal.parent.program, answer.text, answer.edits, self._language)
         if child.program.size > MAX_PROGRAM_CHARACTERS:
             maximum = f"at most {MAX_PROGRAM_CHARACTERS:,} are taken"
             raise AnswerError(f"the program has {child.program.size:,} characters; {maximum}")

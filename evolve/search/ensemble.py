@@ -10,7 +10,7 @@ from evolve.configuration import RunConfig
 from evolve.credit.policy_credit import PolicyCredit
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
-from evolve.ports import AdaptivePolicy, Policy, TuningPolicy
+from evolve.ports import AdaptivePolicy, Policy, PromptedPolicy, TuningPolicy
 from evolve.reply_form import ReplyForm, allowed_forms
 from evolve.selection import briefly
 
@@ -27,6 +27,7 @@ class PolicyRequest:
         forms: that it may be asked in; empty: it has a way of its own, with these m and n.
         escalate_after: evaluations without a better best after which it is drawn; 0: it always is.
         tunes: whether it tunes numbers.
+        writes_prompts: whether it reads the prompts of a pool, and writes some.
     """
 
     policy: str
@@ -37,6 +38,7 @@ class PolicyRequest:
     forms: tuple[ReplyForm, ...] = ()
     escalate_after: int = 0
     tunes: bool = False
+    writes_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class EnsembleMember:
             forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
             escalate_after=self.escalate_after,
             tunes=isinstance(policy, TuningPolicy) and policy.tunes,
+            writes_prompts=isinstance(policy, PromptedPolicy) and policy.writes_prompts,
         )
 
 

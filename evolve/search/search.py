@@ -29,6 +29,7 @@ from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.insights import first_insights
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
+from evolve.search.prompt_pool import written_prompt
 from evolve.search.proposer import Proposer
 from evolve.search.requested_changes import check_change, make_change
 from evolve.search.scoring import CandidateScorer
@@ -154,7 +155,7 @@ class Search:
         One that was not asked for, or was taken before, changes nothing.
         """
         entry = self.state.open.get(number)
-        if entry is None or entry.proposal is None or not entry.outstanding:
+        if entry is None or entry.proposal is None or not entry.outstanding or entry.created.writes:
             return SearchStep()
         proposal = entry.proposal
         position = proposal.position(answer)
@@ -181,6 +182,8 @@ class Search:
             return SearchStep()
         events = EventRecorder(self.state)
         completed = self.state.changes.insights.bill(completed)
+        if written := written_prompt(entry.proposal, completed):
+            events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())
 

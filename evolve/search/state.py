@@ -38,6 +38,7 @@ from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
 from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
+from evolve.search.prompt_pool import PromptPool
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
 from evolve.search.tuning import TuningSessions
@@ -85,8 +86,7 @@ class SearchState:
         gain_scale: what a gain on an island is measured by.
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
-        yields: what the answers of each policy became.
-        tuning: what tuners found out.
+        yields, tuning, prompts: what the answers of policies became, what tuners found out, which prompts compete.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -101,7 +101,7 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
-        self.tuning = TuningSessions()
+        self.tuning, self.prompts = TuningSessions(), PromptPool(config.prompt_pool)
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
@@ -128,12 +128,11 @@ class SearchState:
         Raises:
             ReplayError: the event does not follow from those before it.
         """
-        step = _STEPS.get(event.kind)
-        if step is None:
-            return
         try:
-            step(self, event.data, event.subject)
+            if step := _STEPS.get(event.kind):
+                step(self, event.data, event.subject)
             self.tuning.fold(event.data, self.find)
+            self.prompts.fold(event.data)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -235,6 +234,7 @@ class SearchState:
         self.lineage.propose(number, data.parents[0][0])
         if data.change:  # a person's program says nothing of policies, islands and operators
             self.changes.manual.add(number)
+        if data.change or data.writes:
             return
         self.islands[data.island].arm.visits += 1
         self.trials.policy_credit.ask(data.policy)
@@ -285,21 +285,22 @@ class SearchState:
 
     def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
+        self.lineage.settle(data.proposal_number)
         if entry.created.change:
-            self.lineage.settle(data.proposal_number)
             return
         spent = self._spend(data)
+        if entry.created.writes:
+            return
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
         self.trials.close(data.proposal_number)
         self.forms.close(data.proposal_number, entry.created.limit, data.tokens)
-        self.lineage.settle(data.proposal_number)
 
     def _failed(self, data: ProposalFailed, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
         spent = self._spend(data)
-        if data.away:
+        if data.away or entry.created.writes:
             self.trials.forget(data.proposal_number)
         else:
             if data.reason != ENDED:

@@ -15,7 +15,13 @@ def _open_agent(context: PolicyContext) -> Policy:
         if isinstance(context, ServicePolicyContext)
         else PolicySettings.model_validate({**context.settings, "name": context.name})
     )
-    return AgentPolicy(settings, build_prompt=context.build_prompt, key=context.key, transport=context.transport)
+    return AgentPolicy(
+        settings,
+        build_prompt=context.build_prompt,
+        key=context.key,
+        transport=context.transport,
+        repository=context.problem.repository,
+    )
 
 
 AGENT = BuiltInKind(

@@ -12,14 +12,17 @@ from evolve.errors import PolicyDenied, PolicyUnavailable
 from evolve.policies import BuildPrompt
 from evolve.prompt.control_tokens import restore
 from evolve.proposal import Answer, CompletedReply, Prompt, Proposal, RejectedText, Reply, Usage
+from evolve.repository import Repository
 from service.agents.egress import EgressProxy
 from service.agents.usage import SessionMeter
 from service.agents.worktree import (
     PROMPT_PATH,
     SessionAnswers,
+    answer_folder,
     how_it_ended,
     notes_line,
     read_answers,
+    removed_paths,
     worktree_files,
 )
 from service.policy.request_options import fitted, sendable
@@ -29,6 +32,7 @@ from service.sandbox.host import SandboxError
 from service.sandbox.inside.session import EXITED, UNSTARTED
 from service.sandbox.layers import IsolationLevel
 from service.sandbox.session import (
+    SessionBase,
     SessionCell,
     SessionError,
     SessionLimits,
@@ -68,6 +72,7 @@ class AgentPolicy:
         build_prompt: makes the prompt of a proposal.
         key: of the server at `base_url`; sessions never see it.
         transport: replaces the network connection to that server.
+        repository: that programs change, whose files lie in the folder of each session; None: programs are whole.
         environment: that `settings.environment` names variables of; the process's own when None.
         monotonic: seconds that never go back.
     """
@@ -79,6 +84,7 @@ class AgentPolicy:
         build_prompt: BuildPrompt,
         key: str | None = None,
         transport: Any = None,
+        repository: Repository | None = None,
         environment: Mapping[str, str] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -91,11 +97,13 @@ class AgentPolicy:
         limits = SessionLimits(
             seconds=settings.timeout_seconds,
             output_kb=OUTPUT_KB,
-            egress=settings.base_url is not None,
+            egress=settings.base_url is not None or bool(settings.allow_hosts),
             read=settings.read,
             path=settings.path,
         )
-        self._sandbox = SessionSandbox(limits, self._slots, REQUIRED)
+        self._repository = repository
+        base = SessionBase(repository.contents, repository.executable) if repository is not None else None
+        self._sandbox = SessionSandbox(limits, self._slots, REQUIRED, base)
         self._cells: list[_OpenCell] = []
         self._room = asyncio.Semaphore(self._slots)
 
@@ -177,6 +185,8 @@ class AgentPolicy:
             order = SessionOrder(
                 words=[word.replace("{model}", self._settings.model) for word in self._settings.command],
                 files=worktree_files(program, proposal.answers, text),
+                folders=[answer_folder(index, proposal.answers) for index in range(proposal.answers)],
+                removed=removed_paths(program, proposal.answers),
                 stdin=PROMPT_PATH,
                 environment=environment,
             )
@@ -193,7 +203,8 @@ class AgentPolicy:
                 " its folders in path and read"
             )
         session.result = result
-        session.found = read_answers(result, program, proposal.answers, self._settings.timeout_seconds)
+        seconds = self._settings.timeout_seconds
+        session.found = read_answers(result, program, proposal.answers, seconds, self._repository)
 
     @asynccontextmanager
     async def _cell(self) -> AsyncIterator[_OpenCell]:
@@ -213,9 +224,9 @@ class AgentPolicy:
             cell = await self._sandbox.open_cell()
         except SessionError as error:
             raise PolicyUnavailable(f"{self.name}: {error}") from error
-        if cell.listening is None or self._settings.base_url is None:
+        if cell.listening is None:
             return _OpenCell(cell, None)
-        proxy = EgressProxy(self._settings.base_url, self._key, self._transport)
+        proxy = EgressProxy(self._settings.base_url, self._key, self._transport, self._settings.allow_hosts)
         await proxy.start(cell.listening)
         return _OpenCell(cell, proxy)
 

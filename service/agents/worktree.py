@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from evolve.answers.markup import heading
 from evolve.program import Program
 from evolve.prompt.text import fenced
+from evolve.repository import MANIFEST, Repository, removed_files
 from service.sandbox.inside.session import EXITED, TIMED_OUT, TOO_MUCH_OUTPUT
 from service.sandbox.session import SessionResult
 
@@ -32,14 +33,21 @@ class SessionAnswers:
 
 def worktree_files(program: Program, answers: int, prompt: str) -> dict[str, str]:
     """The files that an agent finds: the program, or a copy of it for each answer, and the prompt."""
-    folders = [_folder(index, answers) for index in range(answers)]
+    folders = [answer_folder(index, answers) for index in range(answers)]
     return {
         PROMPT_PATH: prompt,
-        **{f"{folder}{path}": text for folder in folders for path, text in program.files},
+        **{f"{folder}{path}": text for folder in folders for path, text in program.files if path != MANIFEST},
     }
 
 
-def read_answers(result: SessionResult, program: Program, answers: int, seconds: float) -> SessionAnswers:
+def removed_paths(program: Program, answers: int) -> list[str]:
+    """The files of the commit that an agent does not find, because its program removes them."""
+    return [f"{answer_folder(index, answers)}{path}" for index in range(answers) for path in removed_files(program)]
+
+
+def read_answers(
+    result: SessionResult, program: Program, answers: int, seconds: float, repository: Repository | None = None
+) -> SessionAnswers:
     """The answers that a session left.
 
     Args:
@@ -47,19 +55,23 @@ def read_answers(result: SessionResult, program: Program, answers: int, seconds:
         program: that it was given.
         answers: copies of it.
         seconds: it was allowed.
+        repository: that the program changes; None: it is whole by itself.
     """
     found = SessionAnswers(notes=[f"{path} {reason}" for path, reason in result.refused])
     for index in range(answers):
-        folder = _folder(index, answers)
+        folder = answer_folder(index, answers)
         inside = {path.removeprefix(folder): text for path, text in result.changed.items() if path.startswith(folder)}
-        complaints = {path: _complaint(path, program) for path in sorted(inside)}
+        complaints = {path: _complaint(path, program, repository) for path in sorted(inside)}
         taken = {path: inside[path] for path, complaint in complaints.items() if not complaint}
         found.notes.extend(f"{folder}{path} {complaint}" for path, complaint in complaints.items() if complaint)
-        if taken:
-            found.answers.append((index, _answer_text(taken, program)))
+        gone = [path.removeprefix(folder) for path in result.removed if path.startswith(folder) and path != PROMPT_PATH]
+        kept = [path for path in gone if repository is None or not repository.may_change(path)]
+        found.notes.extend(f"{folder}{path} was removed, and stays" for path in kept)
+        gone = [path for path in gone if path not in kept]
+        if taken or gone:
+            found.answers.append((index, _answer_text(taken, gone, alone=program.single and repository is None)))
         else:
             found.rejected.append(_rejection(result, folder, seconds))
-    found.notes.extend(f"{path} was removed, and stays" for path in result.removed if path != PROMPT_PATH)
     return found
 
 
@@ -92,12 +104,16 @@ def _rejection(result: SessionResult, folder: str, seconds: float) -> str:
     return f"the agent {how_it_ended(result, seconds)}, and {did}"
 
 
-def _folder(index: int, answers: int) -> str:
+def answer_folder(index: int, answers: int) -> str:
+    """The folder of an answer in the worktree, with a slash at its end; empty: the worktree itself."""
     return "" if answers == 1 else f"answer_{index + 1}/"
 
 
-def _complaint(path: str, program: Program) -> str:
+def _complaint(path: str, program: Program, repository: Repository | None) -> str:
     """Why a file is no part of an answer; empty: it is."""
+    if repository is not None:
+        named = heading(f"FILE: {path}") == path
+        return "" if named and repository.may_change(path) else "may not change"
     if path in dict(program.files):
         return ""
     if program.single:
@@ -105,8 +121,9 @@ def _complaint(path: str, program: Program) -> str:
     return "" if heading(f"FILE: {path}") == path else "has a name that no program has"
 
 
-def _answer_text(files: Mapping[str, str], program: Program) -> str:
-    """An answer as `apply_answer` reads it; in fences, for files may hold what reads as its mark-up."""
-    if program.single:
+def _answer_text(files: Mapping[str, str], removed: Sequence[str], *, alone: bool) -> str:
+    """An answer as it is read; in fences, for files may hold what reads as its mark-up."""
+    if alone:
         return fenced(next(iter(files.values())))
-    return "\n".join(f"FILE: {path}\n{fenced(text)}" for path, text in files.items())
+    sections = [f"FILE: {path}\n{fenced(text)}" for path, text in files.items()]
+    return "\n".join([*sections, *(f"DELETE: {path}" for path in removed)])

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from evolve.repository import Repository
 from service.api.local_key import LocalKey
 from service.api.one_time_login import OneTimeLogin
 from service.config import ApiSettings, RetentionSettings
@@ -44,6 +45,8 @@ class ApiDependencies:
         queued: how many runs of all tenants no runner has taken up yet.
         retention: how long runs are kept, by the settings of this process.
         columns: runs as processes like this one have read them.
+        repositories: what the programs of a problem change, by the hash of its folder; None: they are whole by
+            themselves.
         unit: everything written inside it, in one thread, is one transaction.
         leases: those of one remote worker, by pool and the worker's id.
         check_webhook: refuses addresses that webhooks may not lead to.
@@ -64,6 +67,7 @@ class ApiDependencies:
     intents: Callable[[str], RunIntents]
     deletions: Deletions
     problems: ProblemStore
+    repositories: Callable[[str], Repository | None]
     submissions: Submissions
     batches: BatchStore
     registry: PolicyRegistry

@@ -24,6 +24,7 @@ from service.db.sessions import SqlSessions
 from service.db.tenant_usage import SqlHoldings
 from service.db.webhooks import SqlWebhooks
 from service.net.address import check_address
+from service.problems.repository.bases import RepositoryBases
 from service.queue.memory import MemoryBroker
 from service.queue.service_queue import ServiceQueue, local_queue, open_redis_queue
 from service.timestamps import SystemClock
@@ -73,6 +74,7 @@ async def open_parts(
             intents=storage.intents,
             deletions=storage.deletions,
             problems=storage.problems,
+            repositories=RepositoryBases(storage.problems.bundle),
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             registry=make_registry(settings, storage),

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from evolve.repository import Repository
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
@@ -13,6 +14,7 @@ from service.ports import Bundle, RunRecord, Storage, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
+    from service.client import Client
     from service.config import Settings
     from service.db.storage import SqlStorage
     from service.usecases.batches import Batches
@@ -46,10 +48,15 @@ def open_site(settings: "Settings", where: SourceOptions) -> Iterator[RunSite]:
         from service.client.run_site import remote_site
 
         with service.client() as client:
-            yield remote_site(client)
+            yield replace(remote_site(client), repository=lambda run: _repository(_download(client, run)))
         return
+
+    def repository(run: RunRecord) -> Repository | None:
+        with open_existing_storage(settings, where.db) as storage:
+            return _repository(storage.problems.bundle(run.bundle_hash))
+
     with open_reader(settings, where.db) as reader:
-        yield stored_site(reader, database_url(settings, where.db))
+        yield replace(stored_site(reader, database_url(settings, where.db)), repository=repository)
 
 
 @contextmanager
@@ -61,19 +68,18 @@ def open_bundles(settings: "Settings", where: SourceOptions) -> Iterator[tuple[R
         UsageError: the service or its key cannot be used.
     """
     if service := choose_service(settings, where, said=False):
-        from service.client import calls
         from service.client.run_site import remote_site
 
         with service.client() as client:
-
-            def download(run: RunRecord) -> Bundle:
-                return Bundle(hash=run.bundle_hash, content=client.send(calls.download_problem(run.problem_id)))
-
-            yield remote_site(client), download
+            yield _with_repository(remote_site(client), partial(_download, client))
         return
     with open_existing_storage(settings, where.db) as storage:
         problems = storage.problems
-        yield stored_site(storage.reader, storage.url), lambda run: problems.bundle(run.bundle_hash)
+
+        def stored(run: RunRecord) -> Bundle:
+            return problems.bundle(run.bundle_hash)
+
+        yield _with_repository(stored_site(storage.reader, storage.url), stored)
 
 
 @contextmanager
@@ -123,6 +129,24 @@ def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = Fal
     with (open_storage if make else open_existing_storage)(settings, where.db) as storage:
         batches = StoredBatches(storage, settings.policies, partial(_submissions, settings, storage))
         yield BatchSite(batches=batches, storage=storage)
+
+
+def _with_repository(
+    site: RunSite, bundle: Callable[[RunRecord], Bundle]
+) -> tuple[RunSite, Callable[[RunRecord], Bundle]]:
+    return replace(site, repository=lambda run: _repository(bundle(run))), bundle
+
+
+def _download(client: "Client", run: RunRecord) -> Bundle:
+    from service.client import calls
+
+    return Bundle(hash=run.bundle_hash, content=client.send(calls.download_problem(run.problem_id)))
+
+
+def _repository(bundle: Bundle) -> Repository | None:
+    from service.problems.repository.bases import repository_of
+
+    return repository_of(bundle)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve.program import Program
+from evolve.repository import base_commit
 from service.cli import formatting
 from service.cli.apply_body import body_of, message_of
 from service.cli.records import find_candidate, find_run
@@ -17,7 +18,8 @@ from service.ports import Bundle, CandidateRecord, RunRecord
 from service.problems.bundle import open_bundle
 from service.problems.source_files import SourceFiles, source_files
 from service.process.git import git_top
-from service.projections.diff import file_diffs
+from service.projections.diff import Files, file_diffs
+from service.projections.sides import sides_of
 from service.usecases.apply_winner import SourceChange, plan_change, rescore
 from service.usecases.git_branch import commit_on_branch, require_free_branch
 
@@ -81,7 +83,9 @@ def apply_winner(
     seed, program, bundle = site.reader.program(began.id), site.reader.program(winner.id), bundles(run)
     source = f"{SOURCE}{site.name}" if options.named_service else run.source
     files = source_files(open_bundle(bundle), seed, source, options.into)
-    change = plan_change(seed, program, files, force=options.force)
+    sides = sides_of(seed, program, lambda: site.repository(run))
+    before, after = (_texts(side, seed) for side in sides)
+    change = plan_change(before, after, files, force=options.force)
     if not change.before and not change.after:
         terminal.note(f"{formatting.short(winner.id)} is in the sources already: nothing changes")
     if change.moved:
@@ -102,6 +106,12 @@ def apply_winner(
     elif not options.body:
         _write(files, change)
     _say(terminal, run, winner, files, change, body, commit, options)
+
+
+def _texts(files: Files, seed: Program) -> dict[str, str]:
+    """Texts by path; those of a repository end their lines in LF, as its working files are compared."""
+    based = bool(base_commit(dict(seed.files)))
+    return {path: text.replace("\r\n", "\n") if based else text for path, text in files}
 
 
 def _body(

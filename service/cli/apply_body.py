@@ -117,7 +117,7 @@ def _gain(objective: Objective, scored: "RescoringResult") -> float:
 
 
 def _lineage(site: "RunSite", run: RunRecord, winner: CandidateRecord) -> Iterator[str]:
-    steps = list(walk(site.reader, list(reversed(site.reader.ancestors(winner.id)))))
+    steps = list(walk(site, list(reversed(site.reader.ancestors(winner.id)))))
     shown = steps if len(steps) <= MAX_STEPS else [steps[0], *steps[1 - MAX_STEPS :]]
     yield "| candidate | score | change | lines | how |"
     yield "|---|---|---|---|---|"

@@ -8,22 +8,27 @@ from service.errors import UsageError
 from service.ports import ResultReader
 from service.projections.candidates import parent_of
 from service.projections.diff import tally, unified
+from service.projections.sides import sides_of
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from service.cli.terminal import Terminal
+    from service.projections.run_site import RunSite
 
 STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "+": "green", "-": "red"}
 
 
-def show_diff(terminal: "Terminal", reader: ResultReader, first: str, second: str | None) -> None:
+def show_diff(terminal: "Terminal", site: "RunSite", first: str, second: str | None) -> None:
     """Print a unified diff; one id alone is compared with its parent."""
+    reader = site.reader
     before, after = _pair(reader, first, second)
     names = formatting.short(before), formatting.short(after)
-    lines = list(unified(reader.program(before), reader.program(after), *names))
+    run = reader.run(reader.candidate(after).run_id)
+    sides = sides_of(reader.program(before), reader.program(after), lambda: site.repository(run))
+    lines = list(unified(*sides, *names))
     if terminal.as_json:
-        added, removed = tally(reader.program(before), reader.program(after))
+        added, removed = tally(*sides)
         terminal.emit({"a": before, "b": after, "added": added, "removed": removed, "diff": "".join(lines)})
     elif lines:
         terminal.show(*(coloured(line) for line in lines))

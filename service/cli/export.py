@@ -2,17 +2,19 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
 from evolve.program import Program
+from evolve.repository import base_commit
 from service.cli.formatting import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
+from service.ports import Bundle, RunRecord
 from service.projections.run_site import RunSite
 from service.schemas.artifacts import ExportForm
 
@@ -51,13 +53,38 @@ def export_run(
     _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
 
 
-def export_history(terminal: Terminal, site: RunSite, run_id: str, folder: Path) -> None:
-    """Write the lineage of a run as a git repository."""
+def export_history(
+    terminal: Terminal,
+    site: RunSite,
+    bundles: Callable[[RunRecord], Bundle],
+    run_id: str,
+    folder: Path,
+    *,
+    local: bool,
+) -> None:
+    """Write the lineage of a run as a git repository, of a run over a repository on top of its commit.
+
+    Args:
+        terminal: tells what was written.
+        site: where the run is.
+        bundles: the folder of a run's problem.
+        run_id: of the run.
+        folder: of the new repository.
+        local: whether the run is this user's own, so that paths that it names may be read.
+    """
+    from service.problems.repository.origin import origin_of
     from service.usecases.git_history import BRANCH, write_history
+    from service.usecases.repository_history import write_repository_history
 
     run = find_run(site.reader, run_id)
     candidates = (json.loads(line) for line in site.export(run.id, "jsonl"))
-    written = write_history(folder, candidates, run.best_candidate_id)
+    first = next(iter(site.reader.candidates(run.id, limit=1)), None)
+    based = first is not None and base_commit(dict(site.reader.program(first.id).files))
+    origin = origin_of(bundles(run)) if based else None
+    if origin is None:
+        written = write_history(folder, candidates, run.best_candidate_id)
+    else:
+        written = write_repository_history(folder, candidates, run.best_candidate_id, origin, local=local)
     if terminal.as_json:
         terminal.emit({"run_id": run.id, "commits": written, "path": str(folder)})
     else:

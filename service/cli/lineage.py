@@ -1,9 +1,11 @@
 """How a candidate came about: the line of first parents from its seed, a step at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+from evolve.repository import Repository
 from service.cli import formatting
 from service.cli.records import as_score, find_candidate, score_word
 from service.cli.terminal import Terminal, plain
@@ -12,10 +14,13 @@ from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import candidate_json
 from service.projections.diff import tally
 from service.projections.gain_shares import gain_shares, shares_in_words
+from service.projections.sides import sides_of
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
+
+    from service.projections.run_site import RunSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +40,11 @@ class LineageStep:
     record: bool = False
 
 
-def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) -> None:
+def show_lineage(terminal: Terminal, site: "RunSite", candidate_id: str) -> None:
     """Print the line from the seed to a candidate."""
+    reader = site.reader
     line = list(reversed(reader.ancestors(find_candidate(reader, candidate_id).id)))
-    steps = list(walk(reader, line))
+    steps = list(walk(site, line))
     if terminal.as_json:
         terminal.emit(
             {
@@ -57,8 +63,9 @@ def show_lineage(terminal: Terminal, reader: ResultReader, candidate_id: str) ->
         terminal.note(f"next: {terminal.command(f'diff {candidate_address(run.id, line[-1].id)}')}", style="dim")
 
 
-def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[LineageStep]:
+def walk(site: "RunSite", line: Sequence[CandidateRecord]) -> Iterator[LineageStep]:
     """The steps of a line that starts at the seed."""
+    repository = cache(lambda: site.repository(site.reader.run(line[0].run_id)))
     highest: float | None = None
     before: CandidateRecord | None = None
     for candidate in line:
@@ -67,16 +74,21 @@ def walk(reader: ResultReader, line: Sequence[CandidateRecord]) -> Iterator[Line
         if before is None:
             yield LineageStep(candidate=candidate, record=record)
         else:
-            added, removed = _changed(reader, before, candidate)
+            added, removed = _changed(site.reader, before, candidate, repository)
             delta = None if candidate.fitness is None or before.fitness is None else candidate.fitness - before.fitness
             yield LineageStep(candidate=candidate, delta=delta, added=added, removed=removed, record=record)
         before = candidate
 
 
-def _changed(reader: ResultReader, before: CandidateRecord, after: CandidateRecord) -> tuple[int | None, int | None]:
+def _changed(
+    reader: ResultReader,
+    before: CandidateRecord,
+    after: CandidateRecord,
+    repository: Callable[[], Repository | None],
+) -> tuple[int | None, int | None]:
     if before.program_id is None or after.program_id is None:  # rejected before it became a program
         return None, None
-    return tally(reader.program(before.id), reader.program(after.id))
+    return tally(*sides_of(reader.program(before.id), reader.program(after.id), repository))
 
 
 def lineage_table(run: RunRecord, steps: Sequence[LineageStep]) -> "Table":

@@ -198,7 +198,7 @@ def lineage(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_lineage(terminal_of(ctx, json, db, where), site.reader, candidate_id)
+        show_lineage(terminal_of(ctx, json, db, where), site, candidate_id)
 
 
 @results_app.command(epilog="Example: evolve diff last, or: evolve diff last.12.0 last.28.0", rich_help_panel="Results")
@@ -222,7 +222,7 @@ def diff(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_diff(terminal_of(ctx, json, db, where), site.reader, first, second)
+        show_diff(terminal_of(ctx, json, db, where), site, first, second)
 
 
 @results_app.command(epilog="Example: evolve apply last --branch faster-solver --body", rich_help_panel="Results")
@@ -308,12 +308,19 @@ def export(
     from service.cli.export import export_history, export_run
 
     where = place_of(ctx, json, db, server, api_key_file)
+    if git is not None:
+        from service.bootstrap.sites import open_bundles
+        from service.client.service_choice import server_of
+        from service.config import load_settings
+
+        if output is not None or training or format_ != "jsonl":
+            raise UsageError("--git writes a repository: leave out -o, --format and --training")
+        settings = load_settings()
+        with open_bundles(settings, where) as (site, bundles):
+            local = not server_of(settings, where)
+            export_history(terminal_of(ctx, json, db, where), site, bundles, run_id, git, local=local)
+        return
     with site_of(where) as site:
-        if git is not None:
-            if output is not None or training or format_ != "jsonl":
-                raise UsageError("--git writes a repository: leave out -o, --format and --training")
-            export_history(terminal_of(ctx, json, db, where), site, run_id, git)
-            return
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
 
 

@@ -290,7 +290,7 @@ def serve(
         templates: texts in place of the built-in ones.
     """
     way = PolicyAccess(policy=settings, key=settings.read_key())
-    single = all(seed.single for seed in problem.seeds)
+    single = problem.repository is None and all(seed.single for seed in problem.seeds)
     return _through(way, prompt_builder(settings, problem, config, templates), single=single)
 
 

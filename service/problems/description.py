@@ -46,7 +46,7 @@ def measures_as_json(problem: Problem) -> list[dict[str, Any]]:
 def seed_names(problem: Problem) -> list[str]:
     """The names of a problem's seeds: that of an earlier run, with a metric of it, or that of a file."""
     return [
-        _origin_name(problem.origins[place]) if place in problem.origins else _own_name(seed)
+        _origin_name(problem.origins[place]) if place in problem.origins else _own_name(problem, seed)
         for place, seed in enumerate(problem.seeds)
     ]
 
@@ -57,5 +57,9 @@ def _origin_name(origin: SeedOrigin) -> str:
     return f"{origin.name} ({', '.join([*generation, *metrics])})" if generation or metrics else origin.name
 
 
-def _own_name(program: Program) -> str:
+def _own_name(problem: Problem, program: Program) -> str:
+    if problem.repository is not None:
+        count = len(program.files) - 1
+        changes = f" and {count} file{'s' if count > 1 else ''}" if count else ""
+        return f"commit {problem.repository.short_commit}{changes}"
     return program.files[0][0] if program.single else f"of {len(program.files)} files"

@@ -16,6 +16,7 @@ from service.errors import InvalidProblemError
 from service.ports import Bundle
 from service.problems import native
 from service.problems.bundle import open_bundle, pack
+from service.problems.command.command_scorer.tree import FOLDER as BASE
 from service.problems.folder import Folder
 from service.problems.formats.openevolve import without_keys
 from service.problems.outside_modules import FOLDER as OUTSIDE
@@ -24,7 +25,11 @@ from service.problems.project import CONFIG, FOLDER, FORMAT, PYTHON, Project, as
 from service.problems.project import FILE as PROJECT_FILE
 from service.problems.reader_result import ReaderResult
 from service.problems.recognition import NATIVE, OPENEVOLVE, RecognisedFormat, misplaced_config, peek, recognise
+from service.problems.repository.base import with_base
 from service.problems.toml_writer import toml_text
+
+# Evolve itself has put these into a problem, in its own form: no format is asked about them.
+_OWN_FOLDERS = (f"{OUTSIDE}/", f"{SEEDS}/", f"{BASE}/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +66,13 @@ def load_problem(place: Path | Project) -> LoadedProblem:
     project = as_project(place)
     form, files, complaints = read_project(project)
     name, lay = project.name, str(project.folder.resolve())
+    based = with_base(files, project.top)
+    files = based.files
     loaded = load_files(files, name, lay, complaints, form=form)
     spec = loaded.problem.evaluator
-    if not any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
-        return loaded
-    return load_files(with_folder(files, project.top), name, lay, complaints, form=form)
+    if any(map(lies_relative, (*spec.read, *spec.scorer_read, *spec.path))):
+        loaded = load_files(with_folder(files, project.top), name, lay, complaints, form=form)
+    return replace(loaded, warnings=(*based.warnings, *loaded.warnings))
 
 
 def read_project(project: Project) -> tuple[str, Folder, list[str]]:
@@ -134,8 +141,7 @@ def load_files(
         InvalidProblemError: with every complaint, those of the folder first.
     """
     named = named_in(files)
-    # No format is asked about these: they are in Evolve's own form already.
-    added = {path: content for path, content in files.files.items() if path.startswith((f"{OUTSIDE}/", f"{SEEDS}/"))}
+    added = {path: content for path, content in files.files.items() if path.startswith(_OWN_FOLDERS)}
     inside = {path: content for path, content in files.files.items() if path not in added}
     files = replace(files, files=inside)
     lying = ProblemFolder(files=inside, name=name, options=named)

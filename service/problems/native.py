@@ -16,6 +16,9 @@ from service.problems.documents import DocumentError, read_document
 from service.problems.folder import Folder
 from service.problems.population import read_population
 from service.problems.reader_result import ReaderResult
+from service.problems.repository.base import EVALUATOR as REPOSITORY_EVALUATOR
+from service.problems.repository.base import language_in, read_repository, seeds_of
+from service.problems.repository.table import RepositoryTable
 from service.problems.sources import check_evaluator, language_of, read_seed, stages
 from service.problems.suggestion import hint
 
@@ -86,7 +89,7 @@ class _Document(_Table):
     name: str = Field(min_length=1)
     description: str = ""
     language: str = ""
-    seeds: list[str] = Field(min_length=1)
+    seeds: list[str] = Field(default=[], min_length=1)
     main: str = ""
     known_best: float | None = None
     known_best_source: str = ""
@@ -96,6 +99,7 @@ class _Document(_Table):
     measures: list[_Measure] = []
     search: dict[str, Any] = {}
     policies: list[dict[str, Any]] = []
+    repository: RepositoryTable | None = None
 
 
 def read_native(folder: Folder) -> ReaderResult:
@@ -106,6 +110,12 @@ def read_native(folder: Folder) -> ReaderResult:
     """
     complaints: list[str] = []
     document = _document(folder)
+    repository = None
+    if document.repository is not None:
+        document = _of_repository(document, complaints)
+        repository = read_repository(folder, document.repository, complaints) if document.repository else None
+        if repository is None:
+            raise InvalidProblemError(complaints)
     evaluator = _made(complaints, _evaluator, document.evaluator)
     limits = _made(complaints, lambda table: Limits(**table.model_dump()), document.limits)
     objectives = [_made(complaints, _objective, table) for table in document.objectives]
@@ -119,8 +129,12 @@ def read_native(folder: Folder) -> ReaderResult:
     if complaints or evaluator is None or limits is None:
         raise InvalidProblemError(complaints)
     own = tuple(dict.fromkeys(seed for seed in seeds if seed))
-    language = document.language or language_of(own[0])
+    repeated = len(own) < len(seeds)
+    own = seeds_of(repository, own, complaints) if repository else own
+    language = document.language or (language_in(repository) if repository else language_of(own[0]))
     programs, origins = read_population(folder, own, language, complaints)
+    if repository:
+        seeds_of(repository, programs, complaints)
     if complaints:
         raise InvalidProblemError(complaints)
     try:
@@ -137,6 +151,7 @@ def read_native(folder: Folder) -> ReaderResult:
             known_best_source=document.known_best_source,
             main=main,
             origins=origins,
+            repository=repository,
         )
     except ProblemError as error:
         raise InvalidProblemError([f"{FILE}: {error}"]) from error
@@ -144,7 +159,7 @@ def read_native(folder: Folder) -> ReaderResult:
         problem=problem,
         search=document.search,
         policies=tuple(document.policies),
-        warnings=_warnings(len(own) < len(seeds)),
+        warnings=_warnings(repeated),
     )
 
 
@@ -157,10 +172,26 @@ def _document(folder: Folder) -> _Document:
         raw = read_document(FILE, folder.files[FILE])
     except DocumentError as error:
         raise InvalidProblemError([str(error)]) from error
+    lacking: list[dict[str, Any]] = (
+        [] if {"seeds", "repository"} & raw.keys() else [{"type": "missing", "loc": ("seeds",)}]
+    )
     try:
-        return _Document.model_validate(raw)
+        document = _Document.model_validate(raw)
     except ValidationError as error:
-        raise InvalidProblemError([_sentence(dict(item)) for item in error.errors(include_url=False)]) from error
+        found = [*map(dict, error.errors(include_url=False)), *lacking]
+        raise InvalidProblemError([_sentence(item) for item in found]) from error
+    if lacking:
+        raise InvalidProblemError([_sentence(item) for item in lacking])
+    return document
+
+
+def _of_repository(document: _Document, complaints: list[str]) -> _Document:
+    """A document whose programs are changes of a commit, with the evaluator that runs its command."""
+    settled = [f"evaluator.{key}" for key in sorted(document.evaluator.model_fields_set - _BESIDE_REPOSITORY)]
+    settled += ["main"] if document.main else []
+    complaints += [f"{FILE}: {key} comes from [repository]: leave it out" for key in settled]
+    evaluator = document.evaluator.model_copy(update={"file": REPOSITORY_EVALUATOR, "integrity": "shared"})
+    return document.model_copy(update={"evaluator": evaluator, "main": ""})
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
@@ -177,9 +208,24 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 
 _EXAMPLES = {"schema": "schema = 1", "seeds": 'seeds = ["initial_program.py"]', "name": 'name = "my-problem"'}
-_TABLES: dict[str, type[_Table]] = {
+_TABLES: dict[str, type[BaseModel]] = {
     "evaluator": _Evaluator, "limits": _Limits, "objectives": _Objective, "measures": _Measure,
+    "repository": RepositoryTable,
 }  # fmt: skip
+# Keys of [evaluator] that keep their meaning beside [repository].
+_BESIDE_REPOSITORY = frozenset(
+    {
+        "python",
+        "requirements",
+        "read",
+        "path",
+        "repeats",
+        "min_repeats",
+        "repeats_confidence",
+        "audit",
+        "audit_tolerance",
+    }
+)
 
 
 def _known(location: Sequence[str | int], key: str) -> list[str]:
@@ -190,7 +236,9 @@ def _known(location: Sequence[str | int], key: str) -> list[str]:
         return [f"{start}.{name}" for name in table.model_fields]
     top = [field.alias or name for name, field in _Document.model_fields.items()]
     top.append("domain")
-    return top + [f"{name}.{inner}" for name in ("evaluator", "limits") for inner in _TABLES[name].model_fields]
+    return top + [
+        f"{name}.{inner}" for name in ("evaluator", "limits", "repository") for inner in _TABLES[name].model_fields
+    ]
 
 
 def _shown(value: Any) -> str:

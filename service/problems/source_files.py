@@ -11,6 +11,7 @@ from evolve.program import Program
 from service.errors import UsageError
 from service.problems.command.command_scorer.scorer import SETTINGS
 from service.problems.folder import Folder
+from service.problems.repository.base import read_settings
 
 _NAME_IT = "name the file or the folder with --into PATH"
 
@@ -70,6 +71,8 @@ def source_files(problem: Folder, seed: Program, source: str, into: Path | None)
         UsageError: they are not known, are not there, or somebody else may have chosen them.
         ProgramError: a path leaves its folder.
     """
+    if (base := read_settings(problem)) is not None:
+        return _of_repository(base, seed, into, elsewhere=not Path(source).is_absolute())
     if into is not None:
         return _beside(into.expanduser().resolve(), seed)
     if (settings := problem.files.get(SETTINGS)) is not None:
@@ -103,6 +106,15 @@ def _beside(place: Path, seed: Program) -> SourceFiles:
     if not place.parent.is_dir():
         raise UsageError(f"there is no folder {place.parent}: {_NAME_IT}")
     return SourceFiles(folder=place.parent, paths={seed.files[0][0]: place.name})
+
+
+def _of_repository(settings: Mapping[str, object], seed: Program, into: Path | None, *, elsewhere: bool) -> SourceFiles:
+    folder = into.expanduser().resolve() if into is not None else Path(str(settings.get("folder", "")))
+    if not folder.is_absolute() or not folder.is_dir():
+        raise UsageError(f"the repository is not here ({folder}): name its folder with --into PATH")
+    if into is None and elsewhere and folder.resolve() != Path.cwd().resolve():
+        raise UsageError(f"the run came from a service: call evolve apply in {folder}, or name it with --into PATH")
+    return SourceFiles(folder=folder, paths={path: path for path, _ in seed.files})
 
 
 def _of_command(settings: Mapping[str, object], seed: Program, *, elsewhere: bool) -> SourceFiles:

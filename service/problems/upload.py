@@ -6,6 +6,8 @@ from pathlib import PurePosixPath
 
 from service.errors import InvalidProblemError
 from service.ports import Upload
+from service.problems.command.command_scorer.tree import FOLDER as BASE
+from service.problems.command.command_scorer.tree import TREE
 from service.problems.documents import storable
 from service.problems.folder import LARGE_DATA, MAX_BYTES, MAX_DEPTH, MAX_FILES, Folder, left_out
 from service.problems.load import LoadedProblem, load_files
@@ -64,6 +66,8 @@ def _complain(path: str) -> str:
 
 def _is_left_out(path: str, environments: Set[str]) -> bool:
     pure = PurePosixPath(path)
+    if path.startswith(f"{BASE}/{TREE}/"):  # the files of a commit, whatever their names
+        return False
     return any(left_out(part) for part in pure.parts) or any(str(parent) in environments for parent in pure.parents)
 
 

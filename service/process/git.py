@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,3 +74,24 @@ def fast_import(folder: Path, stream: Iterable[bytes]) -> None:
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
             raise ConflictError(f"git fast-import failed in {folder}: {words[0] if words else importing.returncode}")
+
+
+def read_blobs(folder: Path, ids: Sequence[str]) -> Iterator[bytes]:
+    """The contents of blobs, in order, by one process of git.
+
+    Raises:
+        ConflictError: one is not there.
+    """
+    with tempfile.TemporaryFile() as asked:
+        asked.write("".join(f"{one}\n" for one in ids).encode())
+        asked.seek(0)
+        with subprocess.Popen(
+            ["git", "cat-file", "--batch"], cwd=folder, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as reading:
+            assert reading.stdout is not None
+            for one in ids:
+                words = reading.stdout.readline().split()
+                if len(words) != 3:
+                    raise ConflictError(f"git cat-file failed in {folder}: there is no object {one}")
+                yield reading.stdout.read(int(words[2]))
+                reading.stdout.read(1)

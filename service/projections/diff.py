@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evolve.program import Program
-
 NOWHERE = "/dev/null"
 MAX_LINES = 20_000
 Files = Sequence[tuple[str, str]]
@@ -41,15 +39,15 @@ def file_diffs(before: Files, after: Files, before_name: str, after_name: str) -
         yield FileDiff(path=path, change=change, added=added, removed=removed, text=text)
 
 
-def unified(before: Program, after: Program, before_name: str, after_name: str) -> Iterator[str]:
+def unified(before: Files, after: Files, before_name: str, after_name: str) -> Iterator[str]:
     """The lines of a unified diff over all files, each with its line end."""
-    for path, old, new in _files(before.files, after.files):
+    for path, old, new in _files(before, after):
         yield from _unified(path, old, new, before_name, after_name)
 
 
-def tally(before: Program, after: Program) -> tuple[int, int]:
+def tally(before: Files, after: Files) -> tuple[int, int]:
     """Lines added and removed over all files."""
-    counts = [_tally(old or [], new or []) for _, old, new in _files(before.files, after.files)]
+    counts = [_tally(old or [], new or []) for _, old, new in _files(before, after)]
     return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 

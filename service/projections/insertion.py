@@ -1,12 +1,14 @@
 """A program that a person inserts into a run: checked against its parent, and the change that brings it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from evolve.answers.edit import replace_files
+from evolve.answers.repository_edits import replace_repository_files
 from evolve.change_events import MAX_INSERTED_FILES, ProgramInserted, RequestedChange
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
+from evolve.repository import Repository, base_commit
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.identifiers import candidate_place
 from service.ports import ENDED, CandidateRecord, ResultReader, RunRecord
@@ -30,7 +32,13 @@ class InsertedProgram:
 
 
 def insertion_change(
-    reader: ResultReader, run: RunRecord, language: str, insertion: InsertedProgram, change_id: str, by: str
+    reader: ResultReader,
+    run: RunRecord,
+    language: str,
+    insertion: InsertedProgram,
+    change_id: str,
+    by: str,
+    repository: Callable[[str], Repository | None] = lambda _: None,
 ) -> RequestedChange:
     """The change by which a person's program becomes a candidate, all of it checked.
 
@@ -41,6 +49,7 @@ def insertion_change(
         insertion: what is brought.
         change_id: of the change.
         by: who brings it.
+        repository: what the programs of a problem change, by the hash of its folder.
 
     Raises:
         NotFoundError: the run has no such candidate.
@@ -56,11 +65,16 @@ def insertion_change(
         raise UsageError(f"run {run.id} has no island {island}: give a number from 0 to {islands - 1}")
     before = reader.program(parent.id)
     files = dict(insertion.files)
-    if before.single and len(files) == 1:
+    base = repository(run.bundle_hash) if base_commit(dict(before.files)) else None
+    if before.single and len(files) == 1 and base is None:
         files = {before.files[0][0]: next(iter(files.values()))}
     _check_size(files)
+    language = language or _language(before)
     try:
-        program = replace_files(before, files, language or _language(before))
+        if base is None:
+            program = replace_files(before, files, language)
+        else:
+            program = replace_repository_files(base, before, files, language)
     except (AnswerError, ProgramError) as error:
         raise UsageError(str(error)) from error
     data = ProgramInserted(change_id=change_id, by=by, program_id=program.id, parent=parent.id, island=island)

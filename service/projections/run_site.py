@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evolve.repository import Repository
 from evolve.search.assessment import Assessment
 from service.ports import ENDED, CandidateKey, CandidateRecord, ResultReader, RunReader, RunRecord
 from service.projections.closing import assessment_of
@@ -46,6 +47,7 @@ class RunSite:
         votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
+        repository: that the programs of a run change; None: they are whole by themselves.
     """
 
     name: str
@@ -62,6 +64,7 @@ class RunSite:
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
+    repository: Callable[[RunRecord], Repository | None] = lambda _: None
 
 
 def stored_site(reader: RunReader, url: str) -> RunSite:

@@ -20,6 +20,7 @@ from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
 from service.sandbox.layers import REACHABLE, IsolationLevel, Layer
 from service.sandbox.reply import combine, read_reply
+from service.sandbox.repository_base import SETUP_SECONDS, keep_setup, kept_setup, lay_setup, read_base
 
 _TRIES = 2
 _FINE = {"ok", "stage", "cancelled"}
@@ -51,6 +52,7 @@ class SandboxEvaluator:
         self._keeper_pool = KeeperPool(problem, places, force)
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
+        self._base = read_base(places.problem, problem.bundle, problem.evaluator)
         self.report = selftest.Report(IsolationLevel.NONE, (), ())
 
     @property
@@ -133,6 +135,31 @@ class SandboxEvaluator:
         if spec.holdout:
             self._held_out = await self._computed("holdout_inputs", self._places.held_out) or self._inputs
 
+    async def set_up(self) -> None:
+        """Run the setup of a repository, once for its commit, and keep what it leaves for every evaluation.
+
+        Raises:
+            InvalidProblemError: it fails.
+        """
+        if not self._base.setup:
+            return
+        result = await asyncio.to_thread(kept_setup, self._base.key)
+        if result is None:
+            result = await self._set_up()
+            await asyncio.to_thread(keep_setup, self._base.key, result)
+        await asyncio.to_thread(lay_setup, self._places.problem, result)
+
+    async def _set_up(self) -> Mapping[str, Any]:
+        slot = await self._free.get()
+        task = {"id": "setup", "do": "setup", "seed": 0, "files": {}, "evaluator": self._problem.evaluator.file}
+        reply = await self._ask(slot, task | {"seconds": SETUP_SECONDS}, SETUP_SECONDS)
+        self._free.put_nowait(slot)
+        result = reply.get("result")
+        if reply["outcome"] != "ok" or not isinstance(result, Mapping) or "made" not in result:
+            said = result.get("error") if isinstance(result, Mapping) else None
+            raise InvalidProblemError([str(said or f"repository.setup: {reply.get('reason', 'it gave no result')}")])
+        return result
+
     async def _computed(self, function: str, place: Path) -> str:
         """The file with what a function of the evaluator gives; empty where it has none."""
         slot = await self._free.get()
@@ -151,9 +178,9 @@ class SandboxEvaluator:
         await self._keeper_pool.close()
         await asyncio.to_thread(self._places.remove)
 
-    async def _ask(self, slot: _Slot, task: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _ask(self, slot: _Slot, task: Mapping[str, Any], seconds: float = 0.0) -> Mapping[str, Any]:
         """Have a task done; once more, by another keeper, when the sandbox fails. What fails must not fail for us."""
-        timeout_seconds = 2 * self._problem.limits.wall_seconds + _SPARE_SECONDS
+        timeout_seconds = 2 * (seconds or self._problem.limits.wall_seconds) + _SPARE_SECONDS
         complaint = ""
         for _ in range(_TRIES):
             try:
@@ -222,6 +249,7 @@ class SandboxEvaluator:
             "inputs": self._held_out if scoring.holdout else self._inputs,
             "seed": _seed(program, repeat, scoring.draw),
             "traced": scoring.traced,
+            "links": self._base.links,
         }
 
 
@@ -254,6 +282,7 @@ async def open_evaluator(
                 " below, programs can read what the evaluator reads"
             )
         await evaluator.compute_inputs()
+        await evaluator.set_up()
         yield evaluator
     finally:
         await _to_the_end(evaluator.close())

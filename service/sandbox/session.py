@@ -53,6 +53,27 @@ class SessionLimits:
     path: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SessionBase:
+    """Files that lie in the folders of every session, beside those of its order.
+
+    Attributes:
+        contents: by path relative to a folder.
+        executable: paths whose owner may run them.
+    """
+
+    contents: Mapping[str, bytes]
+    executable: frozenset[str] = frozenset()
+
+    def write(self, top: Path) -> None:
+        """Write the files below a folder."""
+        for path, content in self.contents.items():
+            place = top / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            place.chmod(0o755 if path in self.executable else 0o644)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOrder:
     """One command.
@@ -60,6 +81,8 @@ class SessionOrder:
     Attributes:
         words: of the command; `{worktree}` and `{prompt}` in them stand for paths.
         files: of the worktree, by their paths in it.
+        folders: of the worktree into which the base goes, each with a slash at its end; empty: the worktree itself.
+        removed: files of the base that are not there, by their paths in the worktree.
         stdin: the path of the file that it reads, which `{prompt}` stands for.
         environment: variables that it finds, beside PATH and a home of its own.
     """
@@ -68,6 +91,8 @@ class SessionOrder:
     files: Mapping[str, str]
     stdin: str
     environment: Mapping[str, str]
+    folders: Sequence[str] = ("",)
+    removed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +138,13 @@ class SessionSandbox:
         limits: of each command.
         slots: cells at once.
         require: the weakest level of isolation that will do; None: any.
+        base: files of every session; None: there are none.
     """
 
-    def __init__(self, limits: SessionLimits, slots: int, require: IsolationLevel | None) -> None:
-        self._limits, self._require = limits, require
+    def __init__(
+        self, limits: SessionLimits, slots: int, require: IsolationLevel | None, base: SessionBase | None = None
+    ) -> None:
+        self._limits, self._require, self._base = limits, require, base
         self._slots, self._free, self._opening = slots, list(range(slots)), asyncio.Lock()
         self._places: SandboxFolders | None = None
         self._pool: _SessionPool | None = None
@@ -156,6 +184,9 @@ class SessionSandbox:
             "seed": 0,
             "words": list(order.words),
             "files": dict(order.files),
+            "base": "" if self._base is None or self._places is None else str(self._places.problem),
+            "folders": list(order.folders),
+            "absent": list(order.removed),
             "stdin": order.stdin,
             "environment": dict(order.environment),
             "seconds": self._limits.seconds,
@@ -194,8 +225,10 @@ class SessionSandbox:
         return self._pool
 
     async def _started(self) -> "_SessionPool":
-        with scratch.folder("agent") as empty:
-            places = await asyncio.to_thread(prepare, empty, self._slots)
+        with scratch.folder("agent") as laid_out:
+            if self._base is not None:
+                await asyncio.to_thread(self._base.write, laid_out)
+            places = await asyncio.to_thread(prepare, laid_out, self._slots)
         self._places, self._sockets = places, scratch.make("net", _MAX_SOCKET_PATH)
         pool = _SessionPool(_problem(self._limits), places, IsolationLevel.STRONG)
         pool.sockets = self._sockets.path if self._limits.egress else None
@@ -222,7 +255,9 @@ class _SessionPool(KeeperPool):
         return "" if self.sockets is None else str(self.sockets / str(number))
 
     def _cell(self, number: int) -> SandboxSpec:
-        return replace(super()._cell(number), addresses=False, egress=self.socket_of(number))
+        cell = super()._cell(number)
+        readable = (*cell.readable, cell.problem)  # the files of the base, if there is one
+        return replace(cell, addresses=False, egress=self.socket_of(number), readable=readable)
 
 
 def _problem(limits: SessionLimits) -> Problem:

@@ -18,6 +18,7 @@ from service.schemas.event_parts import (
     Rationale,
     ReplyFormSchema,
 )
+from service.schemas.prompt_events import PromptWrittenEvent
 from service.schemas.types import Count, Moment, Spent
 
 
@@ -234,6 +235,8 @@ class ProposalCreatedEvent(EventBase):
     tuning: Count = Field(
         default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
+    prompt: Count = Field(default=0, description="Number of its prompt in the pool. Left out if there is no pool")
+    writes: bool = Field(default=False, description="Whether it is to write a prompt, and no program. Left out if not")
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -383,6 +386,7 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | PromptWrittenEvent
             | InsightsWrittenEvent
             | ProgramInsertedEvent
             | ProposalCreatedEvent

@@ -30,15 +30,17 @@ class SourceChange:
     moved: tuple[str, ...]
 
 
-def plan_change(seed: Program, winner: Program, current: SourceFiles, *, force: bool = False) -> SourceChange:
+def plan_change(
+    seeds: Mapping[str, str], winners: Mapping[str, str], current: SourceFiles, *, force: bool = False
+) -> SourceChange:
     """Put a winner into the files that a run began from; nothing is written.
 
     If a seed has regions, only these change. Everything outside stays as it is on the disk. Markers that Evolve had put
     around functions of a script are left out.
 
     Args:
-        seed: the program that the run began from.
-        winner: the program that replaces it.
+        seeds: text by path of the program that the run began from.
+        winners: text by path of the program that replaces it.
         current: the files.
         force: whether files may have changed since.
 
@@ -48,7 +50,6 @@ def plan_change(seed: Program, winner: Program, current: SourceFiles, *, force: 
     before: dict[str, str] = {}
     after: dict[str, str] = {}
     moved: list[str] = []
-    seeds, winners = dict(seed.files), dict(winner.files)
     for path in sorted(seeds.keys() | winners.keys()):
         old, wanted, place = current.read(path), winners.get(path), current.place(path)
         unmarked = old is not None and path in seeds and _hides_markers(seeds[path], old)

@@ -11,6 +11,7 @@ from evolve.search.insights import PERSON, check_insights
 from service.errors import ConflictError
 from service.identifiers import CHANGE, new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
+from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
 from service.projections.insertion import InsertedProgram, insertion_change
 from service.projections.run_site import RunSite
@@ -107,7 +108,8 @@ class StoredControl:
         """Want a program of a person evaluated as a candidate."""
         language = self._storage.problems.get(run.tenant, run.problem_id).document.get("language", "")
         change_id = new_id(CHANGE, self._storage.clock.now())
-        change = insertion_change(self._storage.reader, run, language, insertion, change_id, COMMAND_LINE)
+        bases = RepositoryBases(self._storage.problems.bundle)
+        change = insertion_change(self._storage.reader, run, language, insertion, change_id, COMMAND_LINE, bases)
         return self._storage.intents(run.tenant).change(run.id, change)
 
     def fork(

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from evolve.identity import candidate_name
 from service.errors import ConflictError
 from service.process.git import fast_import, git
 
@@ -33,35 +35,73 @@ def write_history(folder: Path, candidates: Iterable[Mapping[str, Any]], best: s
         ConflictError: the folder holds something, or git refuses.
         UsageError: there is no git.
     """
+    history = make_history(folder)
+    fast_import(folder, _stream(candidates, history))
+    return finish_history(folder, history, best)
+
+
+@dataclass(slots=True)
+class History:
+    """The commits of a stream so far: the mark of each candidate, by its id."""
+
+    marks: dict[str, int] = field(default_factory=dict)
+
+
+def make_history(folder: Path) -> History:
+    """Make a new repository.
+
+    Raises:
+        ConflictError: the folder holds something, or git refuses.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} is not empty: name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, ["init", "--quiet", f"--initial-branch={BRANCH}"])
-    marks: dict[str, int] = {}
-    fast_import(folder, _stream(candidates, marks, best))
-    if best in marks:
+    return History()
+
+
+def finish_history(folder: Path, history: History, best: str | None) -> int:
+    """Let the branch lead to the best candidate; the number of commits."""
+    if best is not None and best in history.marks:
+        git(folder, ["update-ref", f"refs/heads/{BRANCH}", f"{REFERENCES}{candidate_name(best)}"])
         git(folder, ["reset", "--quiet", "--hard"])
-    return len(marks)
+    return len(history.marks)
 
 
-def _stream(candidates: Iterable[Mapping[str, Any]], marks: dict[str, int], best: str | None) -> Iterator[bytes]:
+def commit_lines(candidate: Mapping[str, Any], history: History, root: str = "") -> list[bytes]:
+    """The beginning of a candidate's commit, up to its files. Nothing: it has no commit.
+
+    Args:
+        candidate: as an export gives it.
+        history: of the stream.
+        root: id of the commit on which candidates without parents stand; empty: none.
+    """
+    if candidate["status"] != EVALUATED or not candidate["files"]:
+        return []
+    marks = history.marks
+    edges = [edge for edge in candidate["parents"] if edge["candidate_id"] in marks]
+    first = [f":{marks[edge['candidate_id']]}" for edge in edges if edge["role"] == "parent"] or [root] * bool(root)
+    others = [f":{marks[edge['candidate_id']]}" for edge in edges if edge["role"] == "crossover"]
+    marks[candidate["candidate_id"]] = mark = len(marks) + 1
+    lines = [f"from {parent}" for parent in first[:1]] + [f"merge {other}" for other in (*first[1:], *others)]
+    return [
+        f"commit {REFERENCES}{candidate['name']}\nmark :{mark}\n".encode(),
+        *_signed(candidate),
+        data(_message(candidate).encode()),
+        "".join(f"{line}\n" for line in lines).encode(),
+    ]
+
+
+def _stream(candidates: Iterable[Mapping[str, Any]], history: History) -> Iterator[bytes]:
     for candidate in candidates:
-        if candidate["status"] != EVALUATED or not candidate["files"]:
+        lines = commit_lines(candidate, history)
+        if not lines:
             continue
-        edges = [edge for edge in candidate["parents"] if edge["candidate_id"] in marks]
-        first = [marks[edge["candidate_id"]] for edge in edges if edge["role"] == "parent"]
-        others = [marks[edge["candidate_id"]] for edge in edges if edge["role"] == "crossover"]
-        marks[candidate["candidate_id"]] = mark = len(marks) + 1
-        yield f"commit {REFERENCES}{candidate['name']}\nmark :{mark}\n".encode()
-        yield from _signed(candidate)
-        yield _data(_message(candidate))
-        lines = [f"from :{parent}" for parent in first[:1]] + [f"merge :{other}" for other in (*first[1:], *others)]
-        yield "".join(f"{line}\n" for line in (*lines, "deleteall")).encode()
+        yield from lines
+        yield b"deleteall\n"
         for path, text in candidate["files"].items():
-            yield f"M 100644 inline {_quoted(path)}\n".encode()
-            yield _data(text)
-    if best in marks:
-        yield f"reset refs/heads/{BRANCH}\nfrom :{marks[best]}\n".encode()
+            yield f"M 100644 inline {quoted(path)}\n".encode()
+            yield data(text.encode())
 
 
 def _signed(candidate: Mapping[str, Any]) -> Iterator[bytes]:
@@ -87,11 +127,12 @@ def _message(candidate: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _data(text: str) -> bytes:
-    content = text.encode()
+def data(content: bytes) -> bytes:
+    """A content as a stream has it."""
     return b"data %d\n%s\n" % (len(content), content)
 
 
-def _quoted(path: str) -> str:
+def quoted(path: str) -> str:
+    """A path as a stream has it."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

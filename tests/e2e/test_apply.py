@@ -225,20 +225,22 @@ def test_a_script_whose_markers_evolve_had_put_keeps_its_text_around_its_functio
     (tmp_path / "bench.py").write_text(SCRIPT)
     files = SourceFiles(folder=tmp_path, paths={"bench.py": "bench.py"})
     seed = Program.of({"bench.py": marked.text})
-    assert plan_change(seed, winner, files).after == {"bench.py": SCRIPT.replace("1.5", "2.5")}
+    assert plan_change(dict(seed.files), dict(winner.files), files).after == {"bench.py": SCRIPT.replace("1.5", "2.5")}
 
     changed = SCRIPT.replace("total(50)", "total(60)")
     (tmp_path / "bench.py").write_text(changed)
     with pytest.raises(ConflictError, match="changed since the run began"):
-        plan_change(seed, winner, files)
-    assert plan_change(seed, winner, files, force=True).after == {"bench.py": changed.replace("1.5", "2.5")}
+        plan_change(dict(seed.files), dict(winner.files), files)
+    assert plan_change(dict(seed.files), dict(winner.files), files, force=True).after == {
+        "bench.py": changed.replace("1.5", "2.5")
+    }
 
     helper = changed.replace("def total", "def twice(x):\n    return 2 * x\n\n\ndef total").replace(
         "number * o", "twice(o"
     )
     (tmp_path / "bench.py").write_text(helper.replace("twice(other ", "twice(other) "))
     with pytest.raises(ConflictError, match="are others than those of the run"):
-        plan_change(seed, winner, files, force=True)
+        plan_change(dict(seed.files), dict(winner.files), files, force=True)
 
 
 def test_a_run_of_a_service_does_not_choose_where_it_is_applied(

@@ -24,8 +24,9 @@ from service.api.serializers.candidates import shown_candidate, shown_evaluation
 from service.errors import ConflictError, NotFoundError
 from service.ports import Caller, CandidateFilter, CandidateRecord, RunReader, Scope
 from service.projections.candidates import parent_of
-from service.projections.diff import Files, file_diffs
+from service.projections.diff import file_diffs
 from service.projections.failures import reasons_like
+from service.projections.sides import sides_of
 from service.schemas.candidates import (
     Candidate,
     CandidateDiff,
@@ -275,12 +276,19 @@ def list_children(
 
 @router.get("/candidates/{candidate_id}/diff", response_model=CandidateDiff, operation_id="get_diff")
 def get_diff(candidate_id: CandidateId, caller: Texts, parts: PartsDep, against: Other = "") -> CandidateDiff:
-    """Compare a candidate with another, or with its first parent. A seed's default is the empty program."""
+    """Compare a candidate with another, or with its first parent.
+
+    A seed is compared with the empty program. In a run over a repository it is compared with the commit.
+    """
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     other = reader.candidate(against).id if against else parent_of(candidate)
-    after: Files = reader.program(candidate.id).files
-    before: Files = reader.program(other).files if other else ()
+    run = reader.run(candidate.run_id)
+    before, after = sides_of(
+        reader.program(other) if other else None,
+        reader.program(candidate.id),
+        lambda: parts.repositories(run.bundle_hash),
+    )
     changes = [
         FileChange(path=diff.path, change=diff.change, added=diff.added, removed=diff.removed, diff=diff.text)
         for diff in file_diffs(before, after, other or NOTHING, candidate.id)

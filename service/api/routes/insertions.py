@@ -36,6 +36,7 @@ def insert_candidate(
     def check() -> RequestedChange:
         language = parts.problems.get(caller.tenant, run.problem_id).document.get("language", "")
         insertion = InsertedProgram(files=body.files, parent=body.parent, island=body.island)
-        return insertion_change(reader, run, language, insertion, new_id(CHANGE, parts.clock.now()), caller.actor)
+        change_id = new_id(CHANGE, parts.clock.now())
+        return insertion_change(reader, run, language, insertion, change_id, caller.actor, parts.repositories)
 
     return once.after(check, lambda change: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))

@@ -56,7 +56,7 @@ def list_children(candidate_id: str, *, limit: int | None = None) -> Call[Candid
 
 
 def get_diff(candidate_id: str, *, against: str | None = None) -> Call[CandidateDiff]:
-    """Compare a candidate with another, or with its first parent. A seed's default is the empty program."""
+    """Compare a candidate with another, or with its first parent."""
     return Call(
         method="GET",
         path=place("/v1/candidates/{}/diff", candidate_id),

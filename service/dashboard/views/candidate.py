@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from evolve.identity import candidate_id as id_of_candidate
 from service.client import AsyncClient, Call, calls
 from service.dashboard.difference import MAX_LINES, FileDifference, differences, pairs
 from service.dashboard.pages import PageRoute, go_to, render
@@ -262,4 +263,6 @@ def _rivals(run: Run, candidate: Candidate, pins: Sequence[Pin]) -> list[tuple[s
     if run.best_candidate_id:
         found.append(("best", run.best_candidate_id))
     found += [("pinned", one.candidate_id) for one in pins]
-    return [(words, id_) for words, id_ in found if id_ != candidate.id][:20]
+    found.append(("first seed", id_of_candidate(run.id, 0, 0)))
+    different = {id_: words for words, id_ in reversed(found) if id_ != candidate.id}
+    return [(words, id_) for id_, words in reversed(different.items())][:20]

@@ -61,7 +61,7 @@ class SyntaxPolicy:
         self.answers = answers
         self.samples = 1
         self.concurrency = 1
-        self._language = problem.language
+        self._language, self._repository = problem.language, problem.repository
         self._cache: OrderedDict[str, tuple[SourceText, ...]] = OrderedDict()
         self._characters = 0
 
@@ -96,7 +96,7 @@ class SyntaxPolicy:
                 dropped.append(RejectedText(chain=chain, reason=_NOTHING_NEW))
                 break
             accounts[chain].append(f"{index + 1}. {child.account}")
-            yield Answer(chain=chain, index=index, text=_written(child, alone=len(parent) == 1))
+            yield Answer(chain=chain, index=index, text=_written(child, alone=self._alone(parent)))
             await asyncio.sleep(0)  # others get their turn between two answers
         if not seen:
             raise PolicyRefused(
@@ -119,7 +119,7 @@ class SyntaxPolicy:
         sources = [source for source in parent if source.spans]
         for maker in makers if sources else ():
             source = pick(sources, rng)
-            alone = len(parent) == 1
+            alone = self._alone(parent)
             same = [
                 other
                 for program in maker.others
@@ -138,13 +138,16 @@ class SyntaxPolicy:
     def _sources(self, program: Program) -> tuple[SourceText, ...]:
         known = self._cache.get(program.id)
         if known is None:
-            known = self._cache[program.id] = tuple(program_sources(program, self._language))
-            self._characters += program.size
+            known = self._cache[program.id] = tuple(program_sources(program, self._language, self._repository))
+            self._characters += sum(len(source.text) for source in known)
             while len(self._cache) > 1 and (len(self._cache) > _CACHED or self._characters > _CACHED_CHARACTERS):
                 _, forgotten = self._cache.popitem(last=False)
                 self._characters -= sum(len(source.text) for source in forgotten)
         self._cache.move_to_end(program.id)
         return known
+
+    def _alone(self, parent: Sequence[SourceText]) -> bool:
+        return len(parent) == 1 and self._repository is None
 
 
 def _plain(text: str) -> str:

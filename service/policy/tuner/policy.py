@@ -32,7 +32,7 @@ class TunerPolicy:
         self.answers = answers
         self.samples = 1
         self.concurrency = 1
-        self._language = problem.language
+        self._language, self._repository = problem.language, problem.repository
         self._optimizers: OrderedDict[int, NumberOptimizer] = OrderedDict()
 
     async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
@@ -54,7 +54,8 @@ class TunerPolicy:
         for number, program in enumerate(programs):
             chain, index = divmod(number, proposal.answers)
             accounts[chain].append(f"{index + 1}. {program.account}")
-            yield Answer(chain=chain, index=index, text=_written(program, alone=proposal.parent.program.single))
+            alone = proposal.parent.program.single and self._repository is None
+            yield Answer(chain=chain, index=index, text=_written(program, alone=alone))
             await asyncio.sleep(0)  # others get their turn between two answers
         missing = len(programs) < min(proposal.limit, proposal.samples * proposal.answers)
         yield CompletedReply(
@@ -68,7 +69,7 @@ class TunerPolicy:
         known = self._optimizers.pop(record.session, None)
         # Where the last generation was asked for before, and is asked for again, it is made again.
         if known is None or known.generations + known.asked > len(record.generations):
-            sources = tuple(program_sources(record.base.program, self._language))
+            sources = tuple(program_sources(record.base.program, self._language, self._repository))
             known = NumberOptimizer(sources, record, self.answers)
         self._optimizers[record.session] = known
         while len(self._optimizers) > _SESSIONS:

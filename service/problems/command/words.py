@@ -14,7 +14,7 @@ from service.problems.command.command_scorer.process import PYTHON
 _PYTHONS = frozenset({"python", "python3"})
 _SHELL = re.compile(r"[|&;<>()$`*?~\n]|^\s*\w+=")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
-_PYTHON_WORD = re.compile(r"(^|[|&;(]\s*)python3?(?=\s)")
+_PYTHON_WORD = re.compile(r"((?:^|[|&;(])\s*(?:\w+=\S*\s+)*)python3?(?=\s)")
 _SEPARATORS = frozenset("|&;<>()")
 
 

@@ -95,6 +95,7 @@ _WORK: Mapping[str, tuple[Prepare, Work]] = {
     "perform": (candidate.prepare, candidate.perform),
     "score": (scoring.read_only, scoring.score),
     "evaluate": (scoring.prepare, scoring.evaluate),
+    "setup": (scoring.prepare, scoring.setup),
     "inputs": (scoring.read_only, scoring.inputs),
     "session": (session.prepare, session.run),
     "attack": (_prepare_nothing, attacks.attempt),

@@ -28,6 +28,7 @@ from .trampoline import LeaveFrames
 _PROGRAM, _SCORER = "the program", "the evaluator"
 _CANARY = "a known-good program"
 _INPUTS_KB = 64 * 1024
+_SETUP_KB = 128 * 1024
 _VIEW_KB = 384  # beside what a scorer says otherwise: `jsonable.view_of` keeps a view within it
 # For each phase of the self-test: a problem may allow its programs less than a busy machine takes for an attack.
 SELFTEST_SECONDS = 30.0
@@ -174,6 +175,11 @@ class Keeper:
     def _inputs(self, task: Task) -> dict[str, Any]:
         verdict = ScoreReply()
         return _reply(verdict, self._run(SCORER, "inputs", task, verdict, _SCORER, cap_kb=_INPUTS_KB))
+
+    def _setup(self, task: Task) -> dict[str, Any]:
+        verdict, seconds = ScoreReply(), task["seconds"]
+        cell = replace(self._cell, wall_seconds=seconds, cpu_seconds=seconds)
+        return _reply(verdict, self._run(SCORER, "setup", task, verdict, "the setup", cap_kb=_SETUP_KB, cell=cell))
 
     def _session(self, task: Task) -> dict[str, Any]:
         verdict, cap_kb = ScoreReply(), 2 * task["answer_kb"] + 2 * task["transcript_kb"]

@@ -38,6 +38,8 @@ def read_only(_: Mapping[str, Any], place: ChildSpec) -> str:
 def prepare(task: Mapping[str, Any], place: ChildSpec) -> str:
     """Shared integrity: make a writable copy of the problem's folder, and write the program beside it.
 
+    Files that `links` of the task names are links to the problem's folder, which nobody writes to.
+
     Returns:
         The copy, which is the working directory from now on.
 
@@ -47,7 +49,15 @@ def prepare(task: Mapping[str, Any], place: ChildSpec) -> str:
     """
     scratch = place["scratch"]
     folder = os.path.join(scratch, _PROJECT)
-    shutil.copytree(place["problem"], folder, symlinks=True, copy_function=_copy)
+    links = {os.path.join(place["problem"], path) for path in task.get("links", ())}
+
+    def lay_out(source: str, target: str) -> None:
+        if source in links:
+            os.symlink(source, target)
+        else:
+            _copy(source, target)
+
+    shutil.copytree(place["problem"], folder, symlinks=True, copy_function=lay_out)
     write_program(task["files"], os.path.join(scratch, _CANDIDATE), place["disk_kb"])
     sys.path.append(place["shim"])
     os.chdir(folder)
@@ -65,6 +75,11 @@ def _copy(source: str, target: str) -> None:
 def evaluate(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
     """Shared integrity: `evaluate(program_path)`, its stages or `holdout`, in a writable copy of the folder."""
     _report(channel, folder, lambda: _evaluate(task, folder), traced=task.get("traced", False))
+
+
+def setup(channel: Channel, task: Mapping[str, Any], folder: str) -> None:
+    """Shared integrity: the evaluator's `setup()`, in a writable copy of the folder."""
+    _report(channel, folder, lambda: {"result": entries_of(_loaded(task, folder).setup())})
 
 
 def inputs(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
@@ -111,14 +126,18 @@ def _rendered(found: dict[str, Any], render: Any, outputs: Any) -> dict[str, Any
 def _evaluate(task: Mapping[str, Any], folder: str) -> dict[str, Any]:
     place = os.path.join(os.path.dirname(folder), _CANDIDATE)
     path = os.path.join(place, task["main"]) if task["main"] else place
-    evaluator = os.path.join(folder, task["evaluator"])
-    sys.argv = [evaluator]
-    module = load(evaluator, os.path.dirname(evaluator))
+    module = _loaded(task, folder)
     names = [task["function"]] if task["function"] != "score" else []
     names = names or (_stages(module, "evaluate_stage") if task["thresholds"] else []) or ["evaluate"]
     if not callable(getattr(module, names[0], None)):
         raise EvaluatorError(f"{task['evaluator']} defines no function {names[0]}(program_path)")
     return _cascade([(name, partial(getattr(module, name), path)) for name in names], task)
+
+
+def _loaded(task: Mapping[str, Any], folder: str) -> Any:
+    evaluator = os.path.join(folder, task["evaluator"])
+    sys.argv = [evaluator]
+    return load(evaluator, os.path.dirname(evaluator))
 
 
 def _stages(module: Any, prefix: str) -> list[str]:

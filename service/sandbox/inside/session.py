@@ -36,8 +36,36 @@ def prepare(task: Mapping[str, Any], place: ChildSpec) -> str:
     scratch = place["scratch"]
     for name in (HOME, TEMPORARY):
         os.makedirs(os.path.join(scratch, name), exist_ok=True)
-    write_program(task["files"], os.path.join(scratch, WORKTREE), place["disk_kb"])
+    worktree = os.path.join(scratch, WORKTREE)
+    _lay_out_base(task, worktree)
+    write_program(task["files"], worktree, place["disk_kb"])
     return scratch
+
+
+def _lay_out_base(task: Mapping[str, Any], worktree: str) -> None:
+    """Copy the files of the base into each folder of the worktree, but for those that the program removes."""
+    absent = set(task["absent"])
+    for folder in task["folders"] if task["base"] else ():
+        for path, source in _base_files(task["base"]):
+            target = os.path.join(worktree, folder, path)
+            if folder + path not in absent:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                _copy(source, target)
+
+
+def _copy(source: str, target: str) -> None:
+    with open(source, "rb") as read:
+        mode = stat.S_IMODE(os.fstat(read.fileno()).st_mode) | stat.S_IWUSR
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as written:
+            written.write(read.read())
+
+
+def _base_files(base: str) -> Iterator[tuple[str, str]]:
+    """The files of the base: their paths in it, and where they lie."""
+    for top, _, names in os.walk(base):
+        for name in names:
+            place = os.path.join(top, name)
+            yield os.path.relpath(place, base), place
 
 
 def run(channel: Channel, task: Mapping[str, Any], scratch: str) -> None:
@@ -50,9 +78,18 @@ def run(channel: Channel, task: Mapping[str, Any], scratch: str) -> None:
     seconds = monotonic() - began
     if kernel.LINUX:
         tree.end_adopted()
-    left = _Leftovers(task["files"], task["answer_kb"] * 1024)
+    left = _Leftovers(task["files"], _sources(task), task["answer_kb"] * 1024)
     left.read(worktree)
     channel.send({"result": {**ending, "seconds": seconds, **left.told()}})
+
+
+def _sources(task: Mapping[str, Any]) -> dict[str, str]:
+    """Where the files of the base lie, by their paths in the worktree."""
+    if not task["base"]:
+        return {}
+    absent = set(task["absent"])
+    pairs = [(folder + path, place) for path, place in _base_files(task["base"]) for folder in task["folders"]]
+    return {path: place for path, place in pairs if path not in absent}
 
 
 class _Command:
@@ -163,6 +200,7 @@ class _Leftovers:
     """The files after a command: texts that changed or are new, and paths that cannot be taken."""
 
     given: Mapping[str, str]
+    base: Mapping[str, str]
     room: int
     changed: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -171,7 +209,8 @@ class _Leftovers:
 
     def told(self) -> dict[str, Any]:
         """As the host gets it."""
-        removed = sorted(path for path in self.given if path not in self.seen and not _ignored(path))
+        known = {*self.given, *self.base}
+        removed = sorted(path for path in known if path not in self.seen and not _ignored(path))
         return {"changed": self.changed, "removed": removed, "refused": self.refused[:_MAX_REFUSED]}
 
     def read(self, root: str) -> None:
@@ -219,7 +258,7 @@ class _Leftovers:
             self._refuse(path, f"cannot be read: {error.strerror}")
             return
         given = self.given.get(path)
-        if given is not None and content == given.encode():
+        if content == (given.encode() if given is not None else self._base_content(path)):
             return
         if len(content) > self.room:
             self._refuse(path, "is larger than a program may be")
@@ -233,6 +272,13 @@ class _Leftovers:
             return
         self.room -= len(content)
         self.changed[path] = text
+
+    def _base_content(self, path: str) -> bytes | None:
+        """The content of a file of the base, as far as it can be told from that of a program."""
+        if path not in self.base:
+            return None
+        with open(self.base[path], "rb") as file:
+            return file.read(self.room + 1)
 
     def _refuse(self, path: str, reason: str) -> None:
         if len(self.refused) < _MAX_REFUSED:

@@ -13,6 +13,7 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Problem
 from evolve.program import Program
 from evolve.proposal import Answer, CompletedReply, Individual, Proposal
+from evolve.repository import Repository
 from service.agents.policy import AgentPolicy
 from service.policy.prompt_builder import FilesForm, prompt_builder
 from service.policy_settings.settings import PolicySettings
@@ -50,7 +51,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
 
     def policy(
         source: str, *, files: Mapping[str, str] = SINGLE, key: str | None = None, variables: Mapping[str, str] = {},
-        **settings: object,
+        repository: Repository | None = None, **settings: object,
     ) -> AgentPolicy:  # fmt: skip
         given = {"command": [sys.executable, "-c", dedent(source), "{prompt}"], "timeout_seconds": 20.0, **settings}
         read = PolicySettings.model_validate({"name": "agent", "kind": "agent", **given})
@@ -58,10 +59,12 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
             name="toy",
             description="Make x large.",
             seeds=(Program.of(files),),
+            repository=repository,
             evaluator=EvaluatorSpec(entry="x"),
         )
         build = partial(prompt_builder(FilesForm(), problem, RunConfig(), {}), context_tokens=read.context_tokens)
-        made.append(AgentPolicy(read, build_prompt=build, key=key, environment=variables))
+        opened = AgentPolicy(read, build_prompt=build, key=key, environment=variables, repository=repository)
+        made.append(opened)
         return made[-1]
 
     yield policy

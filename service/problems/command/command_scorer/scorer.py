@@ -42,7 +42,7 @@ def evaluate(program_path: str, problem: Path) -> dict[str, Any]:
     except OSError as failure:
         return {"error": f"the command cannot be started: {failure}. Name the folder of its program with --path DIR"}
     if done.status:
-        return {"error": f"the command ended with status {done.status}: {_said(done)}"}
+        return {"error": f"the command ended with status {done.status}: {said(done)}"}
     try:
         reading = read_output(done.out, settings["metric"], settings["pattern"])
     except OutputError as unread:
@@ -103,7 +103,7 @@ def _watched(settings: Mapping[str, Any], folder: str) -> tuple[list[Any], str]:
     if settings["observe"]:
         return found, ""
     if done.status:
-        return [], f"the script fails when its functions are watched: {_said(done)}"
+        return [], f"the script fails when its functions are watched: {said(done)}"
     expected = settings["calls"]
     for number, (now, before) in enumerate(zip(found, expected, strict=False), start=1):
         if now[0] != before[0] or not equal(now[1], before[1]):
@@ -115,7 +115,7 @@ def _watched(settings: Mapping[str, Any], folder: str) -> tuple[list[Any], str]:
     return found, ""
 
 
-def _said(done: CommandResult) -> str:
+def said(done: CommandResult) -> str:
     """The last line that a command said, and the line of a Python file that it is about."""
     said = [line.strip() for line in (done.err.strip() or done.out.strip()).splitlines() if line.strip()]
     if not said:
