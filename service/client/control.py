@@ -14,7 +14,7 @@ from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit
 from service.schemas.requests import checked
 from service.schemas.run_settings import SettingsChange
-from service.schemas.runs import BudgetExtension, RunFork
+from service.schemas.runs import BudgetExtension, RunFork, RunPatch
 
 _CALLS = {RUNNING: calls.resume_run, PAUSED: calls.pause_run, CANCELLED: calls.cancel_run}
 
@@ -67,6 +67,10 @@ class RemoteControl:
         """Submit a run that begins with a program of another."""
         fork = checked(RunFork, candidate_id=candidate_id, config=dict(config), labels=dict(labels))
         return run_record(self._client.send(calls.fork_run(run.id, fork)))
+
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
+        return run_record(self._client.send(calls.update_run(run.id, checked(RunPatch, labels=dict(labels)))))
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""

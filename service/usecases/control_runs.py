@@ -57,6 +57,9 @@ class RunControl(Protocol):
     ) -> RunRecord:
         """Submit a run that begins with a program of another; it has these labels, and none of the other's."""
 
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
+
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
 
@@ -151,6 +154,10 @@ class StoredControl:
         request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
         (new,) = submissions.prepare(run.tenant, [request], COMMAND_LINE)
         return submissions.store(new)
+
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
+        return self._storage.intents(run.tenant).label(run.id, labels, None)
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
