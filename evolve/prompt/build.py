@@ -343,15 +343,13 @@ def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, m
 
 def _fit_insights(request: PromptRequest, space: _Space) -> str:
     """The run's insights, cut at a line's end to the tokens that they may have. Left out if they do not fit."""
-    text = inert(request.proposal.insights.strip())
-    if not text:
+    if not (text := inert(request.proposal.insights.strip())):
         return ""
-    tokens = space.count(text)
-    if tokens > request.insight_tokens:
-        end = len(text) * request.insight_tokens // tokens
+    if (tokens := space.count(text)) > request.insight_tokens:
+        end = max(1, len(text) * request.insight_tokens // tokens)
         text = text[: end + 1].rpartition("\n")[0] or text[:end]
-    part = fill(request.templates, "insights", insights=fenced(text)) if text else ""
-    return part if part and space.take(part) else ""
+    part = fill(request.templates, "insights", insights=fenced(text))
+    return part if space.take(part) else ""
 
 
 def _fit_rejections(request: PromptRequest, space: _Space) -> str:

@@ -105,11 +105,10 @@ class Search:
 
     def start(self) -> SearchStep:
         """Propose the seeds, those of an earlier run with their parents among them."""
-        events = EventRecorder(self.state)
+        events, origins = EventRecorder(self.state), self.problem.origins
         candidates: list[Candidate] = []
         for written in first_insights(self.run_id, self.state.config.insights.text):
             events.add(written)
-        origins = self.problem.origins
         for position, program in enumerate(self.problem.seeds):
             places = origins[position].parents if position in origins else ()
             parents = tuple(
@@ -200,8 +199,8 @@ class Search:
         if number not in self.state.open:
             return SearchStep()
         events = EventRecorder(self.state)
-        cut = cut and self.state.changes.insights.bill(cut)
-        events.add(payloads.describe_failure(number, reason, cut, away=away), cut)
+        paid = cut and self.state.changes.insights.bill(cut)
+        events.add(payloads.describe_failure(number, reason, paid, away=away), paid)
         return SearchStep(events=events.taken())
 
     def tell(self, candidate: str, evaluation: Evaluation) -> SearchStep:
