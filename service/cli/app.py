@@ -32,6 +32,7 @@ from service.cli.options import (
     Python,
     Queue,
     Root,
+    RunId,
     RunLabels,
     RunName,
     SeedsFrom,
@@ -47,7 +48,7 @@ from service.cli.options import (
     terminal_of,
 )
 from service.cli.policy_app import policy_app
-from service.cli.results_app import results_app
+from service.cli.results_app import Output, results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.vpo_app import vpo_app
@@ -320,6 +321,31 @@ def init(
 
     template = ProblemTemplate(domain=domain, data=data, number=number, catalogue=catalogue)
     init(terminal_of(ctx, json), folder, template)
+
+
+@app.command(epilog="Example: evolve certify last -o winner.json", rich_help_panel="Results")
+def certify(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    output: Output = None,
+    require_isolation: Isolation = None,
+    allow_unsandboxed: Unsandboxed = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Score the best program again by every check, and write a certificate that others can verify."""
+    from service.bootstrap.sites import open_bundles, open_controller
+    from service.cli.certify import certify_run, label_run
+    from service.config import load_settings
+
+    where, settings = place_of(ctx, json, db, server, api_key_file), load_settings()
+    isolation, terminal = required_isolation(require_isolation, allow_unsandboxed), terminal_of(ctx, json, db, where)
+    with open_bundles(settings, where) as (site, bundles):
+        run, digest = certify_run(terminal, site, bundles, run_id, output, isolation)
+    with open_controller(settings, where) as controller:
+        label_run(controller.control, run, digest)
 
 
 @app.command(epilog="Example: evolve verify winner.json", rich_help_panel="Results")

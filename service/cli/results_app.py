@@ -324,31 +324,6 @@ def export(
         export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
 
 
-@results_app.command(epilog="Example: evolve certify last -o winner.json", rich_help_panel="Results")
-def certify(
-    ctx: typer.Context,
-    run_id: RunId = "last",
-    output: Output = None,
-    require_isolation: Isolation = None,
-    allow_unsandboxed: Unsandboxed = False,
-    db: Db = None,
-    server: Server = None,
-    api_key_file: KeyFile = None,
-    json: Json = False,
-) -> None:
-    """Score the best program again by every check, and write a certificate that others can verify."""
-    from service.bootstrap.sites import open_bundles, open_controller
-    from service.cli.certify import certify_run, label_run
-    from service.config import load_settings
-
-    where, settings = place_of(ctx, json, db, server, api_key_file), load_settings()
-    isolation, terminal = required_isolation(require_isolation, allow_unsandboxed), terminal_of(ctx, json, db, where)
-    with open_bundles(settings, where) as (site, bundles):
-        run, digest = certify_run(terminal, site, bundles, run_id, output, isolation)
-    with open_controller(settings, where) as controller:
-        label_run(controller.control, run, digest)
-
-
 @results_app.command(epilog="Example: evolve track last tensorboard:runs", rich_help_panel="Results")
 def track(
     ctx: typer.Context,
