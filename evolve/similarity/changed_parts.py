@@ -15,7 +15,7 @@ _MAX_LINES = 400
 def changed_parts(parent: Program, child: Program) -> str:
     """`constants` where nothing but numbers differs, `structure` where none does in a line that stayed, else `both`.
 
-    Lines are compared with a mark in the place of each number. Empty: the programs are equal.
+    Lines are compared with a mark in the place of each number, and blank ones not at all. Empty: nothing else differs.
     """
     before, after = dict(parent.files), dict(child.files)
     found = {part for path in before | after for part in _parts(before.get(path), after.get(path))}
@@ -28,7 +28,7 @@ def _parts(before: str | None, after: str | None) -> Iterator[str]:
     if before is None or after is None:
         yield STRUCTURE
         return
-    old, new = _differing(before.splitlines(), after.splitlines())
+    old, new = _differing(_lines(before), _lines(after))
     shapes = [_shape(line) for line in old], [_shape(line) for line in new]
     if shapes[0] == shapes[1]:
         if old != new:
@@ -39,6 +39,11 @@ def _parts(before: str | None, after: str | None) -> Iterator[str]:
         blocks = SequenceMatcher(None, *shapes, autojunk=False).get_matching_blocks()
         if any(old[block.a : block.a + block.size] != new[block.b : block.b + block.size] for block in blocks):
             yield CONSTANTS
+
+
+def _lines(text: str) -> list[str]:
+    """Without blank lines and spaces at the end, which answers often leave out."""
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def _differing(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

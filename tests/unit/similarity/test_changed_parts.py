@@ -27,6 +27,8 @@ class Step:
         ("a = 1\nb = 2", "a = 9\nb = 2\nc = 3", "both"),
         ("a = 1\nb = 2\nc = 3", "b = 2\nc = 4", "both"),
         ("a = 1", "a = 1", ""),
+        ("a = 1\n\n\nb = 2", "a = 3  \nb = 2", "constants"),
+        ("a = 1\n\nb = 2", "a = 1\nb = 2", ""),
     ],
 )
 def test_lines_are_compared_without_their_numbers(before: str, after: str, changed: str) -> None:
