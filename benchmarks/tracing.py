@@ -4,7 +4,7 @@ Processor time of the calling thread: the least of many rounds, without that of 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from benchmarks.harness import arguments, report
@@ -19,7 +19,7 @@ EVALUATION = Evaluation(outcome=Outcome.OK)
 PARENT = Individual(candidate_id="", program=PROGRAM, evaluation=EVALUATION, measures={})
 PROPOSAL = Proposal(id="prp_1", number=1, island=0, operator="mutate", parent=PARENT)
 CANDIDATE = Candidate(id="cnd_1", proposal_number=1, position=0, island=0, program=PROGRAM, fingerprint="")
-ATTRIBUTES = MappingProxyType({"evolve.run.id": "run_1", "evolve.event.count": 50})
+ATTRIBUTES: Mapping[str, str | int] = MappingProxyType({"evolve.run.id": "run_1", "evolve.event.count": 50})
 
 
 def nothing() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, get_type_hints
 
-from evolve import change_events, event_types, prompt_events
+from evolve import change_events, event_types, policy_events
 from evolve.errors import ReplayError
 from evolve.event_types import BESIDE, KEY, OMIT, Edges, EventData, EventKind
 from evolve.extensions import Extension
@@ -163,7 +163,7 @@ def _default(entry: Field[Any]) -> Any:
 
 
 def _classes() -> dict[EventKind, type[EventData]]:
-    named = [one for module in (event_types, change_events, prompt_events) for one in vars(module).values()]
+    named = [one for module in (event_types, change_events, policy_events) for one in vars(module).values()]
     defined = [one for one in named if isinstance(one, type) and issubclass(one, EventData)]
     return {one.kind: one for one in defined if "kind" in vars(one)}
 

@@ -157,34 +157,6 @@ class RunUnblocked(EventData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyBecameUnavailable(EventData):
-    """One of several policies cannot be asked."""
-
-    kind: ClassVar[EventKind] = EventKind.POLICY_UNAVAILABLE
-    policy: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRecovered(EventData):
-    """A policy can be asked again."""
-
-    kind: ClassVar[EventKind] = EventKind.POLICY_RECOVERED
-    policy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyAdapted(EventData):
-    """Requests are written differently, since the server refused a parameter."""
-
-    kind: ClassVar[EventKind] = EventKind.POLICY_ADAPTED
-    policy: str
-    parameter: str
-    action: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunClosing(EventData):
     """The run ends: `holdout` names the candidates to score on held-out data, `audit` the one to evaluate again."""
 

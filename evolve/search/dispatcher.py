@@ -11,9 +11,9 @@ from typing import Any
 from evolve.configuration import ConcurrencyConfig
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.evaluation import ScoringRequest
-from evolve.event_types import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
 from evolve.events import Event
 from evolve.identity import evaluation_id
+from evolve.policy_events import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
 from evolve.ports import NO_TRACER, Embedder, Evaluator, SearchTracer
 from evolve.proposal import Answer, Candidate, CompletedReply, Proposal
 from evolve.search.deterministic_schedule import DeterministicSchedule

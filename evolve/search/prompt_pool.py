@@ -16,8 +16,8 @@ from evolve.event_types import (
     ProposalCreated,
     ProposalFailed,
 )
+from evolve.policy_events import PromptWritten
 from evolve.prompt import read_written
-from evolve.prompt_events import PromptWritten
 from evolve.proposal import CompletedReply, PromptTrial, Proposal
 from evolve.selection import briefly
 

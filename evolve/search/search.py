@@ -359,8 +359,7 @@ class Search:
         limit = maximum if free is None else min(maximum, free)
         if self.state.config.concurrency.policy or self.state.config.strategy == "best_of_n":
             return limit
-        whole = room(state.budget, state.account, 0, len(state.pending))
-        remaining = expected(state.budget, state.account, whole)
+        remaining = expected(state.budget, state.account, room(state.budget, state.account, 0, len(state.pending)))
         if remaining is None:
             return limit
         tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from service.cli import formatting
 from service.cli.export import STDOUT, write_program
+from service.cli.fact_table import facts
 from service.cli.records import find_run
-from service.cli.show import candidate_rows, facts
+from service.cli.show import candidate_rows
 from service.cli.terminal import Terminal
 from service.cli.view import write_view
 from service.identifiers import candidate_address

@@ -279,17 +279,16 @@ def ban(
 ) -> None:
     """Keep an active run from building upon a candidate."""
     from service.cli.control import ban, lift_ban
-    from service.errors import UsageError
 
     if lift and descendants:
         raise UsageError("--lift takes no --descendants: lifting a ban lifts all of it")
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with _helm_of(where) as controller:
-        if lift:
-            lift_ban(terminal, controller, run_id, candidate_id)
-        else:
+        if not lift:
             ban(terminal, controller, run_id, candidate_id, descendants=descendants)
+            return
+        lift_ban(terminal, controller, run_id, candidate_id)
 
 
 @control_app.command(epilog="Example: evolve change last selection_options.exploration=2", rich_help_panel=PANEL)

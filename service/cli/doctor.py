@@ -8,7 +8,7 @@ from typing import Any
 from evolve.version import __version__
 from service.cli.database import standing
 from service.cli.exit_codes import FAILED, OK
-from service.cli.show import facts, styled
+from service.cli.fact_table import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import Settings, database_url, known_keys, load_settings, redacted
 from service.errors import ServiceError

@@ -4,9 +4,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from service.cli import formatting
+from service.cli.fact_table import Rows, facts
 from service.cli.listing import plain_table
 from service.cli.records import find_run
-from service.cli.show import Rows, facts
 from service.cli.terminal import Terminal, plain
 from service.errors import UsageError
 from service.projections.run_site import RunSite

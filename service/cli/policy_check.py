@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from service.bootstrap.runs import check_policies
 from service.cli import formatting
 from service.cli.exit_codes import FAILED, OK
+from service.cli.fact_table import facts, styled
 from service.cli.listing import plain_table
-from service.cli.show import facts, styled
 from service.cli.terminal import Terminal, plain
 from service.config import load_settings
 from service.errors import ConflictError, UsageError

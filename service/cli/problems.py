@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from service.cli import formatting
+from service.cli.fact_table import facts
 from service.cli.listing import plain_table
-from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.problems.catalogue import CatalogueProblem, catalogue, find_problem
 

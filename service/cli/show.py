@@ -11,6 +11,7 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
 from service.cli.export import STDOUT, write_program
+from service.cli.fact_table import Rows, facts, styled
 from service.cli.failures import failed_seeds, failure_rows, failures_json, seed_rows
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import (
@@ -34,11 +35,7 @@ from service.projections.grouping import NAME
 from service.projections.run_site import RunSite
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from service.schemas.failures import RunFailures
-
-Rows = list[tuple[str, Any]]
 
 
 def show_anything(
@@ -385,26 +382,6 @@ def _paid(charge: Mapping[str, Any]) -> str:
     cost = f", {charge['cost']}" if charge.get("cost") not in (None, "0") else ""
     counted = _tokens(tokens["input"], tokens["cached"], tokens["output"]) or "nothing"
     return f"{charge['purpose']} by {plain(str(charge['policy']))}: tokens {counted}{cost}"
-
-
-def styled(text: str, style: str) -> Any:
-    """Text with a style, for a terminal."""
-    from rich.text import Text
-
-    return Text(text, style=style)
-
-
-def facts(rows: Rows) -> "Table":
-    """Names and values in two columns; a row without a value is left out."""
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        if value is not None:
-            table.add_row(name, value)
-    return table
 
 
 def front_words(front: Front) -> str:

@@ -11,10 +11,10 @@ from service.cli import formatting
 from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
 from service.cli.end_reason import ending_limit, limit_words
+from service.cli.fact_table import facts
 from service.cli.failures import failed_seeds, failure_rows, failures_json, remark, seed_rows
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
-from service.cli.show import facts
 from service.cli.terminal import Terminal, plain
 from service.identifiers import candidate_address
 from service.policy_settings.kind_traits import WITHOUT_MODEL

@@ -11,12 +11,11 @@ from evolve.evaluation import Outcome
 from evolve.event_types import (
     BestImproved,
     CandidateEvaluated,
-    PolicyBecameUnavailable,
-    PolicyRecovered,
     RunUnblocked,
     RunWaiting,
 )
 from evolve.events import Event, EventKind
+from evolve.policy_events import PolicyBecameUnavailable, PolicyRecovered
 
 SECONDS = 0.2
 _ENDS = {EventKind.RUN_FINISHED, EventKind.RUN_CANCELLED}

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from service.projections.columns import CodedColumn, ColumnMark, Columns, Floats, Places
+from service.projections.column_parts import CodedColumn
+from service.projections.columns import ColumnMark, Columns, Floats, Places
 from service.projections.front_history import ALIVE, FrontSpans
 from service.projections.progress_curve import best_so_far
 

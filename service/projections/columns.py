@@ -4,7 +4,6 @@ import math
 from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from evolve.payloads import Bill, bills
 from evolve.proposal import Usage
 from service.ports import LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections.candidates import objectives_of
+from service.projections.column_parts import CodedColumn, OutcomeTally
 from service.projections.costs import ASKING, Costs
 from service.projections.front_history import FrontHistory, FrontSpans
 from service.projections.measures import partition_of
@@ -58,24 +58,6 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 
-@dataclass(slots=True)
-class OutcomeTally:
-    """What became of the candidates of one kind.
-
-    Attributes:
-        fitness: the sum over the valid ones.
-        gain: of fitness, by which they raised the best of the run.
-        seconds: that their evaluations took.
-    """
-
-    evaluations: int = 0
-    valid: int = 0
-    improvements: int = 0
-    fitness: float = 0.0
-    gain: float = 0.0
-    seconds: float = 0.0
-
-
 _TALLIED = tuple(OutcomeTally.__slots__)
 
 
@@ -87,25 +69,6 @@ class ColumnMark(NamedTuple):
     at: datetime
     from_island: int | None
     to_island: int | None
-
-
-@dataclass(slots=True)
-class CodedColumn:
-    """A column of names as places in the list of those that were seen, in the order in which they were."""
-
-    names: list[str] = field(default_factory=list)
-    codes: "array[int]" = field(default_factory=lambda: array("i"))
-
-    def append(self, name: str) -> None:
-        """Add a name to the column."""
-        if name not in self.names:
-            self.names.append(name)
-        self.codes.append(self.names.index(name))
-
-    def unlike(self, name: str) -> NDArray[np.bool_]:
-        """At which places another name stands."""
-        codes = np.frombuffer(self.codes, dtype=np.intc) if self.codes else np.zeros(0, dtype=np.intc)
-        return np.not_equal(codes, self.names.index(name) if name in self.names else -1)
 
 
 class Columns:

@@ -13,7 +13,8 @@ from evolve.evaluation import Outcome
 from evolve.events import EventKind
 from evolve.multiobjective.pareto import dominated, front
 from service.projections.candidates import objectives_of
-from service.projections.columns import Columns, Floats, OutcomeTally
+from service.projections.column_parts import OutcomeTally
+from service.projections.columns import Columns, Floats
 from service.projections.diversity import Diversity, varieties
 from service.projections.grid import cover
 from service.projections.progress_curve import best_so_far, counts_until

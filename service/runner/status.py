@@ -9,14 +9,13 @@ from evolve.event_types import (
     CandidateCreated,
     CandidateDuplicate,
     CandidateEvaluated,
-    PolicyBecameUnavailable,
-    PolicyRecovered,
     RunFinished,
     RunResumed,
     RunUnblocked,
     RunWaiting,
 )
 from evolve.events import Event
+from evolve.policy_events import PolicyBecameUnavailable, PolicyRecovered
 from service.ports import Counters, LoggedEvent
 from service.projections import count, entered
 

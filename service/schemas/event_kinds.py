@@ -5,8 +5,18 @@ They only type and describe. Events are sent as stored.
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, RootModel
+from pydantic import Field, RootModel
 
+from service.schemas.change_event_kinds import (
+    BanLiftedEvent,
+    CandidateBannedEvent,
+    ChangeRefusedEvent,
+    HintGivenEvent,
+    InsightsWrittenEvent,
+    ProgramInsertedEvent,
+    PromptWrittenEvent,
+    SettingsChangedEvent,
+)
 from service.schemas.event_parts import (
     BudgetLimit,
     EvaluationEvent,
@@ -18,7 +28,6 @@ from service.schemas.event_parts import (
     Rationale,
     ReplyFormSchema,
 )
-from service.schemas.prompt_events import PromptWrittenEvent
 from service.schemas.types import Count, Moment, Spent
 
 
@@ -164,80 +173,6 @@ class BudgetExtendedEvent(EventBase):
     from_: float | str | None = Field(alias="from", description="Previous limit. Null: none")
     to: float | str | None = Field(description="New limit. Null: none")
     by: str = Field(description="Name of the key that requested it. Empty: unknown")
-
-
-class HintGivenEvent(EventBase):
-    """A person suggested what to try."""
-
-    kind: Literal["hint.given"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    text: str = Field(description="The suggestion. Empty: the standing hint ends")
-    proposals: Count = Field(description="Number of proposals whose prompts hold it")
-    by: str = Field(description="Name of the key that requested it")
-
-
-class ProgramInsertedEvent(EventBase):
-    """A person inserted a program. The proposal that follows holds it as its candidate."""
-
-    kind: Literal["program.inserted"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    program_id: str = Field(description="Id of the program")
-    parent: str = Field(description="Id of the candidate that it descends from")
-    island: Count = Field(description="Number of the island that it belongs to, from 0")
-    by: str = Field(description="Name of the key that requested it")
-
-
-class CandidateBannedEvent(EventBase):
-    """A person banned a candidate. The search does not use it as a parent, inspiration or migrant."""
-
-    kind: Literal["candidate.banned"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    candidate_id: str = Field(description="Id of the candidate")
-    descendants: bool = Field(description="Whether its descendants are banned too, also those to come")
-    by: str = Field(description="Name of the key that requested it")
-
-
-class BanLiftedEvent(EventBase):
-    """A person lifted the ban of a candidate."""
-
-    kind: Literal["ban.lifted"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    candidate_id: str = Field(description="Id of the candidate")
-    by: str = Field(description="Name of the key that requested it")
-
-
-class SettingsChangedEvent(EventBase):
-    """A person changed settings of the run. They hold for the proposals to come."""
-
-    kind: Literal["settings.changed"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    settings: dict[str, JsonValue] = Field(
-        description="New values by dotted key. `policies.NAME` is the weight of a policy"
-    )
-    by: str = Field(description="Name of the key that requested it")
-
-
-class ChangeRefusedEvent(EventBase):
-    """The search could not make a change that a person requested."""
-
-    kind: Literal["change.refused"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    requested: str = Field(description="Kind of the event that the change would have been")
-    reason: str = Field(description="The reason, in one sentence")
-    by: str = Field(description="Name of the key that requested it")
-
-
-class InsightsWrittenEvent(EventBase):
-    """A version of the run's insights, which is in prompts until the next."""
-
-    kind: Literal["insights.written"] = Field(description="Kind of the event")
-    change_id: str = Field(description="Id of the change")
-    by: str = Field(description="Name of the key of the person who wrote it. Empty: the run wrote it")
-    source: str = Field(description="Author: `facts`, `analyst`, `person` or `earlier_run`")
-    evaluations: Count = Field(description="Evaluations of the run when it became due")
-    policy: str = Field(default="", description="The analyst that was asked. Left out if there was none")
-    reason: str = Field(default="", description="Why the analyst wrote nothing. Left out if it did")
-    charges: list[EventCharge] = Field(default=[], description="Payment of the analyst. Left out if there was none")
 
 
 class ProposalCreatedEvent(EventBase):

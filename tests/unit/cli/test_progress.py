@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from evolve.event_types import PolicyBecameUnavailable, PolicyRecovered, RunResumed, RunStarted
+from evolve.event_types import RunResumed, RunStarted
 from evolve.events import Event
 from evolve.payloads import describe_completion, describe_proposal
+from evolve.policy_events import PolicyBecameUnavailable, PolicyRecovered
 from evolve.proposal import CompletedReply, Proposal, RejectedText
 from service.cli.progress import (
     EvaluationRate,

@@ -11,8 +11,8 @@ from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
 from evolve.errors import ConfigurationError
 from evolve.event_types import EventData, ProposalCreated
 from evolve.events import Event
+from evolve.policy_events import PromptWritten
 from evolve.prompt import PromptRequest, build_prompt, build_writing_prompt, read_written
-from evolve.prompt_events import PromptWritten
 from evolve.proposal import CompletedReply, PromptTrial, Proposal, Usage
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.prompt_pool import INTERVAL, PromptPool
