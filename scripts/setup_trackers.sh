@@ -11,7 +11,7 @@ wanted=$(cat "$0" $locks | cksum)
 
 if [ "$(cat $venv/.made 2>/dev/null || true)" != "$wanted" ]; then
     python=$(scripts/check_machine.sh "${PYTHON:-}")
-    echo "Installing the client of MLflow, TensorBoard and W&B into $venv ..."
+    echo "Installing the client of MLflow, TensorBoard, W&B and OpenTelemetry into $venv ..."
     "$python" -m venv --clear $venv
     # shellcheck disable=SC2046,SC2086 # lists of words
     $pip --require-hashes --only-binary :all: $(printf -- '-r %s ' $locks)

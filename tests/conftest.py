@@ -20,6 +20,7 @@ CLIENTS_PYTHON = "EVOLVE_TEST_CLIENTS_PYTHON"
 AGENTS_FOLDER = "EVOLVE_TEST_AGENTS"
 RIBS = importlib.util.find_spec("ribs") is not None
 TORCH = importlib.util.find_spec("torch") is not None
+VERIFIERS = importlib.util.find_spec("verifiers") is not None
 TRACKERS = importlib.util.find_spec("tensorboard") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
@@ -60,6 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs libraries of the field: make test-differential"))
         if item.get_closest_marker("trackers") and not TRACKERS:
             item.add_marker(pytest.mark.skip(reason="needs libraries of trackers: make test-trackers"))
+        if item.get_closest_marker("verifiers") and not VERIFIERS:
+            item.add_marker(pytest.mark.skip(reason="needs the library verifiers: make test-verifiers"))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 

@@ -2,11 +2,11 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from evolve.program import Program
 from evolve.repository import base_commit
@@ -17,6 +17,9 @@ from service.errors import ConflictError, NotFoundError, UsageError
 from service.ports import Bundle, RunRecord
 from service.projections.run_site import RunSite
 from service.schemas.artifacts import ExportForm
+
+if TYPE_CHECKING:
+    from service.client.service_choice import SourceOptions
 
 STDOUT = Path("-")
 Form = Literal["jsonl", "csv", "events", "parquet", "datasets"]
@@ -51,6 +54,30 @@ def export_run(
         # A cell of a table may go over several lines.
         written = sum(1 for _ in csv.reader(copied)) - 1 if form == "csv" else sum(1 for _ in copied)
     _told(terminal, run.id, output, written, "proposal" if training else NOUNS.get(form, "candidate"))
+
+
+def refuse_two_targets(folders: Mapping[str, Path | None], output: Path | None, form: Form, *, training: bool) -> None:
+    """Refuse words that name more than one thing to write.
+
+    Raises:
+        UsageError: they do.
+    """
+    named = [word for word, folder in folders.items() if folder is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} exclude each other: leave out one of them")
+    if named and (output is not None or training or form != "jsonl"):
+        raise UsageError(f"{named[0]} writes a folder: leave out -o, --format and --training")
+
+
+def export_repository(terminal: Terminal, where: "SourceOptions", run_id: str, folder: Path) -> None:
+    """Write the lineage of a run, wherever it is, as a git repository."""
+    from service.bootstrap.sites import open_bundles
+    from service.client.service_choice import server_of
+    from service.config import load_settings
+
+    settings = load_settings()
+    with open_bundles(settings, where) as (site, bundles):
+        export_history(terminal, site, bundles, run_id, folder, local=not server_of(settings, where))
 
 
 def export_history(

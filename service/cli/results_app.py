@@ -282,6 +282,7 @@ def export(
     ctx: typer.Context,
     run_id: RunId = "last",
     output: Output = None,
+    *,
     training: Annotated[
         bool, typer.Option("--training", help="Write the answered proposals: prompts, completions and reward vectors.")
     ] = False,
@@ -299,29 +300,36 @@ def export(
             "--git", metavar="DIR", readable=False, help="Write the lineage as a new git repository in this folder."
         ),
     ] = None,
+    verifiers: Annotated[
+        Path | None,
+        typer.Option(
+            "--verifiers",
+            metavar="DIR",
+            readable=False,
+            help="Write the problem of the run, or of a folder in its place, as an environment of verifiers.",
+        ),
+    ] = None,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Export a run: its candidates with their files, its events, its training records, or a git history."""
-    from service.cli.export import export_history, export_run
+    from service.cli.export import export_repository, export_run, refuse_two_targets
 
     where = place_of(ctx, json, db, server, api_key_file)
-    if git is not None:
-        from service.bootstrap.sites import open_bundles
-        from service.client.service_choice import server_of
-        from service.config import load_settings
+    refuse_two_targets({"--git": git, "--verifiers": verifiers}, output, format_, training=training)
+    terminal = terminal_of(ctx, json, db, where)
+    if verifiers is not None:
+        from service.cli.training_environment import export_environment
 
-        if output is not None or training or format_ != "jsonl":
-            raise UsageError("--git writes a repository: leave out -o, --format and --training")
-        settings = load_settings()
-        with open_bundles(settings, where) as (site, bundles):
-            local = not server_of(settings, where)
-            export_history(terminal_of(ctx, json, db, where), site, bundles, run_id, git, local=local)
+        export_environment(terminal, where, run_id, verifiers)
+        return
+    if git is not None:
+        export_repository(terminal, where, run_id, git)
         return
     with site_of(where) as site:
-        export_run(terminal_of(ctx, json, db, where), site, run_id, output, format_, training=training)
+        export_run(terminal, site, run_id, output, format_, training=training)
 
 
 @results_app.command(epilog="Example: evolve track last tensorboard:runs", rich_help_panel="Results")

@@ -330,7 +330,8 @@ class OpenAIServer:
             {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reply.finish_reason}
             for index, text in enumerate(texts)
         ]
-        return {"choices": choices, "usage": self._usage(texts, body)}
+        about = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": body.get("model", "")}
+        return {**about, "choices": choices, "usage": self._usage(texts, body)}
 
     def _usage(self, texts: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
         given = sum(self.count(message["content"]) for message in body["messages"])
