@@ -41,6 +41,10 @@ class EventKind(StrEnum):
     PROGRAM_INSERTED = "program.inserted"
     PROMPT_WRITTEN = "prompt.written"
     INSIGHTS_WRITTEN = "insights.written"
+    CANDIDATE_BANNED = "candidate.banned"
+    BAN_LIFTED = "ban.lifted"
+    SETTINGS_CHANGED = "settings.changed"
+    CHANGE_REFUSED = "change.refused"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -50,6 +54,7 @@ class EventKind(StrEnum):
     CANDIDATE_EVALUATED = "candidate.evaluated"
     CANDIDATE_REEVALUATED = "candidate.reevaluated"
     INDIVIDUAL_INSERTED = "individual.inserted"
+    INDIVIDUALS_REMOVED = "individuals.removed"
     BEST_IMPROVED = "best.improved"
     ISLAND_MIGRATED = "island.migrated"
     ISLAND_RESET = "island.reset"
@@ -367,6 +372,15 @@ class IndividualInserted(EventData):
     island: int
     status: str
     displaced: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndividualsRemoved(EventData):
+    """Banned candidates left the archive of an island."""
+
+    kind: ClassVar[EventKind] = EventKind.INDIVIDUALS_REMOVED
+    island: int
+    candidate_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,13 +44,13 @@ class Proposer:
             drawn: the policy that it is put to.
             limit_of: how many answers it may bring, of as many as it would ask for.
         """
-        policy_request, latest = drawn.policy_request, self._state.latest
+        policy_request, latest = drawn.policy_request, self._state.latest_unbanned
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
         plan, session = self._strategy.plan(number, self._state.islands, latest, rng), 0
         if policy_request.tunes:
             members = self._state.islands[plan.island].archive.members
-            plan, session = self._state.tuning.plan(plan, members, number)
+            plan, session = self._state.tuning.plan(plan, members, number, self._state.bans)
         if policy_request.writes_prompts and self._state.prompts.due():
             return self._writing(number, policy_request.policy, plan, limit_of, int(rng.integers(2**31)))
         form, form_rationale = self._form(number, policy_request, plan.parent)
