@@ -118,7 +118,7 @@ def test_a_drag_along_an_axis_selects_runs(page: Page, service: Service, batch: 
     page.mouse.move(x, axis["y"] + axis["height"] / 2, steps=4)
     page.mouse.up()
     expect(page.locator("#batch-brushes [role=status]")).to_have_text("2 of 4 runs with a result are selected.")
-    expect(page).to_have_url(re.compile(r"brush\.islands=2~2"))
+    expect(page).to_have_url(re.compile(r"brush\.islands=2%7E2"))
     expect(picture.locator("rect.brush")).to_have_count(1)
     expect(picture.locator("a.faded")).to_have_count(2)
     rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr:visible")
@@ -126,9 +126,6 @@ def test_a_drag_along_an_axis_selects_runs(page: Page, service: Service, batch: 
     assert {row.get_attribute("data-run") for row in rows.all()} == many
     page.reload()
     expect(rows).to_have_count(2)
-    page.mouse.click(x, axis["y"] + axis["height"] / 2)
-    expect(rows).to_have_count(4)
-    expect(page).not_to_have_url(re.compile("brush"))
 
 
 def test_a_keyboard_selects_runs_as_well(page: Page, batch: str) -> None:
@@ -137,7 +134,7 @@ def test_a_keyboard_selects_runs_as_well(page: Page, batch: str) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.get_by_label("islands from")).to_have_value("1")
     page.get_by_label("islands to").select_option("1")
-    expect(page).to_have_url(re.compile(r"brush\.islands=1~1"))
+    expect(page).to_have_url(re.compile(r"brush\.islands=1%7E1"))
     expect(page.locator("svg.parallel a.faded")).to_have_count(2)
     page.evaluate("document.dispatchEvent(new Event('htmx:after:swap'))")  # as on a live page
     expect(page.locator("svg.parallel a.faded")).to_have_count(2)
@@ -168,7 +165,6 @@ def test_the_page_of_a_batch_shuts_nobody_out(open_page: OpenPage, batch: str, t
     page = open_page(f"/batches/{batch}?brush.islands=2~2", theme=theme, width=width)
     expect(page.locator("svg.parallel rect.brush")).to_be_visible()
     assert_accessible(page)
-    page.screenshot(path=f"/tmp/wt/charts-tmp/batch-{theme}-{width}.png", full_page=True)  # SHOT
 
 
 @pytest.mark.parametrize("path", ["/batches/new", "/batches/{}"])
