@@ -2,7 +2,7 @@
 
 It is no language model. Where a prompt says that a line was replaced by another and the score rose, half of its
 programs move the numbers of that line on in the same direction. So it shows whether facts reach an author that uses
-them, and not whether a model would.
+them, and not whether a model would. Asked for a prompt, it writes one, but it reads no request: prompts change nothing.
 """
 
 import math
@@ -11,9 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evolve.prompt import TEMPLATES
+
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 _PROGRAM = re.compile(r"# The parent program.*?(`{3,})[^\n]*\n(.*?)\n\1", re.DOTALL)
 _REPLACED = re.compile(r"replaced `([^`\n]+)`(?:, `[^`\n]+`)*(?: and \d+ more lines)? by `([^`\n]+)`")
+WRITING = TEMPLATES["write_prompt"].text.partition("\n")[0]
 COARSE, FINE = (0.3,), (0.3, 0.03, 0.003, 0.0003)
 
 
@@ -34,6 +37,8 @@ class AdvisedAuthor:
         self.rng = random.Random(self.seed)
 
     async def __call__(self, prompt: str, count: int) -> list[str]:
+        if prompt.startswith(WRITING):
+            return [f"<request>\nWrite better programs, as in attempt {self.rng.random()}.\n</request>"]
         found = _PROGRAM.search(prompt)
         parent = found.group(2) if found else ""
         facts = _REPLACED.findall(prompt)

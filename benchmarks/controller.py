@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import evolve.search.candidate_filter
+import evolve.search.candidate_maker
 import evolve.search.search
 from benchmarks.harness import (
     InstantEvaluator,
@@ -81,7 +82,10 @@ def main() -> None:
     parser.add_argument("--selection", default="dirichlet")
     options = parser.parse_args()
     stopwatch = Stopwatch()
-    for module, name in ((evolve.search.candidate_filter, "apply_answer"), (evolve.search.search, "fingerprint")):
+    for module, name in (
+        (evolve.search.candidate_filter, "apply_answer"),
+        (evolve.search.candidate_maker, "fingerprint"),
+    ):
         setattr(module, name, stopwatch.wrap(name, getattr(module, name)))
     for name in ("ask", "answer", "tell"):
         setattr(evolve.search.search.Search, name, stopwatch.wrap(name, getattr(evolve.search.search.Search, name)))

@@ -15,6 +15,7 @@ import contextlib
 import importlib.util
 import json
 import resource
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,11 +23,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from benchmarks.advised import FINE, AdvisedAuthor
 from benchmarks.counts import Kept
-from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, alarm, silence
+from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
 from benchmarks.policy_server import policy_thread
 from benchmarks.tasks import EXAMPLES
@@ -141,7 +142,26 @@ ARMS: Mapping[str, Arm] = {
     "insights": Arm(words=advised("insights.every=20"), base="scripted"),
     "hint": Arm(words=advised(hint_after=40), base="scripted"),
     "escalation": Arm(words=escalated, base="scripted"),
+    "prompts": Arm(words=advised("prompt_pool=4"), base="scripted"),
 }
+
+
+@contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """Interrupt what computes for longer, whatever else the machine does; in the main thread only."""
+
+    def ring(*_: object) -> NoReturn:
+        raise Late
+
+    before = signal.signal(signal.SIGPROF, ring)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    finally:
+        signal.signal(signal.SIGPROF, before)
 
 
 @dataclass
@@ -157,7 +177,7 @@ class InProcess:
         del evaluation_id, scoring
         await asyncio.sleep(0)  # others get their turn, as while a real evaluation runs
         try:
-            with silence(), alarm(SECONDS):
+            with silence(), cpu_limit(SECONDS):
                 raw = self.scorer.score(self._outputs(program), dict(program.files))
         except (Exception, SystemExit, Late) as error:  # noqa: BLE001 - a program may raise anything
             return Evaluation(outcome=Outcome.INVALID, reason=type(error).__name__)

@@ -1,7 +1,8 @@
 """The kinds of events that change a live run beside its search: each with its author, and an id that counts once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from evolve.event_types import OMITTED, EventData, EventKind
 from evolve.program import Program
@@ -38,6 +39,40 @@ class ProgramInserted(ChangeData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateBanned(ChangeData):
+    """A person bans a candidate: it is no parent, inspiration or migrant; with `descendants`, nor is what descends."""
+
+    kind: ClassVar[EventKind] = EventKind.CANDIDATE_BANNED
+    candidate_id: str
+    descendants: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BanLifted(ChangeData):
+    """A person lifts the ban of a candidate; what it took out of the archives is offered to them again."""
+
+    kind: ClassVar[EventKind] = EventKind.BAN_LIFTED
+    candidate_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsChanged(ChangeData):
+    """A person gives keys of the configuration other values; `policies.NAME` is the weight of a policy."""
+
+    kind: ClassVar[EventKind] = EventKind.SETTINGS_CHANGED
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRefused(ChangeData):
+    """The search could not make a change of the kind `requested`, for a `reason` that nobody knew before."""
+
+    kind: ClassVar[EventKind] = EventKind.CHANGE_REFUSED
+    requested: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InsightsWritten(ChangeData):
     """A version of the run's insights, which stands in prompts until the next; an empty text ends that.
 
@@ -64,3 +99,14 @@ class RequestedChange:
 
     data: ChangeData
     program: Program | None = None
+
+
+CHANGE_KINDS: tuple[EventKind, ...] = (
+    EventKind.HINT_GIVEN,
+    EventKind.INSIGHTS_WRITTEN,
+    EventKind.PROGRAM_INSERTED,
+    EventKind.CANDIDATE_BANNED,
+    EventKind.BAN_LIFTED,
+    EventKind.SETTINGS_CHANGED,
+    EventKind.CHANGE_REFUSED,
+)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, get_type_hints
 
-from evolve import change_events, event_types
+from evolve import change_events, event_types, prompt_events
 from evolve.errors import ReplayError
 from evolve.event_types import BESIDE, KEY, OMIT, Edges, EventData, EventKind
 from evolve.extensions import Extension
@@ -136,7 +136,7 @@ _CONVERTED: dict[Any, tuple[_Convert, _Convert]] = {
         lambda value: tuple(_read_charge(one) for one in value),
     ),
 }
-_PLAIN = {str, int, float, bool, str | None, float | None, float | str | None}
+_PLAIN = {str, int, float, bool, int | None, str | None, float | None, float | str | None}
 
 
 def _field_codecs(data: type[EventData]) -> tuple[FieldCodec, ...]:
@@ -163,7 +163,7 @@ def _default(entry: Field[Any]) -> Any:
 
 
 def _classes() -> dict[EventKind, type[EventData]]:
-    named = [*vars(event_types).values(), *vars(change_events).values()]
+    named = [one for module in (event_types, change_events, prompt_events) for one in vars(module).values()]
     defined = [one for one in named if isinstance(one, type) and issubclass(one, EventData)]
     return {one.kind: one for one in defined if "kind" in vars(one)}
 

@@ -18,7 +18,7 @@ OMITTED = MappingProxyType({OMIT: True})  # left out of the JSON where the field
 
 
 class EventKind(StrEnum):
-    """Every kind of event; payloads hold ids and small numbers, and of texts hints and insights alone."""
+    """Every kind of event; payloads hold ids and small numbers, and of texts hints, insights and written prompts."""
 
     RUN_CREATED = "run.created"
     RUN_STARTED = "run.started"
@@ -39,7 +39,12 @@ class EventKind(StrEnum):
     BUDGET_EXTENDED = "budget.extended"
     HINT_GIVEN = "hint.given"
     PROGRAM_INSERTED = "program.inserted"
+    PROMPT_WRITTEN = "prompt.written"
     INSIGHTS_WRITTEN = "insights.written"
+    CANDIDATE_BANNED = "candidate.banned"
+    BAN_LIFTED = "ban.lifted"
+    SETTINGS_CHANGED = "settings.changed"
+    CHANGE_REFUSED = "change.refused"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_ANSWERED = "proposal.answered"
     PROPOSAL_FAILED = "proposal.failed"
@@ -49,6 +54,7 @@ class EventKind(StrEnum):
     CANDIDATE_EVALUATED = "candidate.evaluated"
     CANDIDATE_REEVALUATED = "candidate.reevaluated"
     INDIVIDUAL_INSERTED = "individual.inserted"
+    INDIVIDUALS_REMOVED = "individuals.removed"
     BEST_IMPROVED = "best.improved"
     ISLAND_MIGRATED = "island.migrated"
     ISLAND_RESET = "island.reset"
@@ -232,10 +238,7 @@ class BudgetExtended(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalCreated(EventData):
-    """A policy is asked for programs: enough to put the proposal again.
-
-    `change`: a person brought its program; `tuning`: number of its tuning session, 0 where it has none.
-    """
+    """A policy is asked: enough to ask it again. `writes`: for a prompt; `change`: a person brought its program."""
 
     kind: ClassVar[EventKind] = EventKind.PROPOSAL_CREATED
     proposal_number: int
@@ -259,6 +262,8 @@ class ProposalCreated(EventData):
     insights: str = field(default="", metadata=OMITTED)
     change: str = field(default="", metadata=OMITTED)
     tuning: int = field(default=0, metadata=OMITTED)
+    prompt: int | None = field(default=None, metadata=OMITTED)
+    writes: bool = field(default=False, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +372,15 @@ class IndividualInserted(EventData):
     island: int
     status: str
     displaced: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndividualsRemoved(EventData):
+    """Banned candidates left the archive of an island."""
+
+    kind: ClassVar[EventKind] = EventKind.INDIVIDUALS_REMOVED
+    island: int
+    candidate_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Lineage: who descends from whom, how often each was built upon and what came of it; a fold of a run's events."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -42,6 +42,7 @@ class LineageRecord:
 class _Flight:
     row: int
     awaited: int
+    others: tuple[int, ...] = ()
 
 
 class Lineage:
@@ -59,15 +60,17 @@ class Lineage:
         self._rows: dict[str, int] = {}
         self._counts: Counts = np.zeros((16, 6), dtype=np.int64)
         self._best = np.zeros(16)
+        self._fitness = np.zeros(16)
         self._outcomes: dict[tuple[float, ...], int] = {}
         self._met: Counts = np.zeros((16, 2), dtype=np.int64)
         self._flights: dict[int, _Flight] = {}
+        self._others: dict[int, tuple[int, ...]] = {}
         self._unspread: list[int] = []
 
-    def propose(self, number: int, parent: str) -> None:
-        """A proposal starts from a candidate."""
+    def propose(self, number: int, parent: str, *others: str) -> None:
+        """A proposal starts from a candidate; `others` are its further parents."""
         row = self._rows[parent]
-        self._flights[number] = _Flight(row, 1)
+        self._flights[number] = _Flight(row, 1, tuple(self._rows[other] for other in others))
         self._unspread.append(row)
         self.proposals += 1
         self._counts[row, _VISITS] += 1
@@ -100,15 +103,46 @@ class Lineage:
         row, parent = len(self._ids), self._flights[number].row if number else -1
         if row == len(self._best):
             self._counts, self._best = _doubled(self._counts), _doubled(self._best)
+            self._fitness = _doubled(self._fitness)
         self._ids.append(candidate_id)
         self._rows[candidate_id] = row
         outcome = -1 if fitness is None else self._meet(rewards)
         self._counts[row] = (parent, outcome, 0, 0, 0, 0)
         self._best[row] = -np.inf
+        self._fitness[row] = -np.inf if fitness is None else fitness
         if parent >= 0:
             self._counts[parent, _CHILDREN] += 1
+            if self._flights[number].others:
+                self._others[row] = self._flights[number].others
         if fitness is not None:
             self._credit(row, fitness)
+
+    def parents_of(self, number: int) -> list[str]:
+        """The parents in a proposal that is not over, the first one first; none for the seeds."""
+        if not number:
+            return []
+        dispatcher = self._flights[number]
+        return [self._ids[row] for row in (dispatcher.row, *dispatcher.others)]
+
+    def descendants(self, candidate_id: str) -> list[str]:
+        """All that was evaluated and descends from it over parents and crossover, in order."""
+        start = self._rows[candidate_id]
+        within = {start}
+        for row in range(start + 1, len(self._ids)):  # a child's row is behind those of its parents
+            if int(self._counts[row, _PARENT]) in within or not within.isdisjoint(self._others.get(row, ())):
+                within.add(row)
+        return [self._ids[row] for row in sorted(within - {start})]
+
+    def credit_without(self, candidate_ids: Collection[str]) -> None:
+        """Find anew what is best among each and its descendants, where some count for nothing."""
+        count = len(self._ids)
+        best = self._fitness.copy()
+        best[[self._rows[candidate_id] for candidate_id in candidate_ids]] = -np.inf
+        for row in range(count - 1, -1, -1):  # a parent's row is before those of its children
+            parent = int(self._counts[row, _PARENT])
+            if parent >= 0 and best[row] > best[parent]:
+                best[parent] = best[row]
+        self._best = best
 
     def __contains__(self, candidate_id: str) -> bool:
         """Whether a candidate was evaluated."""
@@ -131,6 +165,10 @@ class Lineage:
             best=float(self.best(row)[0]),
             seen=int(self.seen(row)[0]),
         )
+
+    def __len__(self) -> int:
+        """How many were evaluated."""
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[str]:
         """All that was evaluated, in order."""

@@ -65,6 +65,8 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         insights=proposal.insights_id,
         change=proposal.change_id,
         tuning=proposal.tuning.session if proposal.tuning else 0,
+        prompt=proposal.prompt.number if proposal.prompt else None,
+        writes=bool(proposal.prompt_trials),
     )
 
 

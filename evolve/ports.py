@@ -62,6 +62,15 @@ class TuningPolicy(Policy, Protocol):
         """Whether it does."""
 
 
+@runtime_checkable
+class PromptedPolicy(Policy, Protocol):
+    """A policy whose model reads the prompts of a pool, and can write one (`Proposal.prompt_trials`)."""
+
+    @property
+    def writes_prompts(self) -> bool:
+        """Whether it does."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptedPolicy:
     """A policy that writes its requests differently from now on, since its server refused what they held.

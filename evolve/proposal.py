@@ -80,6 +80,24 @@ class TuningRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTrial:
+    """A prompt of the pool with what it has brought.
+
+    Attributes:
+        number: of the proposal that wrote it; 0: the configured texts.
+        problem, request: its texts; empty: the configured one.
+        proposals: that had it.
+        gain: mean gain of their children, as a share of the largest of late.
+    """
+
+    number: int
+    problem: str = ""
+    request: str = ""
+    proposals: int = 0
+    gain: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """One ask: everything a policy needs to answer with a set of children.
 
@@ -103,6 +121,8 @@ class Proposal:
         insights_id: id of the change that wrote them.
         change_id: of the change by which a person brought its program; empty: a policy is asked.
         tuning: of a proposal to a tuner.
+        prompt: of the pool, which its texts are from; None: the pool is off, or the policy reads no prompts.
+        prompt_trials: of a proposal that writes a prompt: those of the pool, the best first; else empty.
     """
 
     id: str
@@ -132,6 +152,8 @@ class Proposal:
     insights_id: str = ""
     change_id: str = ""
     tuning: TuningRecord | None = None
+    prompt: PromptTrial | None = None
+    prompt_trials: tuple[PromptTrial, ...] = ()
 
     def position(self, answer: "Answer") -> int | None:
         """Place of an answer among those of all chains; None for one that was not asked for."""

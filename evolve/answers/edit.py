@@ -58,9 +58,9 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
     Raises:
         AnswerError: the answer makes no child. The text is a sentence for the next prompt.
     """
-    reading = Reading({path: unix(content) for path, content in parent.files}, language.lower())
-    changes = reading.changes(unix(text), edits)
-    changes = {path: content for path, content in changes.items() if content != reading.sources.get(path)}
+    reader = AnswerReader({path: unix(content) for path, content in parent.files}, language.lower())
+    changes = reader.changes(unix(text), edits)
+    changes = {path: content for path, content in changes.items() if content != reader.sources.get(path)}
     written = _replace(parent, changes)
     if guarded(parent):
         _check_unmarked(written, changes, language)
@@ -73,7 +73,7 @@ def apply_answer(parent: Program, text: str, edits: str, language: str) -> Child
     for path in changed:
         if is_python(path, child, language):
             check_syntax(path, dict(child.files)[path], child.single)
-    return Child(child, (*reading.recovered, *((MARKERS,) if enforced.restored else ())))
+    return Child(child, (*reader.recovered, *((MARKERS,) if enforced.restored else ())))
 
 
 def replace_files(parent: Program, files: Mapping[str, str], language: str) -> Program:
@@ -170,7 +170,7 @@ def check_syntax(path: str, text: str, single: bool) -> None:
 
 
 @dataclass(slots=True)
-class Reading:
+class AnswerReader:
     """An answer's changes to a parent's files, and its deviations from the requested form."""
 
     sources: Mapping[str, str]

@@ -9,8 +9,8 @@ from evolve.answers.edit import (
     EQUALS_PARENT,
     MARKERS,
     REWRITE,
+    AnswerReader,
     Child,
-    Reading,
     apply_answer,
     check_syntax,
     differs,
@@ -61,14 +61,14 @@ def apply_repository_answer(repository: Repository, parent: Program, text: str, 
     """
     parts = _Parts()
     parts.read(unix(text))
-    reading = _RepositoryReading(repository, parent, edits, language.lower())
+    changes = _RepositoryChanges(repository, parent, edits, language.lower())
     for path, content in parts.sections:
-        reading.take(path, content)
+        changes.take(path, content)
     if not parts.sections and not parts.removed:
         raise AnswerError(NAMES_NO_FILE)
     for path in parts.removed:
-        reading.remove(path)
-    return reading.child()
+        changes.remove(path)
+    return changes.child()
 
 
 def replace_repository_files(
@@ -86,13 +86,13 @@ def replace_repository_files(
     Raises:
         AnswerError: the files make no child. The text is one sentence.
     """
-    reading = _RepositoryReading(repository, parent, "rewrite", language.lower())
+    changes = _RepositoryChanges(repository, parent, "rewrite", language.lower())
     for path, text in files.items():
-        reading.require_open(path)
-        reading.changed[path] = unix(text)
+        changes.require_open(path)
+        changes.changed[path] = unix(text)
     for path in removed:
-        reading.remove(path)
-    return reading.child().program
+        changes.remove(path)
+    return changes.child().program
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ def _marked_lines(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 
 @dataclass(slots=True)
-class _RepositoryReading:
+class _RepositoryChanges:
     """The changes of an answer to its parent so far."""
 
     repository: Repository
@@ -155,9 +155,9 @@ class _RepositoryReading:
         if patched:
             self.changed[path] = patch({path: before or ""}, content, new=before is None)[path]
         else:
-            reading = Reading({path: before or ""}, self.language)
-            self.changed[path] = reading.body(content, path)
-            self.recovered += reading.recovered
+            reader = AnswerReader({path: before or ""}, self.language)
+            self.changed[path] = reader.body(content, path)
+            self.recovered += reader.recovered
         self.removed.discard(path)
         if patched != (self.edits == "diff") and (before is not None or patched):
             self.recovered.append(EDITS if patched else REWRITE)

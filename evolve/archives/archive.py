@@ -53,6 +53,9 @@ class Archive(Protocol):
     def apply(self, individual: Individual, insertion: Insertion) -> None:
         """Do as decided; of every offer, in the order of the offers, also where the individual is not kept."""
 
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member, whatever the archive would decide: a person bans it."""
+
 
 def add(archive: Archive, individual: Individual) -> Insertion:
     """Offer an individual and do as the archive decides."""

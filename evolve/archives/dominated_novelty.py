@@ -85,6 +85,10 @@ class DominatedNoveltyArchive:
         for candidate_id in insertion.displaced:
             self._remove(self.members.place(candidate_id))
 
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member; running ranges stay."""
+        self._remove(self.members.place(candidate_id))
+
     @property
     def novelty(self) -> Floats:
         """Dominated novelty of the members, (n,)."""

@@ -29,6 +29,8 @@ class GuardedArchive:
             raise self._broken(f"its members are of type {type(members).__name__}, not a Population")
         if len(members):
             raise self._broken("a new one is not empty")
+        if not callable(getattr(archive, "remove", None)):
+            raise self._broken("it has no method remove, by which a banned candidate leaves it")
         self.members = members
 
     def offer(self, individual: Individual) -> Insertion:
@@ -66,6 +68,20 @@ class GuardedArchive:
         after = {member.candidate_id for member in self.members}
         if after != (before | {individual.candidate_id} if insertion.kept else before):
             raise self._broken(f"apply did not do what was decided: {insertion.status}")
+
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member.
+
+        Raises:
+            ExtensionError: the archive raised something, or did something else.
+        """
+        before = {member.candidate_id for member in self.members}
+        with guarded(self._extension):
+            self._archive.remove(candidate_id)
+        if self._archive.members is not self.members:
+            raise self._broken("its members are another population than at first")
+        if {member.candidate_id for member in self.members} != before - {candidate_id}:
+            raise self._broken("remove did something else than to remove one member")
 
     def _broken(self, what: str) -> ExtensionError:
         return ExtensionError(f"{self._extension} breaks the contract of archives: {what}")

@@ -49,6 +49,13 @@ class CellArchive:
             self._settle(self._cells, self.partition, individual, insertion.displaced)
         self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)
 
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member; a cell that holds nobody else becomes empty, and a running range stays."""
+        cell = self.partition.cell(self.members.remove(candidate_id).measures)
+        self._cells[cell].remove(candidate_id)
+        if not self._cells[cell]:
+            del self._cells[cell]
+
     @property
     def cells(self) -> dict[Cell, tuple[str, ...]]:
         """Filled cells with the ids of those that each holds."""

@@ -39,6 +39,10 @@ class ParetoArchive:
         """Do as decided."""
         self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)
 
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member."""
+        self.members.remove(candidate_id)
+
 
 def enter_front(
     held: Floats, ages: Ages, offered: Floats, size: int, truncation: Truncation

@@ -26,3 +26,7 @@ class TopArchive:
     def apply(self, individual: Individual, insertion: Insertion) -> None:
         """Do as decided."""
         self.members.exchange(individual, kept=insertion.kept, displaced=insertion.displaced)
+
+    def remove(self, candidate_id: str) -> None:
+        """Remove a member."""
+        self.members.remove(candidate_id)

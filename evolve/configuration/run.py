@@ -25,6 +25,7 @@ POLICY_CHOICES = ("weights", "adaptive")
 # Far beyond any use: what is larger is a slip, and would fill the memory before the first candidate.
 MAX_ISLANDS = 1000
 MAX_ANSWERS = 1000
+MAX_PROMPTS = 16
 # One island is ahead of several while each would have fewer evaluations (docs/benchmarks.md, Exploration).
 EVALUATIONS_OF_AN_ISLAND = 4_000
 AUTOMATIC_ISLANDS = 4
@@ -84,6 +85,7 @@ class RunConfig:
         policy_choice: which of several policies a proposal is put to: by their `weights`, or `adaptive`: by what each
             brings of late for what it costs, times its weight.
         stopping_rule: a rule of the user's own that ends the run, beside the budget; empty: none.
+        prompt_pool: how many prompts compete, the configured one among them; 0 and 1: there is no other.
         answers, samples: m answers per chain and n chains per proposal; 0: as the policy says.
     """
 
@@ -108,6 +110,7 @@ class RunConfig:
     answers: int = 0
     samples: int = 0
     stopping_rule: str = ""
+    prompt_pool: int = 0
     prompt: PromptConfig = field(default_factory=PromptConfig)
     insights: InsightsConfig = field(default_factory=InsightsConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
@@ -126,6 +129,7 @@ class RunConfig:
         for name in ("answers", "samples"):
             within(name, getattr(self, name), 0, MAX_ANSWERS)
         at_least("migration_interval", self.migration_interval, 1)
+        within("prompt_pool", self.prompt_pool, 0, MAX_PROMPTS)
         for name in ("reset_after", "seed"):
             at_least(name, getattr(self, name), 0)
         if not 0 <= self.migration_rate <= 1:

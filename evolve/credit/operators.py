@@ -1,7 +1,7 @@
 """Operators: how a proposal makes children, how often each is asked for, and how each has done of late."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,8 @@ from evolve.extensions import ExtensionKind, Extensions, guarded
 from evolve.proposal import Individual
 
 MUTATE, CROSSOVER, REPAIR, SIMPLIFY = "mutate", "crossover", "repair", "simplify"
-TUNE = "tune"  # of tuners, whatever operator was drawn
+# In place of the operator that was drawn: of tuners, and of proposals that write a prompt.
+TUNE, WRITE_PROMPT = "tune", "write_prompt"
 FLOOR = 0.05
 MEMORY = 0.98
 PRIOR = 10.0
@@ -87,6 +88,11 @@ class RepairCandidate:
         """The same with loaded individuals in the place of those that a replay left without their texts."""
         origin = loaded(self.origin) if self.origin is not None else None
         return RepairCandidate(failure=loaded(self.failure), origin=origin)
+
+    def without(self, banned: Container[str]) -> "RepairCandidate":
+        """The same without an origin that is banned."""
+        kept = self.origin is None or self.origin.candidate_id not in banned
+        return self if kept else RepairCandidate(failure=self.failure)
 
 
 class Credit:

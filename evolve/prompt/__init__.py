@@ -3,6 +3,7 @@
 from evolve.prompt.build import PromptRequest, build_prompt, build_review_prompt
 from evolve.prompt.insights import AnalystRequest, build_insights_prompt
 from evolve.prompt.templates import TEMPLATES, check_templates
+from evolve.prompt.writing import build_writing_prompt, read_written
 
 __all__ = [
     "TEMPLATES",
@@ -11,5 +12,7 @@ __all__ = [
     "build_insights_prompt",
     "build_prompt",
     "build_review_prompt",
+    "build_writing_prompt",
     "check_templates",
+    "read_written",
 ]

@@ -7,13 +7,14 @@ from evolve.answers.chain import example, parse_format
 from evolve.answers.continuation import CONTINUE, first_lines
 from evolve.answers.regions import asks_region, framed, guarded, names_of_region
 from evolve.configuration import PromptConfig
-from evolve.credit.operators import CROSSOVER, MUTATE, REPAIR, SIMPLIFY, Operator
+from evolve.credit.operators import CROSSOVER, MUTATE
 from evolve.credit.yields import times
 from evolve.errors import PolicyRefused
 from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.repository import changes_text, parent_text, rules_text
-from evolve.prompt.scores import objectives_text, scores_text, weights_text
+from evolve.prompt.request_text import request_text
+from evolve.prompt.scores import objectives_text, scores_text
 from evolve.prompt.templates import fill
 from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
 from evolve.prompt.worktree import LIES_THERE, WORKTREE, worktree_text
@@ -185,10 +186,15 @@ def _task(request: PromptRequest) -> str:
         templates,
         "problem",
         name=one_line(problem.name),
-        description=inert(problem.description.strip()),
+        description=inert(_problem_text(request)),
         language=problem.language,
         objectives=objectives_text(problem, templates),
     )
+
+
+def _problem_text(request: PromptRequest) -> str:
+    prompt = request.proposal.prompt
+    return (prompt.problem if prompt else "") or request.problem.description.strip()
 
 
 def _reply(request: PromptRequest) -> str:
@@ -300,24 +306,7 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
 
 def _ending(request: PromptRequest, operator: str) -> str:
     hint = fill(request.templates, "hint", hint=request.proposal.hint) if request.proposal.hint else ""
-    return hint + _asked(request, operator)
-
-
-def _asked(request: PromptRequest, operator: str) -> str:
-    problem, templates, m = request.problem, request.templates, _answers(request)
-    weights = request.proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
-    drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
-    count = "one program" if m == 1 else f"{m} genuinely different programs"
-    if request.proposal.request and operator == request.proposal.operator:
-        return f"{drawn}{Operator(request=request.proposal.request).policy_request(count)}\n"
-    if operator in {CROSSOVER, REPAIR, SIMPLIFY}:
-        return drawn + fill(templates, f"request_{operator}", count=count)
-    if m == 1:
-        return drawn + fill(templates, "request_one")
-    if len(problem.objectives) < 2:
-        return drawn + fill(templates, "request_scalar", count=m)
-    names = ", ".join(one_line(name) for name in problem.objective_names)
-    return drawn + fill(templates, "request_vector", count=m, names=names)
+    return hint + request_text(request, operator, _answers(request))
 
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:

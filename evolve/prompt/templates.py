@@ -236,6 +236,32 @@ $rejections
 
 """
 
+_WRITE_PROMPT = """\
+# A better prompt
+
+You improve the prompts of this search, and write no program now. A prompt has two texts: that of the problem, and the \
+request for new programs. Each proposal of the search has one prompt. Its gain says how much better than their parent \
+the programs were that came of it. The prompts so far, the best first:
+
+$trials
+
+The problem in the best prompt:
+$problem
+
+The request in the best prompt:
+$request
+
+Write another prompt that should bring more. For example, name the ideas to look for, what to keep and how bold to be. \
+Keep every fact of the problem, invent none, and say nothing of the form of the answers. Give both texts in this form:
+
+<problem>
+(the text of the problem)
+</problem>
+<request>
+(the request)
+</request>
+"""
+
 _REQUEST_ONE = "# Your answer\n\nWrite one program that scores better than the parent, in the form asked for.\n"
 
 _REQUEST_SCALAR = """\
@@ -313,6 +339,7 @@ TEMPLATES: Mapping[str, Template] = {
     "analyst": Template(text=_ANALYST, optional=("words",)),
     "weights": Template(text=_WEIGHTS, required=("weights",)),
     "rejections": Template(text=_REJECTIONS, required=("rejections",), optional=("count",)),
+    "write_prompt": Template(text=_WRITE_PROMPT, required=("problem", "request", "trials")),
     "request_one": Template(text=_REQUEST_ONE),
     "request_scalar": Template(text=_REQUEST_SCALAR, required=("count",)),
     "request_vector": Template(text=_REQUEST_VECTOR, required=("count",), optional=("names",)),

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from evolve.budget import extended
 from evolve.change_events import ChangeData, RequestedChange
 from evolve.configuration import RunConfig
-from evolve.errors import ReplayError
+from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.event_types import (
     BudgetExtended,
@@ -121,9 +121,17 @@ class DeterministicSchedule:
         """
         self._search.check_change(change)
         due = self._advance()
-        made = self._search.change(change)
+        try:
+            made = self._search.change(change)
+        except ConfigurationError as error:  # what was due has made it impossible, and is logged all the same
+            made = self._search.refuse(change, str(error))
         self._attach(made.events)
         return joined([due, made])
+
+    def refuse(self, change: RequestedChange, reason: str) -> SearchStep:
+        """Log that a change cannot be made; whatever was due before comes first."""
+        due = self._advance()
+        return joined([due, self._search.refuse(change, reason)])
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over, or None."""

@@ -38,7 +38,6 @@ class Dispatcher:
         search: what the results are told to.
         members: the policies.
         evaluator: scores the candidates.
-        limits: how much goes on at once.
         write: is given the events of every step, in order.
         embedder: embeds what answers make before they are told; None: nothing is compared by embeddings.
         tracer: records proposals and evaluations.
@@ -52,17 +51,15 @@ class Dispatcher:
         search: Search | DeterministicSchedule,
         members: Sequence[EnsembleMember],
         evaluator: Evaluator,
-        limits: ConcurrencyConfig,
         write: Callable[[Sequence[Event]], None],
         embedder: Embedder | None = None,
         tracer: SearchTracer = NO_TRACER,
     ) -> None:
         self._search = search
         self._tracer = tracer
-        self._policy_queues = {member.policy.name: PolicyQueue(member.policy, limits.policy) for member in members}
+        self._policy_queues = {member.policy.name: PolicyQueue(member.policy, self._limits) for member in members}
         self._embedding = Embedding(embedder, search.answer_filter, self.wake) if embedder else None
         self._evaluator = evaluator
-        self._max_slots = limits.evaluations
         self._write = write
         self._away: set[str] = set()
         self._candidates: deque[Candidate] = deque()
@@ -76,7 +73,11 @@ class Dispatcher:
     @property
     def _slots(self) -> int:
         slots = self._evaluator.slots
-        return min(self._max_slots or slots, slots)
+        return min(self._limits().evaluations or slots, slots)
+
+    def _limits(self) -> ConcurrencyConfig:
+        """How much goes on at once, as people last wanted it."""
+        return self._search.state.config.concurrency
 
     @property
     def proposing(self) -> int:

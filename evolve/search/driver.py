@@ -79,7 +79,7 @@ class Driver:
         self._extensions, self._beside = extensions or Extensions(), beside
         policy_requests = [member.policy_request for member in policies]
         self._search = open_search(run_id, problem, config, *policy_requests, extensions=self._extensions)
-        self._dispatcher = Dispatcher(self._search, policies, evaluator, config.concurrency, self._write, embedder)
+        self._dispatcher = Dispatcher(self._search, policies, evaluator, self._write, embedder)
         self._chronicle = EventSummary(run_id, problem, config)
         self._problem, self._config, self._evaluator = problem, config, evaluator
         self._monotonic = monotonic

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from evolve.configuration import RunConfig
 from evolve.credit.policy_credit import PolicyCredit
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
-from evolve.ports import AdaptivePolicy, Policy, TuningPolicy
+from evolve.ports import AdaptivePolicy, Policy, PromptedPolicy, TuningPolicy
 from evolve.reply_form import ReplyForm, allowed_forms
 from evolve.selection import briefly
 
@@ -27,6 +28,7 @@ class PolicyRequest:
         forms: that it may be asked in; empty: it has a way of its own, with these m and n.
         escalate_after: evaluations without a better best after which it is drawn; 0: it always is.
         tunes: whether it tunes numbers.
+        writes_prompts: whether it reads the prompts of a pool, and writes some.
     """
 
     policy: str
@@ -37,6 +39,7 @@ class PolicyRequest:
     forms: tuple[ReplyForm, ...] = ()
     escalate_after: int = 0
     tunes: bool = False
+    writes_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,7 @@ class EnsembleMember:
             forms=tuple(policy.forms) if isinstance(policy, AdaptivePolicy) else (),
             escalate_after=self.escalate_after,
             tunes=isinstance(policy, TuningPolicy) and policy.tunes,
+            writes_prompts=isinstance(policy, PromptedPolicy) and policy.writes_prompts,
         )
 
 
@@ -87,13 +91,18 @@ class Ensemble:
         policy_requests: how each is asked.
         config: of the run.
         policy_credit: what they bring and cost, kept up by whoever folds the events.
+        changed: weights by name that hold in place of their own, kept up likewise; 0: the policy is not asked.
 
     Raises:
         ConfigurationError: there is none, two have one name, or their prices are in different currencies.
     """
 
     def __init__(
-        self, policy_requests: Sequence[PolicyRequest], config: RunConfig, policy_credit: PolicyCredit
+        self,
+        policy_requests: Sequence[PolicyRequest],
+        config: RunConfig,
+        policy_credit: PolicyCredit,
+        changed: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         names = [policy_request.policy for policy_request in policy_requests]
         if not names:
@@ -108,7 +117,13 @@ class Ensemble:
         ]
         self.forms = {policy_request.policy: len(policy_request.forms) for policy_request in self._askings}
         self._seed = config.seed
+        self._changed = changed
         self._policy_credit = policy_credit if config.policy_choice == "adaptive" else None
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """How often each policy is asked, in proportion, by name."""
+        return {one.policy: self._changed.get(one.policy, one.weight) for one in self._askings}
 
     def draw(self, number: int, away: Collection[str] = (), since_best: int = 0) -> DrawnPolicy | None:
         """The policy of the proposal `number`; the same for the same number, state and policies that are away.
@@ -121,11 +136,12 @@ class Ensemble:
             since_best: evaluations since the best of the run was found. One that is to be drawn only after more of
                 them is left out, unless nobody else is present.
         """
-        there = [policy_request for policy_request in self._askings if policy_request.policy not in away]
+        weighed = self.weights
+        there = [one for one in self._askings if one.policy not in away and weighed[one.policy] > 0]
         present = [policy_request for policy_request in there if since_best >= policy_request.escalate_after] or there
         if len(present) < 2:
             return DrawnPolicy(policy_request=present[0]) if present else None
-        weights = [policy_request.weight for policy_request in present]
+        weights = [weighed[policy_request.policy] for policy_request in present]
         if self._policy_credit is not None:
             names = [policy_request.policy for policy_request in present]
             place, rationale = self._policy_credit.best_buy(names, weights, priced=bool(self.currency))

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 
 import numpy as np
 
@@ -53,11 +53,16 @@ class Island:
         self._lineage = lineage
         self._view = self._open_view()
 
-    def count(self, individual: Individual, origin: Individual | None = None) -> None:
+    def count(
+        self, individual: Individual, origin: Individual | None = None, banned: Container[str] = frozenset()
+    ) -> None:
         """Take note of an evaluated candidate of this island, and of the nearest ancestor that could be scored."""
         self.evaluated += 1
         self.since_best += 1
+        if individual.candidate_id in banned:
+            return
         if individual.fitness is None:
+            origin = None if origin is not None and origin.candidate_id in banned else origin
             self.failures.append(individual)
             if individual.evaluation.outcome in IN_THE_PROGRAM:
                 self.repairable.append(RepairCandidate(failure=individual, origin=origin))
@@ -69,6 +74,24 @@ class Island:
         self.archive.apply(individual, insertion)
         if insertion.kept and individual.fitness is not None:
             self.credit(individual.fitness)
+
+    def remove(self, candidate_ids: Collection[str]) -> list[Individual]:
+        """Remove members; the island then stands where the others have brought it."""
+        removed = [self.archive.members.get(candidate_id) for candidate_id in candidate_ids]
+        for candidate_id in candidate_ids:
+            self.archive.remove(candidate_id)
+        best = self.archive.members.best()
+        self.best = -math.inf if not best or best[0].fitness is None else best[0].fitness
+        return removed
+
+    def forget(self, banned: Container[str]) -> None:
+        """Show no failure that is banned any more, nor repair it, nor show a banned origin beside another's repair."""
+        failures = [one for one in self.failures if one.candidate_id not in banned]
+        self.failures.clear()
+        self.failures.extend(failures)
+        broken = [one.without(banned) for one in self.repairable if one.failure.candidate_id not in banned]
+        self.repairable.clear()
+        self.repairable.extend(broken)
 
     def credit(self, fitness: float) -> None:
         """Take note of a fitness that the island now has."""
@@ -89,6 +112,11 @@ class Island:
         rest = [broken for broken in self.repairable if broken.failure.candidate_id != candidate_id]
         self.repairable.clear()
         self.repairable.extend(rest)
+
+    def configure(self, config: RunConfig) -> None:
+        """Let another configuration hold, of the same archive and prompts."""
+        self.config = config
+        self.repairable = deque(self.repairable, maxlen=REPAIRABLE if config.operators.get(REPAIR) else 0)
 
     def clear(self) -> None:
         """Forget the archive."""

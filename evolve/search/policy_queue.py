@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from evolve.configuration import ConcurrencyConfig
 from evolve.ports import AdaptedPolicy, Policy, ServedPolicy
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class PolicyQueue:
 
     Args:
         policy: whom it asks.
-        calls: the most at once; 0: as many as suit the policy.
+        limits: how much goes on at once, as it holds then; 0: as many as suit the policy.
 
     Attributes:
         waiting: proposals that wait for room.
@@ -27,12 +28,12 @@ class PolicyQueue:
         retry_seconds: when the next is tried, from when `denied` was set.
     """
 
-    def __init__(self, policy: Policy, calls: int) -> None:
+    def __init__(self, policy: Policy, limits: Callable[[], ConcurrencyConfig]) -> None:
         self.policy = policy
         self.waiting: deque[Proposal] = deque()
         self.calls: set[asyncio.Task[None]] = set()
         self.retry_seconds = 0.0
-        self._maximum = calls
+        self._limits = limits
         self._denied, self._heard_before = "", 0
 
     @property
@@ -61,7 +62,7 @@ class PolicyQueue:
     def maximum(self) -> int:
         """Calls at once that suit the policy at present."""
         calls = self.policy.concurrency
-        return min(self._maximum or calls, calls)
+        return min(self._limits().policy or calls, calls)
 
     @property
     def proposing(self) -> int:

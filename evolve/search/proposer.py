@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from evolve.configuration import RunConfig
+from evolve.credit.operators import WRITE_PROMPT
 from evolve.event_types import ProposalCreated
 from evolve.identity import proposal_id
 from evolve.payloads import rebuild_proposal
-from evolve.proposal import Individual, Proposal
+from evolve.proposal import Individual, PromptTrial, Proposal
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import DrawnPolicy, PolicyRequest
 from evolve.search.form_credit import program_tokens
 from evolve.search.state import SearchState
-from evolve.search.strategies import Strategy
+from evolve.search.strategies import ProposalPlan, Strategy
 
 
 class Proposer:
@@ -43,13 +44,15 @@ class Proposer:
             drawn: the policy that it is put to.
             limit_of: how many answers it may bring, of as many as it would ask for.
         """
-        policy_request, latest = drawn.policy_request, self._state.latest
+        policy_request, latest = drawn.policy_request, self._state.latest_unbanned
         assert latest is not None
         rng = np.random.default_rng([self._config.seed, number])
         plan, session = self._strategy.plan(number, self._state.islands, latest, rng), 0
         if policy_request.tunes:
             members = self._state.islands[plan.island].archive.members
-            plan, session = self._state.tuning.plan(plan, members, number)
+            plan, session = self._state.tuning.plan(plan, members, number, self._state.bans)
+        if policy_request.writes_prompts and self._state.prompts.due():
+            return self._writing(number, policy_request.policy, plan, limit_of, int(rng.integers(2**31)))
         form, form_rationale = self._form(number, policy_request, plan.parent)
         maximum = (form.answers, form.samples) if form else self._own(policy_request)
         limit = limit_of(math.prod(maximum))
@@ -57,7 +60,8 @@ class Proposer:
             return None
         answers = min(maximum[0], limit)
         hint, insights = self._state.changes.hints.standing, self._state.changes.insights.standing
-        rationale = {"policy": drawn.rationale, "form": form_rationale}
+        prompt, prompt_rationale = self._prompt(policy_request)
+        rationale = {"policy": drawn.rationale, "form": form_rationale, "prompt": prompt_rationale}
         seed = int(rng.integers(2**31))
         return Proposal(
             id=proposal_id(self._run_id, number),
@@ -85,6 +89,7 @@ class Proposer:
             insights=insights.text if insights else "",
             insights_id=insights.change_id if insights else "",
             tuning=self._state.tuning.record(session, seed, plan.parent) if session else None,
+            prompt=prompt,
         )
 
     def rebuild(self, created: ProposalCreated, loaded: Mapping[str, Individual]) -> Proposal:
@@ -97,6 +102,33 @@ class Proposer:
             hint=changes.hints.given[created.hint].text if created.hint else "",
             insights=changes.insights.versions[created.insights].text if created.insights else "",
             tuning=self._state.tuning.record(session, created.seed, proposal.parent) if session else None,
+            prompt=None if created.prompt is None else self._state.prompts.prompts[created.prompt].trial,
+            prompt_trials=self._state.prompts.task(created.proposal_number),
+        )
+
+    def _prompt(self, policy_request: PolicyRequest) -> tuple[PromptTrial | None, Mapping[str, float | None]]:
+        """The prompt of the pool for a proposal, and why; None: the pool is off."""
+        if not policy_request.writes_prompts or not self._state.prompts.on:
+            return None, {}
+        prompt, rationale = self._state.prompts.draw()
+        return prompt.trial, rationale
+
+    def _writing(
+        self, number: int, policy: str, plan: ProposalPlan, limit_of: Callable[[int], int], seed: int
+    ) -> Proposal | None:
+        """A proposal that writes a prompt."""
+        if limit_of(1) < 1:
+            return None
+        return Proposal(
+            id=proposal_id(self._run_id, number),
+            number=number,
+            island=plan.island,
+            operator=WRITE_PROMPT,
+            parent=plan.parent,
+            policy=policy,
+            seed=seed,
+            form=ReplyForm(format="single", edits="rewrite", answers=1, samples=1),
+            prompt_trials=self._state.prompts.ranked(),
         )
 
     def _request(self, island: int, operator: str) -> str:

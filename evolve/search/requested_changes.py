@@ -1,9 +1,23 @@
 """Changes that people ask of a run at work, made by its search."""
 
+from collections.abc import Mapping
+
 from evolve import payloads
-from evolve.change_events import HintGiven, InsightsWritten, ProgramInserted, RequestedChange
+from evolve.archives.population import fitness_of
+from evolve.change_events import (
+    BanLifted,
+    CandidateBanned,
+    ChangeRefused,
+    HintGiven,
+    InsightsWritten,
+    ProgramInserted,
+    RequestedChange,
+    SettingsChanged,
+)
+from evolve.configuration import BASELINES
 from evolve.errors import ConfigurationError
 from evolve.evaluation import Evaluation, Outcome
+from evolve.event_types import IndividualsRemoved
 from evolve.identity import proposal_id
 from evolve.money import FREE
 from evolve.program import Program
@@ -13,12 +27,18 @@ from evolve.search.changes import MANUAL
 from evolve.search.event_recorder import EventRecorder
 from evolve.search.hints import check_hint
 from evolve.search.insights import check_insights
+from evolve.search.run_settings import check_settings, check_weights, weights_of
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
 
 
-def check_change(change: RequestedChange, state: SearchState) -> None:
+def check_change(change: RequestedChange, state: SearchState, weights: Mapping[str, float]) -> None:
     """Check a change that is to be made.
+
+    Args:
+        change: what is asked for.
+        state: of the search.
+        weights: those of its policies at present, by name.
 
     Raises:
         ConfigurationError: it cannot be made.
@@ -30,6 +50,19 @@ def check_change(change: RequestedChange, state: SearchState) -> None:
         check_insights(data.text)
     if isinstance(data, ProgramInserted):
         _check_place(data, state)
+    if isinstance(data, CandidateBanned):
+        _check_ban(data, state)
+    if isinstance(data, BanLifted) and data.candidate_id not in state.bans.standing:
+        raise ConfigurationError(f"the candidate {data.candidate_id} is not banned")
+    if isinstance(data, SettingsChanged):
+        check_settings(data.settings, state.config, weights)
+        check_weights({**weights, **weights_of(data.settings)}.values())
+
+
+def refusal(change: RequestedChange, reason: str) -> ChangeRefused:
+    """The event of a change that cannot be made."""
+    data = change.data
+    return ChangeRefused(change_id=data.change_id, by=data.by, requested=str(data.kind), reason=reason)
 
 
 def make_change(
@@ -40,14 +73,46 @@ def make_change(
     events.add(data)
     if isinstance(data, ProgramInserted) and change.program is not None:
         return _insert(data, change.program, maker, state, events)
+    if isinstance(data, CandidateBanned):
+        _empty(state, events)
+    if isinstance(data, BanLifted):
+        for individual, island in list(state.bans.returning()):
+            events.add(state.offer(individual, island))
     return ()
 
 
 def _check_place(data: ProgramInserted, state: SearchState) -> None:
     if data.parent not in state.lineage:
         raise ConfigurationError(f"the parent {data.parent} was not evaluated in this run")
+    if state.bans.passes_on(data.parent):
+        raise ConfigurationError(f"the parent {data.parent} is banned with its descendants: lift its ban first")
     if not 0 <= data.island < len(state.islands):
         raise ConfigurationError(f"the run has no island {data.island}: its islands are 0 to {len(state.islands) - 1}")
+
+
+def _check_ban(data: CandidateBanned, state: SearchState) -> None:
+    if data.candidate_id not in state.lineage:
+        raise ConfigurationError(f"the candidate {data.candidate_id} was not evaluated in this run")
+    covered = state.bans.covered(data, state.lineage)
+    members = [member for island in state.islands for member in island.archive.members]
+    starts = state.seeds if state.config.strategy in BASELINES else [*state.seeds, *members]
+    if all(one.candidate_id in covered for one in starts):
+        raise ConfigurationError(f"without {data.candidate_id} the run has no candidate to start from: leave it one")
+
+
+def _empty(state: SearchState, events: EventRecorder) -> None:
+    """Have what is banned leave the archives; an island that is empty then begins anew.
+
+    From the best of the other islands, or of the seeds where they are empty too.
+    """
+    for island in state.islands:
+        leaving = tuple(one.candidate_id for one in island.archive.members if one.candidate_id in state.bans)
+        if leaving:
+            events.add(IndividualsRemoved(island=island.number, candidate_ids=leaving))
+    for island in state.islands:
+        if not len(island.archive.members):
+            others = [other.archive.members.best()[0] for other in state.islands if len(other.archive.members)]
+            events.add(state.offer(max(others or state.starts, key=fitness_of), island.number))
 
 
 def _insert(

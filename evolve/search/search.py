@@ -11,12 +11,7 @@ from evolve.change_events import RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
-from evolve.event_types import (
-    BestImproved,
-    BudgetExtended,
-    IslandMigrated,
-    IslandReset,
-)
+from evolve.event_types import BestImproved, BudgetExtended, IslandMigrated, IslandReset
 from evolve.events import Event
 from evolve.extensions import Extensions
 from evolve.identity import candidate_id
@@ -29,8 +24,9 @@ from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.insights import first_insights
 from evolve.search.islands import Island
 from evolve.search.migration import migrants, survivor, targets
+from evolve.search.prompt_pool import written_prompt
 from evolve.search.proposer import Proposer
-from evolve.search.requested_changes import check_change, make_change
+from evolve.search.requested_changes import check_change, make_change, refusal
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
@@ -95,12 +91,12 @@ class Search:
         *asked: PolicyRequest,
         extensions: Extensions | None = None,
     ) -> None:
-        self.run_id, self.problem, self.config = run_id, problem, config
+        self.run_id, self.problem = run_id, problem
         extensions = extensions or Extensions()
         self.state = SearchState(problem, config, extensions)
-        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit)
+        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit, self.state.policy_weights)
         check_money(config.budget, self._ensemble.currency)
-        strategy = open_strategy(problem, config, self.state.seeds, self.state.trials.credit, extensions)
+        strategy = open_strategy(problem, config, self.state.starts, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)
         self._stops = open_stopping_rule(config, extensions)
         self._scorer = CandidateScorer(problem, config)
@@ -111,7 +107,7 @@ class Search:
         """Propose the seeds, those of an earlier run with their parents among them."""
         events = EventRecorder(self.state)
         candidates: list[Candidate] = []
-        for written in first_insights(self.run_id, self.config.insights.text):
+        for written in first_insights(self.run_id, self.state.config.insights.text):
             events.add(written)
         origins = self.problem.origins
         for position, program in enumerate(self.problem.seeds):
@@ -154,7 +150,7 @@ class Search:
         One that was not asked for, or was taken before, changes nothing.
         """
         entry = self.state.open.get(number)
-        if entry is None or entry.proposal is None or not entry.outstanding:
+        if entry is None or entry.proposal is None or not entry.outstanding or entry.created.writes:
             return SearchStep()
         proposal = entry.proposal
         position = proposal.position(answer)
@@ -181,6 +177,8 @@ class Search:
             return SearchStep()
         events = EventRecorder(self.state)
         completed = self.state.changes.insights.bill(completed)
+        if written := written_prompt(entry.proposal, completed):
+            events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())
 
@@ -216,7 +214,7 @@ class Search:
         events.add(payloads.describe_outcome(individual), individual)
         if individual.fitness is not None:
             homes = range(len(self.state.islands)) if waiting.proposal_number == 0 else [waiting.island]
-            for island in homes:
+            for island in homes if candidate not in self.state.bans else ():
                 self._insert(individual, island, events)
             self._improve(individual, individual.fitness, events)
         if evaluation.outcome is not Outcome.CANCELLED and waiting.proposal_number:
@@ -254,7 +252,7 @@ class Search:
         Raises:
             ConfigurationError: it cannot be made.
         """
-        check_change(change, self.state)
+        check_change(change, self.state, self._ensemble.weights)
 
     def change(self, change: RequestedChange) -> SearchStep:
         """Make a change that a person asked for; asked for again, it counts once.
@@ -268,6 +266,12 @@ class Search:
             return SearchStep()
         inserted = make_change(change, self._maker, self.state, events)
         return SearchStep(events=events.taken(), candidates=inserted)
+
+    def refuse(self, change: RequestedChange, reason: str) -> SearchStep:
+        """Log that a change cannot be made."""
+        events = EventRecorder(self.state)
+        events.add(refusal(change, reason))
+        return SearchStep(events=events.taken())
 
     def ended(self, elapsed_seconds: float = 0.0) -> str | None:
         """Why the run is over: a budget key, `target`, `exhausted`, `stopping_rule`, or a failure; None: go on.
@@ -354,14 +358,14 @@ class Search:
         state = self.state
         free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
         limit = maximum if free is None else min(maximum, free)
-        if self.config.concurrency.policy or self.config.strategy == "best_of_n":
+        if self.state.config.concurrency.policy or self.state.config.strategy == "best_of_n":
             return limit
         whole = room(state.budget, state.account, 0, len(state.pending))
         remaining = expected(state.budget, state.account, whole)
         if remaining is None:
             return limit
         tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
-        minimum = max((self.config.answers or 1) * (self.config.samples or 1), min(maximum, tenth))
+        minimum = max((self.state.config.answers or 1) * (self.state.config.samples or 1), min(maximum, tenth))
         # What a policy that is away was asked for holds nobody up.
         return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
 
@@ -374,11 +378,11 @@ class Search:
             events.add(BestImproved(candidate_id=individual.candidate_id, fitness=fitness, objective=None))
 
     def _migrate(self, island: Island, events: EventRecorder) -> None:
-        if island.evaluated % self.config.migration_interval:
+        if island.evaluated % self.state.config.migration_interval:
             return
-        for target in targets(island, len(self.state.islands), self.config):
+        for target in targets(island, len(self.state.islands), self.state.config):
             there = self.state.islands[target].archive.members
-            chosen = migrants(island.archive.members, there, self.config)
+            chosen = migrants(island.archive.members, there, self.state.config)
             leaving = [migrant for migrant in chosen if migrant.candidate_id not in there]
             if leaving:
                 ids = tuple(migrant.candidate_id for migrant in leaving)
@@ -387,10 +391,10 @@ class Search:
                 self._insert(migrant, target, events)
 
     def _reset(self, island: Island, events: EventRecorder) -> None:
-        after = self.config.reset_after
+        after = self.state.config.reset_after
         if not after or island.since_best < after:
             return
-        founder = survivor(island, [other for other in self.state.islands if other is not island], self.config)
+        founder = survivor(island, [other for other in self.state.islands if other is not island], self.state.config)
         if founder is None:
             return
         displaced = tuple(member.candidate_id for member in island.archive.members)

@@ -1,19 +1,18 @@
 """The state of a run as the fold of its events; the search decides on it, a restart replays into it."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from evolve.archives import Insertion, Status
 from evolve.budget import Account, extended
-from evolve.change_events import ChangeData
-from evolve.configuration import BASELINES, RunConfig
+from evolve.change_events import CHANGE_KINDS, BanLifted, CandidateBanned, ChangeData, SettingsChanged
+from evolve.configuration import RunConfig
 from evolve.credit.bandit import GainScale, gain
 from evolve.credit.operators import REPAIR, Trials
 from evolve.credit.yields import EXHAUSTED, UNSUCCESSFUL, PolicyYields
 from evolve.errors import ConfigurationError, ReplayError
-from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
+from evolve.evaluation import Outcome
 from evolve.event_types import (
     BestImproved,
     BudgetExtended,
@@ -22,6 +21,7 @@ from evolve.event_types import (
     CandidateEvaluated,
     CandidateRejected,
     IndividualInserted,
+    IndividualsRemoved,
     IslandReset,
     ProposalAnswered,
     ProposalCreated,
@@ -31,62 +31,45 @@ from evolve.event_types import (
 from evolve.events import Event, EventKind, Subject
 from evolve.extensions import Extensions
 from evolve.lineage import Lineage
-from evolve.payloads import bills
+from evolve.payloads import CROSSOVER, bills
 from evolve.problem import Problem
 from evolve.proposal import Candidate, Individual, Proposal
+from evolve.search.bans import Bans
 from evolve.search.changes import Changes
 from evolve.search.form_credit import FormRecords
 from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
+from evolve.search.open_proposal import OpenProposal
+from evolve.search.prompt_pool import PromptPool
+from evolve.search.run_settings import follows_trials, weights_of, with_settings
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
 from evolve.search.tuning import TuningSessions
-from evolve.search.unloaded import loaded_twin, unloaded_candidate
-
-
-@dataclass(slots=True, kw_only=True)
-class OpenProposal:
-    """A proposal that awaits its policy.
-
-    Attributes:
-        created: its event.
-        proposal: None while a replay has not rebuilt it.
-        taken: positions whose answers were taken.
-        fresh: answers that became candidates to evaluate.
-        recovered: how many answers made a program though they were not written as asked, by kind.
-    """
-
-    created: ProposalCreated
-    proposal: Proposal | None = None
-    taken: set[int] = field(default_factory=set)
-    fresh: int = 0
-    recovered: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def outstanding(self) -> int:
-        """Answers it may still bring."""
-        return max(0, self.created.limit - len(self.taken))
+from evolve.search.unloaded import loaded_twin, unloaded_candidate, unloaded_individual
 
 
 class SearchState:
     """Everything a search knows of its run.
 
     Attributes:
+        config: that of the run, with the settings that were changed since.
+        policy_weights: weights of policies that were changed, by name.
         budget: that of the configuration, with what was extended since.
         asked: number of the latest proposal.
         open: proposals by number that await their policy.
         pending: candidates by id that await their evaluation.
         seen: fingerprint of every candidate -> id of the first that had it.
         seeds: seeds that were evaluated with success.
+        starts: those of them that are not banned.
         latest: what was evaluated last, failed or not.
+        latest_unbanned: of that what is not banned; where a person banned it, a member of an archive.
         improvements: evaluations and fitness at each time that the best improved.
         lineage: how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators and policies do, where that is asked.
         gain_scale: what a gain on an island is measured by.
         forms: what each reply form has brought the policies that are asked in several.
         reached: whether one individual has reached the target of every objective that has one.
-        yields: what the answers of each policy became.
-        tuning: what tuners found out.
+        yields, tuning, prompts: what the answers of policies became, what tuners found out, which prompts compete.
     """
 
     def __init__(self, problem: Problem, config: RunConfig, extensions: Extensions | None = None) -> None:
@@ -101,25 +84,21 @@ class SearchState:
         self.forms = FormRecords()
         self.account = Account()
         self.yields = PolicyYields()
-        self.tuning = TuningSessions()
+        self.policy_weights: dict[str, float] = {}
+        self.tuning, self.prompts = TuningSessions(), PromptPool(config.prompt_pool)
         self.budget = config.budget
         self.asked = 0
         self.open: dict[int, OpenProposal] = {}
         self.pending: dict[str, Candidate] = {}
         self.seen: dict[str, str] = {}
         self.seeds: list[Individual] = []
+        self.starts: list[Individual] = []
         self.latest: Individual | None = None
+        self.latest_unbanned: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes = False, Changes(config.insights)
-        # The success of proposals is asked for by adaptive choices, and the origin of a failure by its repair.
-        self._tried = config.policy_choice == "adaptive" or (
-            config.strategy not in BASELINES
-            and (
-                config.operator_choice == "adaptive"
-                or any(island.config.operators.get(REPAIR) for island in self.islands)
-            )
-        )
+        self.reached, self.changes, self.bans = False, Changes(config.insights), Bans()
+        self._set(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
     def apply(self, event: Event) -> None:
@@ -128,12 +107,11 @@ class SearchState:
         Raises:
             ReplayError: the event does not follow from those before it.
         """
-        step = _STEPS.get(event.kind)
-        if step is None:
-            return
         try:
-            step(self, event.data, event.subject)
+            if step := _STEPS.get(event.kind):
+                step(self, event.data, event.subject)
             self.tuning.fold(event.data, self.find)
+            self.prompts.fold(event.data)
         except (KeyError, IndexError) as error:
             raise ReplayError(
                 f"the event {event.kind} refers to {error}, which the events before it do not know"
@@ -195,17 +173,18 @@ class SearchState:
             for member in list(island.archive.members):
                 island.archive.members.replace(loaded_twin(known, member))
             island.fill(lambda failure: loaded_twin(known, failure))
+        self.bans.fill(lambda member: loaded_twin(known, member))
         self.seeds[:] = [loaded_twin(known, seed) for seed in self.seeds]
+        self._find_starts()
         self.latest = self.latest and loaded_twin(known, self.latest)
+        self.latest_unbanned = self.latest_unbanned and loaded_twin(known, self.latest_unbanned)
         self.best = self.best and loaded_twin(known, self.best)
         return known
 
     def _loose(self) -> Iterator[Individual]:
-        if self.latest is not None:
-            yield self.latest
-        if self.best is not None:
-            yield self.best
+        yield from (one for one in (self.latest, self.latest_unbanned, self.best) if one is not None)
         yield from self.seeds
+        yield from (removed.individual for removed in self.bans.removed.values())
         yield from self.tuning.individuals()
         yield from (trial.origin for trial in self.trials.open.values() if trial.origin is not None)
         for island in self.islands:
@@ -218,6 +197,29 @@ class SearchState:
 
     def _changed(self, data: ChangeData, _: Subject | None) -> None:
         self.changes.make(data)
+        if isinstance(data, SettingsChanged):
+            self._set(with_settings(self.config, data.settings))
+            self.policy_weights |= weights_of(data.settings)
+        if not isinstance(data, CandidateBanned | BanLifted):
+            return
+        self.bans.make(data, self.lineage)
+        for island in self.islands:
+            island.forget(self.bans)
+        self._find_starts()
+        if self.latest_unbanned is not None and self.latest_unbanned.candidate_id in self.bans:
+            members = [member for island in self.islands for member in island.archive.members.best(len(self.lineage))]
+            others = (one for one in (*members, *self.starts) if one.candidate_id not in self.bans)
+            self.latest_unbanned = next(others, self.latest_unbanned)
+
+    def _set(self, config: RunConfig) -> None:
+        """Let a configuration hold from now on."""
+        self.config = config
+        for island in self.islands:
+            island.configure(config.on_island(island.number))
+        self._tried = follows_trials(config)
+
+    def _find_starts(self) -> None:
+        self.starts[:] = [seed for seed in self.seeds if seed.candidate_id not in self.bans]
 
     def _continued(self, data: RunContinued, _: Subject | None) -> None:
         """What ended the run is mended, as far as anybody knows: it counts no longer."""
@@ -232,9 +234,10 @@ class SearchState:
             raise ReplayError(f"proposal {number} follows proposal {self.asked}")
         self.asked = number
         self.open[number] = OpenProposal(created=data, proposal=subject if isinstance(subject, Proposal) else None)
-        self.lineage.propose(number, data.parents[0][0])
+        self.lineage.propose(number, data.parents[0][0], *(one for one, role in data.parents if role == CROSSOVER))
         if data.change:  # a person's program says nothing of policies, islands and operators
             self.changes.manual.add(number)
+        if data.change or data.writes:
             return
         self.islands[data.island].arm.visits += 1
         self.trials.policy_credit.ask(data.policy)
@@ -285,21 +288,22 @@ class SearchState:
 
     def _answered(self, data: ProposalAnswered, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
+        self.lineage.settle(data.proposal_number)
         if entry.created.change:
-            self.lineage.settle(data.proposal_number)
             return
         spent = self._spend(data)
+        if entry.created.writes:
+            return
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
         self.trials.close(data.proposal_number)
         self.forms.close(data.proposal_number, entry.created.limit, data.tokens)
-        self.lineage.settle(data.proposal_number)
 
     def _failed(self, data: ProposalFailed, _: Subject | None) -> None:
         entry = self.open.pop(data.proposal_number)
         spent = self._spend(data)
-        if data.away:
+        if data.away or entry.created.writes:
             self.trials.forget(data.proposal_number)
         else:
             if data.reason != ENDED:
@@ -335,8 +339,11 @@ class SearchState:
             self.trials.tell(candidate.proposal_number, None)
             self.lineage.settle(candidate.proposal_number)
             return
-        individual = subject.without_view() if isinstance(subject, Individual) else self._scored(candidate, data)
-        self.lineage.evaluate(candidate.id, candidate.proposal_number, individual.fitness, individual.rewards)
+        scored = subject.without_view() if isinstance(subject, Individual) else None
+        individual = scored or unloaded_individual(self.problem, candidate, data)
+        banned = self.bans.bear(candidate.id, self.lineage.parents_of(candidate.proposal_number))
+        credited = None if banned else individual.fitness
+        self.lineage.evaluate(candidate.id, candidate.proposal_number, credited, individual.rewards)
         self.lineage.settle(candidate.proposal_number)
         origin = self.trials.tell(candidate.proposal_number, individual)
         if candidate.proposal_number and candidate.proposal_number not in self.changes.manual:
@@ -346,29 +353,24 @@ class SearchState:
             island.arm.learn(self.gain_scale.share(gain(individual.fitness, island.best, best)))
         self.account.evaluations += 1
         self.account.since_best += 1
-        self.islands[candidate.island].count(individual, origin)
+        self.islands[candidate.island].count(individual, origin, self.bans)
         self.latest = individual
+        self.latest_unbanned = self.latest_unbanned if banned else individual
         if individual.fitness is not None and self._targets:
             scores = individual.evaluation.scores
             self.reached |= all(objective.reached(scores[objective.name]) for objective in self._targets)
         if candidate.proposal_number == 0 and individual.fitness is not None:
             self.seeds.append(individual)
-
-    def _scored(self, candidate: Candidate, data: CandidateEvaluated) -> Individual:
-        evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
-        return Individual(
-            candidate_id=candidate.id,
-            program=candidate.program,
-            evaluation=evaluation,
-            fitness=worth,
-            rewards=() if worth is None else reward_vector(self.problem, evaluation),
-            signed_scores=() if worth is None else signed_scores(self.problem.objectives, evaluation.scores, worth),
-            measures=data.measures,
-        )
+            self.starts.append(individual)
 
     def _inserted(self, data: IndividualInserted, _: Subject | None) -> None:
         insertion = Insertion(status=Status(data.status), displaced=data.displaced)
         self.islands[data.island].insert(self.find(data.candidate_id), insertion)
+        self.bans.offered(data.candidate_id, data.island)
+
+    def _removed(self, data: IndividualsRemoved, _: Subject | None) -> None:
+        for member in self.islands[data.island].remove(data.candidate_ids):
+            self.bans.remove(member, data.island)
 
     def _improved(self, data: BestImproved, _: Subject | None) -> None:
         self.best = self.find(data.candidate_id)
@@ -382,9 +384,7 @@ class SearchState:
 # Each step takes the data of its kind; a test holds their annotations to the kinds.
 _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] = {
     EventKind.BUDGET_EXTENDED: SearchState._extended,  # noqa: SLF001 - the table of this class's own steps
-    EventKind.HINT_GIVEN: SearchState._changed,  # noqa: SLF001
-    EventKind.INSIGHTS_WRITTEN: SearchState._changed,  # noqa: SLF001
-    EventKind.PROGRAM_INSERTED: SearchState._changed,  # noqa: SLF001
+    **dict.fromkeys(CHANGE_KINDS, SearchState._changed),  # noqa: SLF001
     EventKind.RUN_CONTINUED: SearchState._continued,  # noqa: SLF001
     EventKind.PROPOSAL_CREATED: SearchState._proposed,  # noqa: SLF001
     EventKind.PROPOSAL_ANSWERED: SearchState._answered,  # noqa: SLF001
@@ -394,6 +394,7 @@ _STEPS: Mapping[EventKind, Callable[[SearchState, Any, Subject | None], None]] =
     EventKind.CANDIDATE_DUPLICATE: SearchState._duplicated,  # noqa: SLF001
     EventKind.CANDIDATE_EVALUATED: SearchState._evaluated,  # noqa: SLF001
     EventKind.INDIVIDUAL_INSERTED: SearchState._inserted,  # noqa: SLF001
+    EventKind.INDIVIDUALS_REMOVED: SearchState._removed,  # noqa: SLF001
     EventKind.BEST_IMPROVED: SearchState._improved,  # noqa: SLF001
     EventKind.ISLAND_RESET: SearchState._reset,  # noqa: SLF001
 }

@@ -61,11 +61,10 @@ class Islands:
     def __init__(self, problem: Problem, config: RunConfig, credit: Credit) -> None:
         self._default = {"dirichlet" if len(problem.objectives) > 1 else "power_law": 1.0}
         self._credit = credit if config.operator_choice == "adaptive" else None
-        self._config = config
 
     def _turn(self, number: int, islands: Sequence[Island]) -> tuple[int, Rationale]:
         """Which island the next proposal is made on, and rationale where that was chosen."""
-        if self._config.island_choice != "bandit" or len(islands) == 1:
+        if islands[0].config.island_choice != "bandit" or len(islands) == 1:
             return number % len(islands), {}
         arms = [island.arm for island in islands]
         place = choose(arms)

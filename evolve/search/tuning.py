@@ -4,7 +4,7 @@ A tuner's proposals stand in sessions. A session tunes the numbers of one progra
 holds the fitness of everything that the optimizer tried, so that its state follows from the events of the run.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 
 from evolve.archives.population import Population
@@ -106,7 +106,9 @@ class TuningSessions:
             case ProposalAnswered() | ProposalFailed() if data.proposal_number in self._open:
                 self._close(data)
 
-    def plan(self, plan: ProposalPlan, members: Population, number: int) -> tuple[ProposalPlan, int]:
+    def plan(
+        self, plan: ProposalPlan, members: Population, number: int, banned: Container[str] = frozenset()
+    ) -> tuple[ProposalPlan, int]:
         """A plan for a tuner in the place of that for another policy, and the number of its session.
 
         The best members of the archive come first. One that belongs to no session begins one. Where none of them is
@@ -116,12 +118,14 @@ class TuningSessions:
             plan: of the strategy.
             members: of the archive of its island.
             number: of the proposal.
+            banned: candidates that are not tuned any more.
         """
         for member in members.best(MAX_RANK):
             session = self._session(member)
             if session is None:
                 return _planned(plan, member, member), number
-            if session.current is None and not session.over:
+            banned_too = session.best.candidate_id in banned or session.base.candidate_id in banned
+            if session.current is None and not session.over and not banned_too:
                 return _planned(plan, session.best, session.base), session.number
         return _planned(plan, plan.parent, plan.parent), number
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from evolve.event_types import CandidateCreated
+from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
+from evolve.event_types import CandidateCreated, CandidateEvaluated
+from evolve.problem import Problem
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
 
@@ -20,6 +22,20 @@ def unloaded_candidate(data: CandidateCreated) -> Candidate:
         program=UNLOADED,
         fingerprint=data.fingerprint,
         early_stop_threshold=data.early_stop_threshold,
+    )
+
+
+def unloaded_individual(problem: Problem, candidate: Candidate, data: CandidateEvaluated) -> Individual:
+    """The individual of an event, without its program and texts."""
+    evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
+    return Individual(
+        candidate_id=candidate.id,
+        program=candidate.program,
+        evaluation=evaluation,
+        fitness=worth,
+        rewards=() if worth is None else reward_vector(problem, evaluation),
+        signed_scores=() if worth is None else signed_scores(problem.objectives, evaluation.scores, worth),
+        measures=data.measures,
     )
 
 

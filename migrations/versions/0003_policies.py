@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0003_policies"
-down_revision = "0003_changed_parts"
+down_revision = "0002_views_and_changes"
 
 ID = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 TIME = sa.DateTime(timezone=True)

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -13,6 +13,7 @@ import h11
 import httpx
 
 from service.agents.request_limits import capped_request
+from service.agents.tunnels import HostTunnels, TunnelRefusedError
 from service.agents.usage import ReplyReader, SessionMeter
 from service.policy.server import is_loopback, key_header
 from service.sandbox.inside import loopback
@@ -52,26 +53,35 @@ class RequestRefusedError(Exception):
 
 
 class EgressProxy:
-    """Passes requests of one sandbox to one model server.
+    """Passes requests of one sandbox to one model server, and joins it to hosts.
 
     Args:
-        base_url: of the server, such as `https://api.openai.com/v1`.
+        base_url: of the server, such as `https://api.openai.com/v1`; None: there is none.
         key: of the server; None: it needs none.
         transport: replaces the network connection.
+        hosts: further hosts that may be reached by TLS, as `tunnels.read_host` takes them.
 
     Attributes:
         meter: of the session that uses it; None: no session does, and every request is refused.
     """
 
-    def __init__(self, base_url: str, key: str | None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        base_url: str | None,
+        key: str | None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        hosts: Sequence[str] = (),
+    ) -> None:
         self.meter: SessionMeter | None = None
-        parts = urlsplit(base_url)
+        self.tunnels = HostTunnels(hosts)
+        self._serves = base_url is not None
+        parts = urlsplit(base_url or "")
         self._origin, self._path, self._query = f"{parts.scheme}://{parts.netloc}", parts.path, parts.query
         self._version = "/" + parts.path.rpartition("/")[2]
         self._key = key
         timeout = httpx.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS)
         # A server on this machine is not reached through a proxy, whatever the environment says.
-        trust_env = not is_loopback(base_url)
+        trust_env = base_url is None or not is_loopback(base_url)
         self._client = httpx.AsyncClient(transport=transport, timeout=timeout, trust_env=trust_env)
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
@@ -82,7 +92,11 @@ class EgressProxy:
         """The variables by which agents find the proxy."""
         host, port = loopback.ADDRESS
         root = f"http://{host}:{port}"
+        proxied = {"HTTPS_PROXY": root, "https_proxy": root, "NO_PROXY": host, "no_proxy": host} if self.tunnels else {}
+        if not self._serves:
+            return proxied
         return {
+            **proxied,
             "OPENAI_BASE_URL": root + self._version,
             "OPENAI_API_BASE": root + self._version,
             "ANTHROPIC_BASE_URL": root,
@@ -99,6 +113,7 @@ class EgressProxy:
     async def end_session(self) -> None:
         """Close the connections of the session, count the replies in progress, and refuse requests until the next."""
         self.meter = None
+        self.tunnels.begin_session()
         for task in self._serving:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
@@ -146,6 +161,8 @@ class EgressProxy:
         Raises:
             RequestRefusedError: it asks for something else than the server.
         """
+        if not self._serves:
+            raise RequestRefusedError(403, "this agent has no model server: only its allow_hosts can be reached")
         target = request.target.decode("ascii", "replace")
         path, _, query = target.partition("?")
         if not path.startswith(self._version + "/") or any(mark in path.lower() for mark in ("..", "//", "\\", "%")):
@@ -197,6 +214,9 @@ class _Exchange:
         try:
             async with asyncio.timeout(_IDLE_SECONDS):
                 request, body = await self._request()
+            if request.method == b"CONNECT":
+                await self._tunnel(request)
+                return
             meter = self._proxy.admit()
             reader = ReplyReader(body, free=_is_free(request))
             path = request.target.partition(b"?")[0].decode("ascii", "replace")
@@ -207,8 +227,8 @@ class _Exchange:
             except asyncio.CancelledError:  # the session ends, and the server works on the request
                 meter.add(reader.usage(complete=False))
                 raise
-        except RequestRefusedError as error:
-            await self._refuse(error)
+        except (RequestRefusedError, TunnelRefusedError) as error:
+            await self._refuse(error.status, str(error))
             return
         try:
             await self._reply(response, reader, meter)
@@ -253,10 +273,19 @@ class _Exchange:
         await self._send(h11.Data(data=last))
         await self._send(h11.EndOfMessage())
 
-    async def _refuse(self, error: RequestRefusedError) -> None:
-        body = json.dumps({"error": {"message": str(error), "type": "evolve_refused"}}).encode()
+    async def _tunnel(self, request: h11.Request) -> None:
+        """Join the agent to a host that it may reach."""
+        if self._proxy.meter is None:
+            raise RequestRefusedError(403, "no session is open")
+        outside = await self._proxy.tunnels.open(request.target.decode("ascii", "replace"))
+        await self._send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
+        begun, _ = self._http.trailing_data
+        await self._proxy.tunnels.join((self._reader, self._writer), outside, begun)
+
+    async def _refuse(self, status: int, reason: str) -> None:
+        body = json.dumps({"error": {"message": reason, "type": "evolve_refused"}}).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self._send(h11.Response(status_code=error.status, headers=[*headers, (b"connection", b"close")]))
+        await self._send(h11.Response(status_code=status, headers=[*headers, (b"connection", b"close")]))
         await self._send(h11.Data(data=body))
         await self._send(h11.EndOfMessage())
 

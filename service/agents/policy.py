@@ -97,7 +97,7 @@ class AgentPolicy:
         limits = SessionLimits(
             seconds=settings.timeout_seconds,
             output_kb=OUTPUT_KB,
-            egress=settings.base_url is not None,
+            egress=settings.base_url is not None or bool(settings.allow_hosts),
             read=settings.read,
             path=settings.path,
         )
@@ -224,9 +224,9 @@ class AgentPolicy:
             cell = await self._sandbox.open_cell()
         except SessionError as error:
             raise PolicyUnavailable(f"{self.name}: {error}") from error
-        if cell.listening is None or self._settings.base_url is None:
+        if cell.listening is None:
             return _OpenCell(cell, None)
-        proxy = EgressProxy(self._settings.base_url, self._key, self._transport)
+        proxy = EgressProxy(self._settings.base_url, self._key, self._transport, self._settings.allow_hosts)
         await proxy.start(cell.listening)
         return _OpenCell(cell, proxy)
 

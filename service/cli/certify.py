@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.projections.run_site import RunSite
+    from service.usecases.control_runs import RunControl
 
 _PACKAGES = ("numpy",)
+LABEL = "certificate"
 
 
 def certify_run(
@@ -48,8 +50,8 @@ def certify_run(
     run_id: str,
     output: Path | None,
     isolation: str | None,
-) -> None:
-    """Examine the best candidate of a run, and write its certificate.
+) -> tuple[RunRecord, str]:
+    """Examine the best candidate of a run, and write its certificate. Returns the run and the certificate's digest.
 
     Raises:
         CertificateError: an examination fails. Nothing is written.
@@ -76,10 +78,20 @@ def certify_run(
     place.write_bytes(sealed(document))
     if terminal.as_json:
         terminal.emit({"run_id": run.id, "candidate_id": winner.id, "path": str(place), **_report(document, checks)})
-        return
+        return run, digest_of(document)
     terminal.show(_table(checks))
     terminal.note(f"written: {place}, digest {digest_of(document)}")
     terminal.note(f"next, on any machine: {evolve()} verify {quote(str(place))}", style="dim")
+
+    return run, digest_of(document)
+
+
+def label_run(control: "RunControl", run: RunRecord, digest: str) -> None:
+    """Note the digest of a certificate among the labels of its run, which pages and reports show."""
+    from service.schemas.types import MAX_LABELS
+
+    if LABEL in run.labels or len(run.labels) < MAX_LABELS:
+        control.label(run, {**run.labels, LABEL: digest})
 
 
 def verify_certificate(terminal: Terminal, place: Path, isolation: str | None) -> None:

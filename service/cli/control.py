@@ -60,6 +60,50 @@ def hint(terminal: Terminal, controller: RunController, run_id: str, text: str, 
     say_who_drives(terminal, controller, run)
 
 
+def ban(terminal: Terminal, controller: RunController, run_id: str, named: str, *, descendants: bool) -> None:
+    """Ban a candidate of an active run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.ban(run, candidate.id, descendants=descendants)
+    kin = " and its descendants" if descendants else ""
+    _show_steered(terminal, controller, run, f"{run.id} does not use {formatting.short(candidate.id)}{kin} any more")
+
+
+def lift_ban(terminal: Terminal, controller: RunController, run_id: str, named: str) -> None:
+    """Lift the ban of a candidate of an active run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.lift_ban(run, candidate.id)
+    _show_steered(terminal, controller, run, f"{run.id} may use {formatting.short(candidate.id)} again")
+
+
+def change(terminal: Terminal, controller: RunController, run_id: str, words: Sequence[str]) -> None:
+    """Give settings of an active run other values; limits of the budget go the way of `extend`."""
+    from service.problems.configuration import parse_sets
+    from service.projections.run_settings import split_budget
+
+    run = find_run(controller.site.reader, run_id)
+    _, given = parse_sets(words)
+    budget, settings = split_budget(given)
+    if budget and settings:
+        raise UsageError("change the budget and other settings with a command each")
+    if budget:
+        extend(terminal, controller, run.id, budget)
+        return
+    run = controller.control.change_settings(run, settings)
+    _show_steered(terminal, controller, run, f"{run.id} gets {', '.join(words)}")
+
+
+def _show_steered(terminal: Terminal, controller: RunController, run: RunRecord, words: str) -> None:
+    if terminal.as_json:
+        terminal.emit(run_json(run))
+        return
+    terminal.show(words)
+    say_who_drives(terminal, controller, run)
+
+
 def fork(
     terminal: Terminal,
     controller: RunController,

@@ -262,6 +262,57 @@ def insert(
         insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
 
 
+@control_app.command(epilog="Example: evolve ban last 28.0 --descendants", rich_help_panel=PANEL)
+def ban(
+    ctx: typer.Context,
+    run_id: Named,
+    candidate_id: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate of the run, by name or id.")],
+    *,
+    descendants: Annotated[
+        bool, typer.Option("--descendants", help="Ban its descendants too, also those to come.")
+    ] = False,
+    lift: Annotated[bool, typer.Option("--lift", help="Lift the ban of the candidate.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Keep an active run from building upon a candidate."""
+    from service.cli.control import ban, lift_ban
+    from service.errors import UsageError
+
+    if lift and descendants:
+        raise UsageError("--lift takes no --descendants: lifting a ban lifts all of it")
+    where = place_of(ctx, json, db, server, api_key_file)
+    terminal = terminal_of(ctx, json, db, where)
+    with _helm_of(where) as controller:
+        if lift:
+            lift_ban(terminal, controller, run_id, candidate_id)
+        else:
+            ban(terminal, controller, run_id, candidate_id, descendants=descendants)
+
+
+@control_app.command(epilog="Example: evolve change last selection_options.exploration=2", rich_help_panel=PANEL)
+def change(
+    ctx: typer.Context,
+    run_id: Named,
+    settings: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="Settings with their new values. policies.NAME=0: off.")
+    ],
+    *,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Change settings of an active run."""
+    from service.cli.control import change
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with _helm_of(where) as controller:
+        change(terminal_of(ctx, json, db, where), controller, run_id, settings)
+
+
 @control_app.command(epilog="Example: evolve insights last --versions", rich_help_panel=PANEL)
 def insights(
     ctx: typer.Context,

@@ -37,8 +37,25 @@ def show_metrics(terminal: Terminal, site: RunSite, run_id: str, *, alone: bool)
     )
     for noun, yields in (("policy", found.policies), ("operator", found.operators)):
         terminal.show("", yields_table(noun, yields), "", prices_table(noun, yields))
+    if found.prompts:
+        terminal.show("", prompts_table(found))
     if found.collinearity and found.collinearity.advice:
         terminal.note(found.collinearity.advice)
+
+
+def prompts_table(found: "RunStatistics") -> "Table":
+    """The prompts of the pool, the best first."""
+    table = plain_table("prompt", "from", "proposals>", "evaluations>", "gain>", "request~")
+    for one in found.prompts:
+        table.add_row(
+            (str(one.number) if one.number else "as configured") + (" (retired)" if one.retired else ""),
+            "" if one.parent is None else str(one.parent) if one.parent else "as configured",
+            formatting.count(one.proposals),
+            formatting.count(one.evaluations),
+            formatting.number(one.gain, 4),
+            plain(" ".join(one.request.split())),
+        )
+    return table
 
 
 def metric_rows(found: "RunStatistics") -> Rows:

@@ -337,14 +337,16 @@ def certify(
     json: Json = False,
 ) -> None:
     """Score the best program again by every check, and write a certificate that others can verify."""
-    from service.bootstrap.sites import open_bundles
-    from service.cli.certify import certify_run
+    from service.bootstrap.sites import open_bundles, open_controller
+    from service.cli.certify import certify_run, label_run
     from service.config import load_settings
 
-    where = place_of(ctx, json, db, server, api_key_file)
-    isolation = required_isolation(require_isolation, allow_unsandboxed)
-    with open_bundles(load_settings(), where) as (site, bundles):
-        certify_run(terminal_of(ctx, json, db, where), site, bundles, run_id, output, isolation)
+    where, settings = place_of(ctx, json, db, server, api_key_file), load_settings()
+    isolation, terminal = required_isolation(require_isolation, allow_unsandboxed), terminal_of(ctx, json, db, where)
+    with open_bundles(settings, where) as (site, bundles):
+        run, digest = certify_run(terminal, site, bundles, run_id, output, isolation)
+    with open_controller(settings, where) as controller:
+        label_run(controller.control, run, digest)
 
 
 @results_app.command(epilog="Example: evolve track last tensorboard:runs", rich_help_panel="Results")

@@ -8,11 +8,13 @@ from service.client.client import Client
 from service.client.reader import run_record
 from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
 from service.projections.insertion import InsertedProgram
+from service.schemas.bans import BanCreate
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit
 from service.schemas.requests import checked
-from service.schemas.runs import BudgetExtension, RunFork
+from service.schemas.run_settings import SettingsChange
+from service.schemas.runs import BudgetExtension, RunFork, RunPatch
 
 _CALLS = {RUNNING: calls.resume_run, PAUSED: calls.pause_run, CANCELLED: calls.cancel_run}
 
@@ -45,12 +47,30 @@ class RemoteControl:
         wanted = checked(CandidateInsert, files=dict(insertion.files), parent=insertion.parent, island=insertion.island)
         return run_record(self._client.send(calls.insert_candidate(run.id, wanted)))
 
+    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:
+        """Want a candidate to be no parent, inspiration or migrant any more."""
+        ban = checked(BanCreate, candidate_id=candidate_id, descendants=descendants)
+        return run_record(self._client.send(calls.create_ban(run.id, ban)))
+
+    def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the ban of a candidate lifted."""
+        return run_record(self._client.send(calls.lift_ban(run.id, candidate_id)))
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
+        change = checked(SettingsChange, settings=dict(settings))
+        return run_record(self._client.send(calls.change_settings(run.id, change)))
+
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
     ) -> RunRecord:
         """Submit a run that begins with a program of another."""
         fork = checked(RunFork, candidate_id=candidate_id, config=dict(config), labels=dict(labels))
         return run_record(self._client.send(calls.fork_run(run.id, fork)))
+
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
+        return run_record(self._client.send(calls.update_run(run.id, checked(RunPatch, labels=dict(labels)))))
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""

@@ -214,7 +214,7 @@ class CandidateRow(Base):
     reason: Mapped[str]
     program_id: Mapped[Id | None] = mapped_column(ForeignKey("programs.id"))
     fingerprint: Mapped[Id | None]
-    changed: Mapped[str] = mapped_column(server_default="")
+    changed: Mapped[str] = mapped_column(server_default=text("''"))
     duplicate_of: Mapped[Id | None]
     attempt: Mapped[int | None]
     fitness: Mapped[float | None]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from evolve.change_events import ChangeData
+from evolve.change_events import CHANGE_KINDS, ChangeData
 from evolve.event_codec import write_charge
 from evolve.event_types import (
     BudgetExtended,
@@ -14,6 +14,7 @@ from evolve.event_types import (
     CandidateRejected,
     EventData,
     IndividualInserted,
+    IndividualsRemoved,
     IslandReset,
     ProposalAnswered,
     ProposalFailed,
@@ -329,6 +330,12 @@ def _insert(projection: Projection, logged: LoggedEvent) -> None:
         projection.enter(inserted.candidate_id, inserted.island, logged.sequence)
 
 
+def _remove(projection: Projection, logged: LoggedEvent) -> None:
+    removed = _data(logged, IndividualsRemoved)
+    for candidate_id in removed.candidate_ids:
+        projection.leave(candidate_id, removed.island, logged.sequence)
+
+
 def _reset(projection: Projection, logged: LoggedEvent) -> None:
     _displace(projection, logged, _data(logged, IslandReset))
 
@@ -348,10 +355,8 @@ def _change(projection: Projection, logged: LoggedEvent) -> None:
 
 
 _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
+    **dict.fromkeys(CHANGE_KINDS, _change),
     EventKind.BUDGET_EXTENDED: _extend,
-    EventKind.HINT_GIVEN: _change,
-    EventKind.INSIGHTS_WRITTEN: _change,
-    EventKind.PROGRAM_INSERTED: _change,
     EventKind.PROPOSAL_CREATED: _propose,
     EventKind.PROPOSAL_ANSWERED: _answer,
     EventKind.PROPOSAL_FAILED: _give_up,
@@ -361,5 +366,6 @@ _STEPS: dict[EventKind, Callable[[Projection, LoggedEvent], None]] = {
     EventKind.CANDIDATE_EVALUATED: _evaluate,
     EventKind.CANDIDATE_REEVALUATED: _evaluate_again,
     EventKind.INDIVIDUAL_INSERTED: _insert,
+    EventKind.INDIVIDUALS_REMOVED: _remove,
     EventKind.ISLAND_RESET: _reset,
 }

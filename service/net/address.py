@@ -50,6 +50,10 @@ _GLOBAL6 = ipaddress.IPv6Network("2000::/3")
 # RFC 4291 (IPv4-mapped) and RFC 6052 (NAT64): the last 32 bits are an IPv4 address, and that is what is reached.
 _EMBEDDING = (ipaddress.IPv6Network("::ffff:0:0/96"), ipaddress.IPv6Network("64:ff9b::/96"))
 
+HTTPS = 443
+_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
+_NUMBERS = re.compile(r"[0-9.]+")
+
 
 def check_address(
     url: str, allow: Sequence[str] = (), private: bool = False, resolve: Resolve | None = None
@@ -228,3 +232,16 @@ def _plain(host: str) -> str:
 def _shown(text: str) -> str:
     plain = text.rpartition("@")[2] if "@" in text else text
     return repr(plain if len(plain) <= _MAX_SHOWN else f"{plain[:_MAX_SHOWN]}...")
+
+
+def read_host(text: str) -> tuple[str, int]:
+    """The host and the port of an entry: `HOST` or `HOST:PORT`.
+
+    Raises:
+        ValueError: it is no name of a host. Addresses are none.
+    """
+    name, colon, port = text.strip().lower().partition(":")
+    number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
+    if not _NAME.fullmatch(name) or _NUMBERS.fullmatch(name) or (colon and not 0 < number < 65536):
+        raise ValueError(f"{text[:80]!r} is not the name of a host: write one such as pypi.org, or pypi.org:443")
+    return name, number or HTTPS

@@ -36,6 +36,7 @@ class RunKeywords(TypedDict, total=False):
     answers: int
     samples: int
     stopping_rule: Any
+    prompt_pool: int
     prompt: Table
     budget: Table
     seed: int

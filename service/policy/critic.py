@@ -10,7 +10,7 @@ import numpy as np
 from evolve.answers.reasoning import ReasoningFilter
 from evolve.errors import PolicyDenied, PolicyError, PolicyRefused, PolicyUnavailable
 from evolve.money import FREE, shared_currency
-from evolve.ports import AdaptedPolicy, AdaptivePolicy, Policy, ServedPolicy
+from evolve.ports import AdaptedPolicy, AdaptivePolicy, Policy, PromptedPolicy, ServedPolicy
 from evolve.proposal import Charge, CompletedReply, Proposal, Reply
 from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import EnsembleMember
@@ -145,6 +145,11 @@ class ReviewedPolicy:
         return self._author.forms if isinstance(self._author, AdaptivePolicy) else ()
 
     @property
+    def writes_prompts(self) -> bool:
+        """Whether the author does."""
+        return isinstance(self._author, PromptedPolicy) and self._author.writes_prompts
+
+    @property
     def concurrency(self) -> int:
         """Proposals it answers at once with profit, those that are being reviewed among them."""
         return self._author.concurrency
@@ -169,6 +174,8 @@ class ReviewedPolicy:
         """
         review, ended = self._kept.pop(proposal.id, None) or _Review(), False
         try:
+            if review.text is None and proposal.prompt_trials:
+                review.text = ""  # a prompt is written of the pool alone
             if review.text is None:
                 review.text = await self._critic.review(proposal, review.charges)
             async with aclosing(self._author.propose(replace(proposal, review=review.text))) as replies:

@@ -82,6 +82,11 @@ class OpenAIPolicy:
         return self.settings.samples if self.settings.temperature else 1
 
     @property
+    def writes_prompts(self) -> bool:
+        """Its model can be asked for anything, unless it continues programs alone."""
+        return self.settings.edits != CONTINUE
+
+    @property
     def forms(self) -> Sequence[ReplyForm]:
         """The forms that it may be asked in: that of its settings, and those that the settings leave open."""
         found = self.connection.found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evolve.configuration import RunConfig
 from evolve.problem import Problem
-from evolve.prompt import PromptRequest, build_prompt
+from evolve.prompt import PromptRequest, build_prompt, build_writing_prompt
 from evolve.prompt.worktree import WORKTREE
 from evolve.proposal import Prompt, Proposal
 from service.policy.tokens import estimate_tokens
@@ -66,6 +66,6 @@ def prompt_builder(
             context_tokens=context_tokens,
             reply_tokens=0,  # the policy has kept room for the reply already
         )
-        return build_for(request, count)
+        return build_writing_prompt(request, count) if proposal.prompt_trials else build_for(request, count)
 
     return build

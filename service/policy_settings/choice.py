@@ -21,8 +21,8 @@ from service.ports import PolicyWords
 SYNTAX = "syntax"
 SOURCE = "api:"
 KEY_PLACES = ("api_key_env", "api_key_file")
-# What an agent sees of this machine.
-OWN_AGENT_KEYS = ("environment", "read", "path")
+# What an agent sees of this machine, and reaches from it.
+OWN_AGENT_KEYS = ("environment", "read", "path", "allow_hosts")
 # It reads keys and files of this machine, and its addresses are not checked.
 LIBRARY_REFUSED = "only the operator's policies are asked through LiteLLM: name one of them"
 # It is a command on this machine.

@@ -11,7 +11,7 @@ SAMPLED = ("name", "kind", "role", "model", "format", "answers", "samples", "tem
 # Kinds whose programs no model writes. Each is a policy that `--policy` names by its kind.
 WITHOUT_MODEL = ("syntax", "tuner")
 # What acts for a coding agent alone.
-AGENT_KEYS = ("command", "environment", "read", "path", "max_session_tokens", "max_session_cost")
+AGENT_KEYS = ("command", "environment", "read", "path", "allow_hosts", "max_session_tokens", "max_session_cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from evolve.answers.continuation import CONTINUE
 from evolve.errors import ConfigurationError
 from evolve.money import FREE, Money, Price
 from evolve.proposal import Usage
+from service.net.address import read_host
 from service.policy_settings.key_sources import key_in_file, key_in_variable
 from service.policy_settings.kind_traits import KindTraits, check_kind, traits_of
 from service.policy_settings.parameters import read_parameters
@@ -42,6 +43,7 @@ _UNSAID = {
     "environment": (),
     "read": (),
     "path": (),
+    "allow_hosts": (),
     "max_session_tokens": 0,
     "escalate_after": 0,
     "max_session_cost": None,
@@ -177,6 +179,8 @@ class PolicySettings(PolicyDescription):
     def _check_agent(self) -> None:
         if not self.command or not self.command[0]:
             raise ValueError('command is missing: the words that start the agent, such as ["codex", "exec", "-"]')
+        for host in self.allow_hosts:
+            read_host(host)
         for name in self.environment:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
                 raise ValueError(f"environment: {name[:40]!r} is not the name of a variable: leave its value out")

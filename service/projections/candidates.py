@@ -8,6 +8,8 @@ from typing import Any
 from evolve.configuration import BASELINES
 from evolve.identity import proposal_id
 from evolve.problem import Direction, Objective
+from service.errors import ConflictError, NotFoundError
+from service.identifiers import candidate_place
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.timestamps import rfc3339
 
@@ -76,3 +78,31 @@ def island_count(run: RunRecord) -> int:
     """How many islands a run has."""
     islands = run.config.get("islands", 1)
     return islands if isinstance(islands, int) and run.config.get("strategy") not in BASELINES else 1
+
+
+def candidate_of(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord:
+    """The candidate of a run that a person names, by its id or by its name in the run.
+
+    Raises:
+        NotFoundError: the run has no such candidate.
+    """
+    place = candidate_place(named)
+    found = reader.candidate(f"{run.id}.{named}" if place is not None and not place.run else named)
+    if found.run_id != run.id:
+        raise NotFoundError(f"run {run.id} has no candidate {named}: 'evolve candidates {run.id}' lists them")
+    return found
+
+
+def evaluated_candidate(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord:
+    """The evaluated candidate of a run that a person names; empty: its first seed.
+
+    Raises:
+        NotFoundError: the run has no such candidate.
+        ConflictError: it is not evaluated, or the run has none yet.
+    """
+    found = candidate_of(reader, run, named) if named else next(iter(reader.candidates(run.id, limit=1)), None)
+    if found is None:
+        raise ConflictError(f"run {run.id} has not begun: try again when its seed is evaluated")
+    if found.status != "evaluated":
+        raise ConflictError(f"candidate {found.id} is {found.status}: give an evaluated candidate")
+    return found

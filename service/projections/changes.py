@@ -6,14 +6,22 @@ from datetime import datetime
 
 import numpy as np
 
-from evolve.change_events import ChangeData, HintGiven, ProgramInserted, RequestedChange
+from evolve.change_events import ChangeData, ChangeRefused, HintGiven, ProgramInserted, RequestedChange
 from evolve.event_types import EventKind, ProposalCreated
 from service.ports import CandidateRecord, LoggedEvent, RunReader, RunRecord
 from service.projections.columns import Columns, Places
 from service.projections.progress_curve import best_so_far
 
-KINDS = (str(EventKind.HINT_GIVEN), str(EventKind.PROGRAM_INSERTED))
+KINDS = (
+    str(EventKind.HINT_GIVEN),
+    str(EventKind.PROGRAM_INSERTED),
+    str(EventKind.CANDIDATE_BANNED),
+    str(EventKind.BAN_LIFTED),
+    str(EventKind.SETTINGS_CHANGED),
+    str(EventKind.CHANGE_REFUSED),
+)
 MAX_CHANGES = 100
+MAX_FOLLOWING = 100  # evaluations after a change of the whole search that are compared with those before
 MAX_DESCENDANTS = 1000
 _PROPOSED = (str(EventKind.PROPOSAL_CREATED),)
 _POSITIONS = 1 << 24  # more than a proposal has answers
@@ -27,7 +35,8 @@ class ChangeEffect:
         change: its event.
         at: when the search made it; None: not yet.
         candidate: that of an inserted program.
-        proposals: with a hint in their prompts, or that brought an inserted program and what descends from it.
+        proposals: with a hint in their prompts, or that brought an inserted program and what descends from it; of a
+            change of the whole search those whose candidates were evaluated next, at most 100 evaluations.
         evaluations: of the candidates of these proposals.
         valid: those of them with the outcome ok.
         improvements: those of them that became the best of the run.
@@ -58,7 +67,8 @@ def change_effects(
     evaluations = _Evaluations(columns)
     found = [_effect(reader, run, evaluations, logged) for logged in reversed(made)]
     known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
-    wanted = [ChangeEffect(change=change.data, at=None) for change in reversed(waiting)]
+    coming = [change.data for change in reversed(waiting) if str(change.data.kind) in KINDS]
+    wanted = [ChangeEffect(change=change, at=None) for change in coming]
     return [*(one for one in wanted if one.change.change_id not in known), *found][:MAX_CHANGES]
 
 
@@ -70,11 +80,21 @@ class _Evaluations:
         best = np.concatenate([[-np.inf], best_so_far(fitness)[:-1]]) if len(fitness) else fitness
         self.fitness, self.valid, self.improving = fitness, ~np.isnan(fitness), fitness > best
         self._numbers = np.array(columns.numbers, dtype=np.int64)
+        self._sequences = np.array(columns.sequences, dtype=np.int64)
         self._answers = self._numbers * _POSITIONS + np.array(columns.positions, dtype=np.int64)
 
     def of_proposals(self, numbers: Sequence[int]) -> Places:
         """Places of the candidates of proposals."""
         return np.flatnonzero(np.isin(self._numbers, numbers))
+
+    def following(self, sequence: int) -> Places:
+        """Places of the candidates that were evaluated next after an event."""
+        first = int(np.searchsorted(self._sequences, sequence))
+        return np.arange(first, min(len(self._sequences), first + MAX_FOLLOWING))
+
+    def count_proposals(self, places: Places) -> int:
+        """How many proposals the candidates of some places are of."""
+        return len(np.unique(self._numbers[places]))
 
     def of_candidates(self, candidates: Sequence[CandidateRecord]) -> Places:
         """Places of candidates."""
@@ -89,7 +109,12 @@ def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged
         numbers = _hinted(reader, run, change, logged.sequence)
         places = evaluations.of_proposals(numbers)
         return _counted(evaluations, places, change=change, at=logged.at, proposals=len(numbers))
-    assert isinstance(change, ProgramInserted), "the other of these kinds"
+    if isinstance(change, ChangeRefused):
+        return ChangeEffect(change=change, at=logged.at)
+    if not isinstance(change, ProgramInserted):
+        places = evaluations.following(logged.sequence)
+        count = evaluations.count_proposals(places)
+        return _counted(evaluations, places, change=change, at=logged.at, proposals=count)
     created = next(iter(_proposals(reader, run, logged.sequence, 1)), None)
     brought = reader.candidates(run.id, (created.proposal_number, -1), 1) if created else []
     if not brought:

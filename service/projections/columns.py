@@ -39,6 +39,9 @@ MARKS = (
     str(EventKind.BUDGET_EXTENDED),
     str(EventKind.HINT_GIVEN),
     str(EventKind.PROGRAM_INSERTED),
+    str(EventKind.CANDIDATE_BANNED),
+    str(EventKind.BAN_LIFTED),
+    str(EventKind.SETTINGS_CHANGED),
 )
 MAX_SCORES, MAX_MARKS = 64, 2000
 BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to included

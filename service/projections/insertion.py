@@ -9,10 +9,9 @@ from evolve.change_events import MAX_INSERTED_FILES, ProgramInserted, RequestedC
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from evolve.repository import Repository, base_commit
-from service.errors import ConflictError, NotFoundError, UsageError
-from service.identifiers import candidate_place
-from service.ports import ENDED, CandidateRecord, ResultReader, RunRecord
-from service.projections.candidates import island_count
+from service.errors import ConflictError, UsageError
+from service.ports import ENDED, ResultReader, RunRecord
+from service.projections.candidates import evaluated_candidate, island_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ def insertion_change(
     """
     if run.state in ENDED:
         raise ConflictError(f"run {run.id} has ended, it is {run.state}: fork it, or start another")
-    parent = _parent(reader, run, insertion.parent)
+    parent = evaluated_candidate(reader, run, insertion.parent)
     islands = island_count(run)
     island = parent.island if insertion.island is None else insertion.island
     if not 0 <= island < islands:
@@ -93,20 +92,3 @@ def _check_size(files: Mapping[str, str]) -> None:
     size = sum(map(len, files.values()))
     if size > MAX_PROGRAM_CHARACTERS:
         raise UsageError(f"the program has {size:,} characters: at most {MAX_PROGRAM_CHARACTERS:,} are accepted")
-
-
-def _parent(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord:
-    place = candidate_place(named) if named else None
-    if not named:
-        found = next(iter(reader.candidates(run.id, limit=1)), None)
-    elif place is not None and not place.run:
-        found = reader.candidate(f"{run.id}.{named}")
-    else:
-        found = reader.candidate(named)
-    if found is None:
-        raise ConflictError(f"run {run.id} has not begun: insert a program when its seed is evaluated")
-    if found.run_id != run.id:
-        raise NotFoundError(f"run {run.id} has no candidate {named}: 'evolve candidates {run.id}' lists them")
-    if found.status != "evaluated":
-        raise ConflictError(f"candidate {found.id} is {found.status}: give an evaluated candidate as the parent")
-    return found

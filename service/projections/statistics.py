@@ -20,6 +20,7 @@ from service.projections.grid import cover
 from service.projections.migrants import migration_gains
 from service.projections.money import money_share
 from service.projections.program_diversity import program_diversity
+from service.projections.prompts import prompt_yields
 from service.projections.ranking import rank_front
 from service.projections.series import Success, finite_or_none, successes
 from service.schemas.statistics import Collinearity, RewardDiversity, RunStatistics, Yield
@@ -65,6 +66,7 @@ def fold_statistics(reader: RunReader, columns: Columns, run: RunRecord) -> RunS
         migrations=migration_gains(reader, columns),
         policies=_yields(successes(columns, 1), columns.costs.by_policy()),
         operators=_yields(successes(columns, 0), columns.costs.by_operator()),
+        prompts=prompt_yields(reader, run),
         collinearity=_collinearity(rewards),
     )
 

@@ -126,13 +126,7 @@ class RunLoop:
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
         self._dispatcher = Dispatcher(
-            self._search,
-            job.policies,
-            job.evaluator,
-            job.config.concurrency,
-            self._write,
-            job.embedder,
-            open_tracer(job.run_id),
+            self._search, job.policies, job.evaluator, self._write, job.embedder, open_tracer(job.run_id)
         )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
@@ -257,6 +251,7 @@ class RunLoop:
             except ConfigurationError as error:
                 change_id = change.data.change_id
                 _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
+                self._dispatcher.take(self._search.refuse(change, str(error)))
 
     def _write_insights(self) -> None:
         if self._search.ended(self._elapsed):

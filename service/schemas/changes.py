@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from service.schemas.types import Count, Moment, Reply
 from service.schemas.untrusted_text import Foreign
@@ -12,16 +12,27 @@ class Change(Foreign):
     """A change of a run that a user asked for, with its effect."""
 
     id: str = Field(description="Id of the change")
-    kind: Literal["hint.given", "program.inserted"] = Field(description="Kind of its event")
+    kind: Literal[
+        "hint.given", "program.inserted", "candidate.banned", "ban.lifted", "settings.changed", "change.refused"
+    ] = Field(description="Kind of its event")
     by: str = Field(description="Name of the key that requested it")
     at: Moment | None = Field(description="When the search made it. Null: not yet")
     text: str = Field(description="The suggestion of a hint. Empty: it ended the standing hint, or it is no hint")
     wanted: Count = Field(description="Number of proposals that a hint was given for. 0: it is no hint")
-    candidate_id: str | None = Field(description="The candidate of an inserted program. Null: there is none")
+    candidate_id: str | None = Field(
+        description="The candidate of an inserted program, or whose ban it is about. Null: there is none"
+    )
+    descendants: bool = Field(description="Whether a ban covers the descendants of its candidate too")
+    settings: dict[str, JsonValue] = Field(description="New values by dotted key, where settings were changed")
+    requested: str = Field(description="Kind of a change that was refused. Empty: it was not refused")
+    reason: str = Field(description="Why the search refused it. Empty: it was not refused")
     outcome: str = Field(description="Outcome of its evaluation, or `duplicate`. Empty: none yet, or it is a hint")
     parent: str | None = Field(description="The parent of an inserted program. Null: it is a hint")
     proposals: Count = Field(
-        description="Number of proposals with the hint in their prompts, or of the program and its descendants"
+        description=(
+            "Number of proposals with the hint in their prompts, or of the program and its descendants."
+            " For another change, those of the next 100 evaluations"
+        )
     )
     evaluations: Count = Field(description="Evaluated candidates of these proposals")
     valid: Count = Field(description="Number of these with the outcome `ok`")

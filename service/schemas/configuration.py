@@ -20,7 +20,7 @@ from evolve.configuration import (
 )
 from evolve.configuration.archive import MAX_CELLS, MAX_NEIGHBOURS, TRUNCATIONS
 from evolve.configuration.pace import MAX_CALLS, MAX_EVALUATIONS, MAX_IN_ORDER
-from evolve.configuration.run import MAX_ANSWERS, MAX_ISLANDS
+from evolve.configuration.run import MAX_ANSWERS, MAX_ISLANDS, MAX_PROMPTS
 from evolve.problem import MAX_MAGNITUDE
 from service.schemas.derived_models import DescribedAs, Keywords, model_of
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
@@ -69,6 +69,7 @@ KEYWORDS: Mapping[str, Keywords] = {
     "operators": _named_shares(*configuration.OPERATORS),
     "operator_choice": _among(*configuration.OPERATOR_CHOICES),
     "policy_choice": _among(*configuration.POLICY_CHOICES),
+    "prompt_pool": _within(0, MAX_PROMPTS),
     "novelty.kind": _among(*configuration.NOVELTIES),
     "novelty.min_distance": _within(0, 1),
     "inspirations.top": _FROM_0,

@@ -5,7 +5,7 @@ They only type and describe. Events are sent as stored.
 
 from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field, JsonValue, RootModel
 
 from service.schemas.event_parts import (
     BudgetLimit,
@@ -18,6 +18,7 @@ from service.schemas.event_parts import (
     Rationale,
     ReplyFormSchema,
 )
+from service.schemas.prompt_events import PromptWrittenEvent
 from service.schemas.types import Count, Moment, Spent
 
 
@@ -186,6 +187,46 @@ class ProgramInsertedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class CandidateBannedEvent(EventBase):
+    """A person banned a candidate. The search does not use it as a parent, inspiration or migrant."""
+
+    kind: Literal["candidate.banned"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    descendants: bool = Field(description="Whether its descendants are banned too, also those to come")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class BanLiftedEvent(EventBase):
+    """A person lifted the ban of a candidate."""
+
+    kind: Literal["ban.lifted"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class SettingsChangedEvent(EventBase):
+    """A person changed settings of the run. They hold for the proposals to come."""
+
+    kind: Literal["settings.changed"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    settings: dict[str, JsonValue] = Field(
+        description="New values by dotted key. `policies.NAME` is the weight of a policy"
+    )
+    by: str = Field(description="Name of the key that requested it")
+
+
+class ChangeRefusedEvent(EventBase):
+    """The search could not make a change that a person requested."""
+
+    kind: Literal["change.refused"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    requested: str = Field(description="Kind of the event that the change would have been")
+    reason: str = Field(description="The reason, in one sentence")
+    by: str = Field(description="Name of the key that requested it")
+
+
 class InsightsWrittenEvent(EventBase):
     """A version of the run's insights, which is in prompts until the next."""
 
@@ -234,6 +275,8 @@ class ProposalCreatedEvent(EventBase):
     tuning: Count = Field(
         default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
+    prompt: Count = Field(default=0, description="Number of its prompt in the pool. Left out if there is no pool")
+    writes: bool = Field(default=False, description="Whether it is to write a prompt, and no program. Left out if not")
 
 
 class ProposalAnsweredEvent(EventBase):
@@ -335,6 +378,14 @@ class IndividualInsertedEvent(EventBase):
     displaced: list[str] = Field(description="Ids of the candidates that it displaced")
 
 
+class IndividualsRemovedEvent(EventBase):
+    """Banned candidates left the archive of an island."""
+
+    kind: Literal["individuals.removed"] = Field(description="Kind of the event")
+    island: Count = Field(description="Number of the island, from 0")
+    candidate_ids: list[str] = Field(description="Ids of the candidates")
+
+
 class BestImprovedEvent(EventBase):
     """A candidate is better than all before it."""
 
@@ -383,8 +434,13 @@ class EventSchema(
             | AuditScoredEvent
             | BudgetExtendedEvent
             | HintGivenEvent
+            | PromptWrittenEvent
             | InsightsWrittenEvent
             | ProgramInsertedEvent
+            | CandidateBannedEvent
+            | BanLiftedEvent
+            | SettingsChangedEvent
+            | ChangeRefusedEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
             | ProposalFailedEvent
@@ -394,6 +450,7 @@ class EventSchema(
             | CandidateEvaluatedEvent
             | CandidateReevaluatedEvent
             | IndividualInsertedEvent
+            | IndividualsRemovedEvent
             | BestImprovedEvent
             | IslandMigratedEvent
             | IslandResetEvent,

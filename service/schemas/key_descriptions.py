@@ -74,6 +74,10 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         " island, the others get its share. The baselines use their own operators"
     ),
     "operator_choice": "`shares`, or `adaptive`: shares times the recent success rate of the operator",
+    "prompt_pool": (
+        "maximum number of prompts that compete, at most 16: the configured one, and those that the model of the run"
+        " writes. 0 or 1: none is written"
+    ),
     "stopping_rule": "your own stopping rule: `module:Class`, or the name that a package offers. Empty: none",
     "policy_choice": (
         "policy of a proposal, if there are several policies. `weights`: drawn by weight. `adaptive`: the policy with"
@@ -242,6 +246,9 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "environment": "variables of this process that an agent finds in its environment",
     "read": "files and folders of this machine that an agent may read, beside those of the system",
     "path": "folders of programs, which stand first on the `PATH` of an agent. It may read them",
+    "allow_hosts": (
+        "names of further hosts that an agent may reach by TLS, such as `pypi.org` or `mirror.example:8443`"
+    ),
     "max_session_tokens": (
         "tokens of a session, as the replies of the server at `base_url` tell. Further requests are refused. 0: no"
         " limit"

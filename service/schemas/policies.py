@@ -83,5 +83,6 @@ class PolicyDescription(BaseModel):
     environment: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["environment"])
     read: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["read"])
     path: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["path"])
+    allow_hosts: tuple[str, ...] = Field(default=(), max_length=64, description=SAID["allow_hosts"])
     max_session_tokens: int = Field(default=0, ge=0, description=SAID["max_session_tokens"])
     max_session_cost: Amount | None = Field(default=None, description=SAID["max_session_cost"])

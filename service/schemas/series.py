@@ -129,6 +129,9 @@ class RunMark(Reply):
         "budget.extended",
         "hint.given",
         "program.inserted",
+        "candidate.banned",
+        "ban.lifted",
+        "settings.changed",
     ] = Field(
         description="Kind of the event",
     )

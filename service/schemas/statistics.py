@@ -87,6 +87,21 @@ class Yield(Foreign):
     )
 
 
+class PromptYield(Foreign):
+    """A prompt of the pool with what it has brought."""
+
+    number: Count = Field(description="Number of the proposal that wrote it. 0: the configured texts")
+    parent: Count | None = Field(
+        description="Number of the prompt that it was written from. Null: the configured texts"
+    )
+    problem: str = Field(description="Text of the problem. Empty: the configured one")
+    request: str = Field(description="Words of the request. Empty: the configured ones")
+    proposals: Count = Field(description="Number of proposals that had it")
+    evaluations: Count = Field(description="Number of their candidates that were evaluated")
+    gain: float = Field(description="Mean gain of these over their parents, as a share of the largest of late")
+    retired: bool = Field(description="Whether another prompt took its place")
+
+
 class Collinearity(Reply):
     """Whether objectives say the same."""
 
@@ -124,4 +139,5 @@ class RunStatistics(Reply):
     migrations: MigrationGains = Field(description="Gains by migration")
     policies: list[Yield] = Field(description="Yield by policy")
     operators: list[Yield] = Field(description="Yield by operator")
+    prompts: list[PromptYield] = Field(description="Prompts of the pool, the best first. Empty: there is no pool")
     collinearity: Collinearity | None = Field(description="Null: there are fewer than two objectives, or valid answers")

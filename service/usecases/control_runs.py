@@ -13,7 +13,9 @@ from service.identifiers import CHANGE, new_id
 from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
 from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
+from service.projections.bans import ban_change, lift_change
 from service.projections.insertion import InsertedProgram, insertion_change
+from service.projections.run_settings import settings_change
 from service.projections.run_site import RunSite
 from service.runner.undriven_runs import settle
 
@@ -41,10 +43,22 @@ class RunControl(Protocol):
     def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
 
+    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:
+        """Want a candidate to be no parent, inspiration or migrant any more."""
+
+    def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the ban of a candidate lifted."""
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
+
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
     ) -> RunRecord:
         """Submit a run that begins with a program of another; it has these labels, and none of the other's."""
+
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
@@ -109,6 +123,29 @@ class StoredControl:
         change = insertion_change(self._storage.reader, run, language, insertion, change_id, COMMAND_LINE, bases)
         return self._storage.intents(run.tenant).change(run.id, change)
 
+    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:
+        """Want a candidate to be no parent, inspiration or migrant any more."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        reader = self._storage.reader
+        change = ban_change(reader, run, candidate_id, change_id, COMMAND_LINE, descendants=descendants)
+        return self._storage.intents(run.tenant).change(run.id, change)
+
+    def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the ban of a candidate lifted."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        intents = self._storage.intents(run.tenant)
+        waiting = intents.changes(run.id)
+        change = lift_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
+        return intents.change(run.id, change)
+
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+        """Want settings to have new values for the proposals to come."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        intents = self._storage.intents(run.tenant)
+        waiting = intents.changes(run.id)
+        change = settings_change(self._storage.reader, run, waiting, settings, change_id, COMMAND_LINE)
+        return intents.change(run.id, change)
+
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
     ) -> RunRecord:
@@ -117,6 +154,10 @@ class StoredControl:
         request = RunRequest(config=config, fork_of=candidate_id, labels=labels)
         (new,) = submissions.prepare(run.tenant, [request], COMMAND_LINE)
         return submissions.store(new)
+
+    def label(self, run: RunRecord, labels: Mapping[str, str]) -> RunRecord:
+        """Replace the labels of a run."""
+        return self._storage.intents(run.tenant).label(run.id, labels, None)
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""

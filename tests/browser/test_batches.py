@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser import hostile
 from tests.browser.axe import assert_accessible
 from tests.browser.conftest import OpenPage
 from tests.browser.installation import FINISHED, Service, until
@@ -103,11 +104,71 @@ def test_the_runs_of_a_batch_stand_over_parallel_axes(page: Page, service: Servi
     assert last.removeprefix("/runs/") in {run["id"] for run in runs if run["best_fitness"] == best}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_of_a_batch_shuts_nobody_out(open_page: OpenPage, batch: str, theme: str) -> None:
-    page = open_page(f"/batches/{batch}", theme=theme)
+def test_a_drag_along_an_axis_selects_runs(page: Page, service: Service, batch: str) -> None:
+    runs = service.get(f"/v1/runs?batch_id={batch}")["items"]
+    many = {run["id"] for run in runs if run["config"]["islands"] == 2}
+    page.goto(f"/batches/{batch}")
+    picture = page.locator("svg.parallel")
+    expect(page.locator("#batch-brushes fieldset")).to_have_count(2)
+    axis = picture.locator("line").first.bounding_box()
+    assert axis
+    x = axis["x"] + axis["width"] / 2
+    page.mouse.move(x, axis["y"] + 1)
+    page.mouse.down()
+    page.mouse.move(x, axis["y"] + axis["height"] / 2, steps=4)
+    page.mouse.up()
+    expect(page.locator("#batch-brushes [role=status]")).to_have_text("2 of 4 runs with a result are selected.")
+    expect(page).to_have_url(re.compile(r"brush\.islands=2~2"))
+    expect(picture.locator("rect.brush")).to_have_count(1)
+    expect(picture.locator("a.faded")).to_have_count(2)
+    rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr:visible")
+    expect(rows).to_have_count(2)
+    assert {row.get_attribute("data-run") for row in rows.all()} == many
+    page.reload()
+    expect(rows).to_have_count(2)
+    page.mouse.click(x, axis["y"] + axis["height"] / 2)
+    expect(rows).to_have_count(4)
+    expect(page).not_to_have_url(re.compile("brush"))
+
+
+def test_a_keyboard_selects_runs_as_well(page: Page, batch: str) -> None:
+    page.goto(f"/batches/{batch}")
+    page.get_by_label("islands from").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("islands from")).to_have_value("1")
+    page.get_by_label("islands to").select_option("1")
+    expect(page).to_have_url(re.compile(r"brush\.islands=1~1"))
+    expect(page.locator("svg.parallel a.faded")).to_have_count(2)
+    page.evaluate("document.dispatchEvent(new Event('htmx:after:swap'))")  # as on a live page
+    expect(page.locator("svg.parallel a.faded")).to_have_count(2)
+    expect(page.locator("#batch-brushes fieldset")).to_have_count(2)
+
+
+def test_hostile_values_on_an_axis_are_text(page: Page, batch: str) -> None:
+    page.goto(f"/batches/{batch}")
+    page.evaluate(
+        """value => {
+          const link = document.querySelector('svg.parallel a[data-line]');
+          const line = JSON.parse(link.dataset.line);
+          link.setAttribute('data-line', JSON.stringify({...line, values: [value, ...line.values.slice(1)]}));
+          document.dispatchEvent(new Event('htmx:after:swap'));
+        }""",
+        hostile.SCRIPT,
+    )
+    page.get_by_label("islands from").select_option(hostile.SCRIPT)
+    expect(page).to_have_url(re.compile(r"brush\.islands="))
+    page.reload()
     expect(page.locator("svg.parallel")).to_be_visible()
+    assert page.title() != "taken over"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_of_a_batch_shuts_nobody_out(open_page: OpenPage, batch: str, theme: str, width: int) -> None:
+    page = open_page(f"/batches/{batch}?brush.islands=2~2", theme=theme, width=width)
+    expect(page.locator("svg.parallel rect.brush")).to_be_visible()
     assert_accessible(page)
+    page.screenshot(path=f"/tmp/wt/charts-tmp/batch-{theme}-{width}.png", full_page=True)  # SHOT
 
 
 @pytest.mark.parametrize("path", ["/batches/new", "/batches/{}"])

@@ -53,3 +53,39 @@ def test_a_candidate_is_edited_on_its_page_and_listed_with_what_came_of_it(
     mine = service.get(f"/v1/candidates/{found[0]['candidate_id']}")
     assert (mine["operator"], mine["parents"][0]["candidate_id"]) == ("manual", seed["id"])
     expect(row.get_by_role("link", name=mine["name"])).to_be_visible()
+
+
+def test_a_candidate_is_banned_on_its_page_and_its_ban_is_lifted(page: Page, service: Service, live_run: str) -> None:
+    found = until(lambda: service.get(f"/v1/runs/{live_run}/candidates?outcome=ok&limit=5")["items"][2:])
+    candidate = found[0]
+    page.goto(f"/candidates/{candidate['id']}")
+    page.get_by_role("button", name="Ban", exact=True).click()
+    until(lambda: service.get(f"/v1/runs/{live_run}/bans")["items"][0]["at"])
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("banned")
+    expect(page.get_by_text("it is not a parent, inspiration or migrant")).to_be_visible()
+    assert_accessible(page, within="#candidate-head")
+    assert service.get(f"/v1/candidates/{candidate['id']}")["islands"] == []
+    page.goto(f"/runs/{live_run}#changes")
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row.first).to_contain_text(f"Ban of {candidate['name']}")
+    page.goto(f"/candidates/{candidate['id']}")
+    page.get_by_role("button", name="Lift the ban").click()
+    until(lambda: service.get(f"/v1/runs/{live_run}/bans")["items"] == [])
+    expect(page.get_by_role("button", name="Ban", exact=True)).to_be_visible()
+
+
+def test_a_setting_is_changed_on_the_page_setup(page: Page, service: Service, live_run: str) -> None:
+    page.goto(f"/runs/{live_run}/setup")
+    page.get_by_label("Setting", exact=True).select_option("inspirations.top")
+    page.get_by_label("New value").fill("1")
+    assert_accessible(page, within="#settings")
+    page.get_by_role("button", name="Change the setting").click()
+    expect(page.get_by_role("row", name="inspirations.top")).to_contain_text("1 (changed)")
+    [changed] = until(
+        lambda: service.get(f"/v1/runs/{live_run}/events?kinds=settings.changed&limit=1")["items"] or None
+    )
+    assert changed["settings"] == {"inspirations.top": 1}
+    page.goto(f"/runs/{live_run}")
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row.first).to_contain_text("inspirations.top = 1")

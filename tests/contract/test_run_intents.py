@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select
 
-from evolve.change_events import HintGiven, ProgramInserted, RequestedChange
+from evolve.change_events import (
+    CandidateBanned,
+    ChangeRefused,
+    HintGiven,
+    ProgramInserted,
+    RequestedChange,
+    SettingsChanged,
+)
 from evolve.event_codec import encode
 from evolve.events import EventKind
 from evolve.program import Program
@@ -251,6 +258,22 @@ class TestWanting:
         log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **encode(HINT))])
         assert intents.changes(RUN) == [second]
         log.append(RUN, fence, [story.tell(EventKind.HINT_GIVEN, **encode(second.data))])
+        assert intents.changes(RUN) == []
+
+    def test_bans_and_settings_wait_until_they_are_logged_as_made_or_refused(
+        self, log: RunLog, intents: RunIntents, claims: RunClaims, story: Story
+    ) -> None:
+        fence = begin(log, story)
+        ban = CandidateBanned(change_id="chg_1", by="ada", candidate_id=story.id(0), descendants=True)
+        settings = SettingsChanged(change_id="chg_2", by="ada", settings={"selection": {"puct": 1.0}, "reset_after": 5})
+        wanted = tuple(RequestedChange(data=data) for data in (ban, settings))
+        for change in wanted:
+            intents.change(RUN, change)
+        assert claims.wanted([RUN])[RUN].changes == wanted  # a runner that was killed before the event finds them again
+        refused = ChangeRefused(change_id="chg_1", by="ada", requested="candidate.banned", reason="nothing is left")
+        log.append(RUN, fence, [story.tell(EventKind.CHANGE_REFUSED, **encode(refused))])
+        assert intents.changes(RUN) == [wanted[1]]
+        log.append(RUN, fence, [story.tell(EventKind.SETTINGS_CHANGED, **encode(settings))])
         assert intents.changes(RUN) == []
 
     def test_a_program_waits_with_its_change(self, log: RunLog, intents: RunIntents, claims: RunClaims) -> None:

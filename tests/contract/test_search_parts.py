@@ -93,6 +93,9 @@ class Archive:
     def apply(self, one: Individual, insertion: Insertion) -> None:
         self.members.exchange(one, kept=insertion.kept, displaced=insertion.displaced)
 
+    def remove(self, candidate_id: str) -> None:
+        self.members.remove(candidate_id)
+
 
 class Untruthful(Archive):
     def apply(self, one: Individual, insertion: Insertion) -> None:

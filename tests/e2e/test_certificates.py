@@ -62,6 +62,15 @@ def test_certificate_holds_elsewhere_without_the_database_and_tells_what_was_spe
     assert {"evolve", "python", "machine"} <= document["versions"].keys()
 
 
+def test_run_and_its_report_name_the_certificate_by_its_digest(certified: Path, tmp_path: Path) -> None:
+    digest, database = document_of(certified)["digest"], f"sqlite:///{certified.parent / 'evolve.db'}"
+    shown = evolve(certified.parent, "runs", "--json", "--db", database)
+    assert json.loads(shown.out)["labels"]["certificate"] == digest
+    report = tmp_path / "report.html"
+    assert evolve(certified.parent, "report", "last", "--db", database, "-o", str(report)).code == 0
+    assert f"Certificate: <code>{digest}</code>" in report.read_text()
+
+
 def test_a_changed_byte_is_found_wherever_it_stands(certified: Path) -> None:
     content = certified.read_bytes()
     for place in range(0, len(content), 97):

@@ -50,6 +50,15 @@ def events(evolve: EvolveHere) -> list[dict[str, Any]]:
         (("insert", "last", "better.py", "--parent", "99.0"), 3, "has no candidate 99.0"),
         (("insert", "last", "better.py", "--parent", "OVER.0.0"), 3, "has no candidate"),
         (("insert", "last", "better.py", "--island", "2"), 2, "has no island 2: give a number from 0 to 1"),
+        (("ban", "last", "99.0"), 3, "99.0"),
+        (("ban", "last", "0.0", "--lift"), 5, "has no ban of its own"),
+        (("ban", "last", "0.0", "--lift", "--descendants"), 2, "lifting a ban lifts all of it"),
+        (("ban", "OVER", "0.0"), 5, "has ended, it is succeeded"),
+        (("change", "last", "seed=2"), 2, "You can change selection, operators"),
+        (("change", "last", "topology"), 2, "write key=value"),
+        (("change", "last", "migration_rate=nan"), 2, "must be a finite number"),
+        (("change", "last", "topology=full", "budget.evaluations=9"), 2, "with a command each"),
+        (("change", "OVER", "topology=full"), 5, "has ended, it is succeeded"),
         (("insert", "run_0190ffff", "better.py"), 3, "there is no run"),
         (("insert", "OVER", "better.py"), 5, "has ended, it is succeeded"),
     ],
@@ -90,3 +99,21 @@ def test_a_hint_and_a_program_wait_for_the_runner_of_the_run(evolve: EvolveHere)
     again = evolve.json("show", "last", f"{manual[1]['proposal_number']}.0")
     assert again["status"] == "duplicate"
     assert sum(event["kind"] == "candidate.evaluated" for event in told_events) == 30
+
+
+def test_a_ban_and_settings_hold_for_the_next_runner_of_the_run(evolve: EvolveHere) -> None:
+    evolve.call("extend", "last", "--evaluations", "45")
+    told = evolve.call("ban", "last", "0.0")
+    assert "does not use 0.0 any more" in told
+    told = evolve.call("change", "last", "selection.tournament=1", "inspirations.top=0")
+    assert "gets selection.tournament=1, inspirations.top=0" in told
+    assert evolve.json("change", "last", "budget.evaluations=46")["state"] == "queued"
+    evolve.call("run", "--resume", "last", "-q")
+    told_events = events(evolve)
+    at, banned = next((at, one) for at, one in enumerate(told_events) if one["kind"] == "candidate.banned")
+    [changed] = [event for event in told_events if event["kind"] == "settings.changed"]
+    assert changed["settings"] == {"selection": {"tournament": 1.0}, "inspirations.top": 0}
+    asked = [event for event in told_events[at:] if event["kind"] == "proposal.created"]
+    assert {event["selection"] for event in asked[1:]} <= {"tournament", ""}
+    assert banned["candidate_id"] not in {one for event in asked for one, _ in event["parents"]}
+    assert sum(event["kind"] == "candidate.evaluated" for event in told_events) == 46

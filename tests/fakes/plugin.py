@@ -56,6 +56,10 @@ class Newest:
             self.members.add(individual)
             self.order.append(individual.candidate_id)
 
+    def remove(self, candidate_id):
+        self.members.remove(candidate_id)
+        self.order.remove(candidate_id)
+
 
 class HillClimber:
     def __init__(self, problem, config, seeds, credit):

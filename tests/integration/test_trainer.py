@@ -129,7 +129,12 @@ def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None
     assert place.jobs.cancel("default", waiting.id).state == "cancelled"
     thread = threading.Thread(target=lambda: until(lambda: place.get(working).checkpoint))
     thread.start()
-    canceller = threading.Thread(target=lambda: (thread.join(), place.jobs.cancel("default", working.id)))
+
+    def cancel() -> None:
+        thread.join()
+        place.jobs.cancel("default", working.id)
+
+    canceller = threading.Thread(target=cancel)
     canceller.start()
     place.train(CountingBackend(seconds=0.01))
     canceller.join()

@@ -43,3 +43,28 @@ test("a score is its reward's and back", () => {
       for (const score of [-3, 0, 12.5]) assert.ok(Math.abs(scoreOf(objective, rewardOf(objective, score)) - score) < 1e-9);
     }
 });
+
+test("equal vectors are all on the front, make one step, and have a place on a flat axis", async () => {
+  const { Axis, shareAt, up } = await load("parallel-picture.js");
+  const count = 19;
+  const places = Array.from({ length: count }, (_, at) => at);
+  const equal = {
+    total: count,
+    sampled: false,
+    place: places,
+    fitness: places.map(() => 0.5),
+    rewards: [places.map(() => 0.75), places.map(() => 0.5)],
+    front: { until: places.map(() => -1), counts: [count], sizes: [count], ended: [], ended_by: [] },
+  };
+  assert.deepEqual(frontOf(equal, count), places);
+  assert.deepEqual(frontSize(equal, count), { size: count, about: false });
+  const order = ordered(equal, 0, 1);
+  assert.deepEqual(order, places);
+  assert.deepEqual(stairs(equal, order, equal.rewards[1], count), [0]);
+  const axis = new Axis("f1", true, () => 0.25);
+  axis.cover(places);
+  const share = axis.share(0.25);
+  assert.ok(share >= 0 && share <= 1, `${share}`);
+  assert.ok(Math.abs(shareAt(up(share)) - share) < 1e-9);
+  assert.ok(axis.ticks(5, 0, 100).every(({ at }) => Number.isFinite(at)));
+});

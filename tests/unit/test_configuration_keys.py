@@ -71,6 +71,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "inspirations.diverse": (0, {}),
     "variants": ([{"islands": [1], "archive.kind": "top", "archive.size": 2}], {}),
     "policy_choice": ("adaptive", {}),
+    "prompt_pool": (2, {}),
     "answers": (1, {}),
     "samples": (5, {}),
     "prompt.failures": (0, {}),
@@ -92,8 +93,8 @@ PROMPT: Mapping[str, Any] = {
 }
 # What shows with several objectives alone.
 SEVERAL = {"archive.front", "archive.truncation"}
-# What shows with several policies alone.
-TOGETHER = {"policy_choice"}
+# The policies with which a key shows.
+POLICIES = {"policy_choice": TEAM, "prompt_pool": (replace(ASKING, writes_prompts=True),)}
 ELSEWHERE = {
     "prompt.template_dir",
     "insights.every",
@@ -158,7 +159,7 @@ def test_a_story_is_told_twice_alike() -> None:
 @pytest.mark.parametrize("key", SEARCH)
 def test_a_key_of_the_search_changes_the_run(key: str) -> None:
     value, others = SEARCH[key]
-    shown = key in SEVERAL, TEAM if key in TOGETHER else (ASKING,)
+    shown = key in SEVERAL, POLICIES.get(key, (ASKING,))
     assert story(configured(**others, **{key: value}), *shown) != story(configured(**others), *shown)
 
 

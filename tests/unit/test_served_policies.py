@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from evolve.configuration import BudgetConfig, RunConfig
+from evolve.configuration import BudgetConfig, ConcurrencyConfig, RunConfig
 from evolve.events import EventKind
 from evolve.ports import AdaptedPolicy
 from evolve.proposal import Proposal, Reply
@@ -67,7 +67,7 @@ def test_what_author_and_critic_learn_is_handed_on() -> None:
 
 async def test_a_policy_whose_server_writes_is_no_longer_called_away() -> None:
     policy = Served()
-    lane = PolicyQueue(policy, 1)
+    lane = PolicyQueue(policy, lambda: ConcurrencyConfig(policy=1))
     await lane.rest("the connection broke", 0.0)
     assert lane.denied == "the connection broke"
     policy.heard += 1

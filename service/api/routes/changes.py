@@ -4,7 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from evolve.change_events import HintGiven, ProgramInserted
+from evolve.change_events import (
+    BanLifted,
+    CandidateBanned,
+    ChangeData,
+    ChangeRefused,
+    HintGiven,
+    ProgramInserted,
+    SettingsChanged,
+)
 from service.api.auth import PartsDep, requires
 from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import RunId, reader_of
@@ -39,7 +47,11 @@ def _change(one: ChangeEffect) -> Change:
             "at": one.at,
             "text": hint.text if hint else "",
             "wanted": hint.proposals if hint else 0,
-            "candidate_id": candidate.id if candidate else None,
+            "candidate_id": candidate.id if candidate else _subject(change),
+            "descendants": isinstance(change, CandidateBanned) and change.descendants,
+            "settings": dict(change.settings) if isinstance(change, SettingsChanged) else {},
+            "requested": change.requested if isinstance(change, ChangeRefused) else "",
+            "reason": change.reason if isinstance(change, ChangeRefused) else "",
             "outcome": _outcome(candidate) if candidate else "",
             "parent": change.parent if isinstance(change, ProgramInserted) else None,
             "proposals": one.proposals,
@@ -52,6 +64,11 @@ def _change(one: ChangeEffect) -> Change:
             "improvements_before": one.improvements_before,
         }
     )
+
+
+def _subject(change: ChangeData) -> str | None:
+    """The candidate that a change is about."""
+    return change.candidate_id if isinstance(change, CandidateBanned | BanLifted) else None
 
 
 def _outcome(candidate: CandidateRecord) -> str:

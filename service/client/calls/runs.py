@@ -2,12 +2,41 @@
 
 from types import NoneType
 
-from service.client.call import Call, place
+from service.client.call import Call, chosen, place
+from service.schemas.bans import BanCreate, BanList
 from service.schemas.changes import ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit, InsightsList
+from service.schemas.run_settings import RunSettings, SettingsChange
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPatch
+
+
+def list_bans(run_id: str, *, candidate_id: str | None = None) -> Call[BanList]:
+    """List the bans of a run that were not lifted."""
+    return Call(
+        method="GET", path=place("/v1/runs/{}/bans", run_id), params=chosen(candidate_id=candidate_id), answer=BanList
+    )
+
+
+def create_ban(run_id: str, body: BanCreate) -> Call[Run]:
+    """Ban a candidate. It leaves the archives, and is not a parent, inspiration or migrant any more."""
+    return Call(method="POST", path=place("/v1/runs/{}/bans", run_id), body=body, answer=Run)
+
+
+def lift_ban(run_id: str, candidate_id: str) -> Call[Run]:
+    """Lift the ban of a candidate. The candidates that it removed are offered to their archives again."""
+    return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=Run)
+
+
+def get_settings(run_id: str) -> Call[RunSettings]:
+    """Read the settings of a run that may change while it is active, with the changes so far."""
+    return Call(method="GET", path=place("/v1/runs/{}/settings", run_id), answer=RunSettings)
+
+
+def change_settings(run_id: str, body: SettingsChange) -> Call[Run]:
+    """Change settings of an active run. They hold for the proposals to come."""
+    return Call(method="POST", path=place("/v1/runs/{}/settings", run_id), body=body, answer=Run)
 
 
 def list_changes(run_id: str) -> Call[ChangeList]:

@@ -26,6 +26,9 @@ const MARKS = {
   "budget.extended": "+",
   "hint.given": "!",
   "program.inserted": "✎",
+  "candidate.banned": "⊘",
+  "ban.lifted": "○",
+  "settings.changed": "⚙",
 };
 
 /** @typedef {"linear" | "log" | "gap"} Scale */

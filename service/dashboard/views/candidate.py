@@ -14,11 +14,13 @@ from service.dashboard.difference import MAX_LINES, FileDifference, differences,
 from service.dashboard.pages import PageRoute, go_to, render
 from service.dashboard.run_page import ENDED, TABS, run_title
 from service.dashboard.scores import plain_scores, scores_of
-from service.dashboard.session import Api
+from service.dashboard.session import Api, FormDep
 from service.dashboard.source import MAX_FILES, shortened, shown_files
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.schemas.annotations import Note, Pin
+from service.schemas.bans import Ban, BanCreate
 from service.schemas.candidates import Candidate, Source
+from service.schemas.requests import checked
 from service.schemas.runs import Run
 
 CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
@@ -79,6 +81,23 @@ async def unpin(candidate_id: CandidateId, api: Api) -> Response:
     return go_to(f"/candidates/{candidate.id}")
 
 
+@router.post("/ban")
+async def ban(candidate_id: CandidateId, api: Api, form: FormDep) -> Response:
+    """Ban a candidate, or also its descendants."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    wanted = checked(BanCreate, candidate_id=candidate.id, descendants=bool(form.get("descendants")))
+    await api.send(calls.create_ban(candidate.run_id, wanted))
+    return go_to(f"/candidates/{candidate.id}")
+
+
+@router.post("/unban")
+async def lift_ban(candidate_id: CandidateId, api: Api) -> Response:
+    """Lift the ban of a candidate."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    await api.send(calls.lift_ban(candidate.run_id, candidate.id))
+    return go_to(f"/candidates/{candidate.id}")
+
+
 @router.post("/evaluate")
 async def evaluate_again(candidate_id: CandidateId, api: Api) -> Response:
     """Have a candidate evaluated once more."""
@@ -102,13 +121,14 @@ async def render_candidate(
 ) -> HTMLResponse:
     """The page of a candidate."""
     family = calls.list_children(candidate.id, limit=CHILDREN)
-    (run, source, attempts, pins, notes), (parent, page, proposal, (before, after)) = await asyncio.gather(
+    (run, source, attempts, pins, notes, bans), (parent, page, proposal, (before, after)) = await asyncio.gather(
         asyncio.gather(
             api.send(calls.get_run(candidate.run_id)),
             _source(api, candidate),
             api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
             _pins(api, candidate),
             _notes(api, candidate),
+            _bans(api, candidate),
         ),
         asyncio.gather(
             first_parent(api, candidate),
@@ -140,6 +160,7 @@ async def render_candidate(
         attempts=attempts.items,
         children=page,
         pinned=any(one.candidate_id == candidate.id for one in pins),
+        bans=bans,
         notes=notes,
         proposal=proposal,
         again=run.state in {*ENDED, "paused"} and candidate.program_id is not None and candidate.status == "evaluated",
@@ -250,6 +271,12 @@ async def _source(api: AsyncClient, candidate: Candidate) -> Source | None:
 async def _pins(api: AsyncClient, candidate: Candidate) -> Sequence[Pin]:
     found = await if_any(api, calls.list_pins(candidate.run_id))
     return () if found is None else found.items
+
+
+async def _bans(api: AsyncClient, candidate: Candidate) -> Sequence[Ban]:
+    """The bans by which a candidate is banned: its own first, and those of its ancestors."""
+    found = await if_any(api, calls.list_bans(candidate.run_id, candidate_id=candidate.id))
+    return sorted(found.items if found else (), key=lambda ban: ban.candidate_id != candidate.id)
 
 
 async def _notes(api: AsyncClient, candidate: Candidate) -> list[Note]:

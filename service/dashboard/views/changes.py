@@ -1,7 +1,10 @@
 """Changes of a run at work by people: the form of a hint, and what all of them brought."""
 
+import json
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import JsonValue
 
 from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, go_to, may
@@ -11,6 +14,7 @@ from service.dashboard.views.candidate import if_any
 from service.errors import UsageError
 from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
 from service.schemas.requests import checked
+from service.schemas.run_settings import SettingsChange
 from service.schemas.runs import Run
 
 router = APIRouter(prefix="/runs/{run_id}", route_class=PageRoute, include_in_schema=False)
@@ -32,6 +36,24 @@ async def give_hint(run_id: RunId, api: Api, form: FormDep) -> Response:
     hint = checked(HintCreate, text=form.get("text", ""), proposals=int(proposals))
     run = await api.send(calls.create_hint(run_id, hint))
     return go_to(f"/runs/{run.id}#changes")
+
+
+@router.post("/settings")
+async def change_setting(run_id: RunId, api: Api, form: FormDep) -> Response:
+    """Give a setting of a run another value."""
+    key, text = form.get("key", ""), form.get("value", "").strip()
+    wanted = checked(SettingsChange, settings={key: setting_value(text)})
+    run = await api.send(calls.change_settings(run_id, wanted))
+    return go_to(f"/runs/{run.id}/setup#settings")
+
+
+def setting_value(text: str) -> JsonValue:
+    """A value as a person writes it: JSON where it is that, else a word."""
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text
+    return value
 
 
 async def changes_of(request: Request, api: AsyncClient, run: Run) -> dict[str, object]:

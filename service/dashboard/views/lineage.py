@@ -11,6 +11,8 @@ from service.client import AsyncClient, calls
 from service.dashboard.loading import RunPageRoute
 from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
+from service.dashboard.views.candidate import if_any
+from service.schemas.bans import Ban
 from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 
@@ -28,12 +30,14 @@ class LineageEntry:
         depth: how many steps it is from its seed.
         gain: its fitness less that of its parent; None: one of them has none.
         others: ids of the parents beside the first one, from a crossover.
+        banned: whether a person banned it, or one of these before it with its descendants.
     """
 
     candidate: Candidate
     depth: int
     gain: float | None
     others: Sequence[str]
+    banned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,24 +85,31 @@ async def _line(api: AsyncClient, run: Run, at: str) -> LineageTable | None:
     if chosen is None:
         return None
     lineage = await api.send(calls.get_lineage(chosen, limit=MAX_LINE))
-    return line_of(lineage.items, at=at, truncated=lineage.truncated)
+    bans = await if_any(api, calls.list_bans(run.id))
+    return line_of(lineage.items, bans.items if bans else (), at=at, truncated=lineage.truncated)
 
 
-def line_of(candidates: Sequence[Candidate], *, at: str = "", truncated: bool = False) -> LineageTable:
+def line_of(
+    candidates: Sequence[Candidate], bans: Sequence[Ban] = (), *, at: str = "", truncated: bool = False
+) -> LineageTable:
     """A line as it is shown.
 
     Args:
         candidates: a candidate and its first parents, itself first.
+        bans: of the run.
         at: its place, if somebody chose it.
         truncated: whether the line goes on before the last of them.
     """
     parents: list[Candidate | None] = [*candidates[1:], None]
+    wide = {ban.candidate_id: ban.descendants for ban in bans}
+    firsts = [place for place, one in enumerate(candidates) if wide.get(one.id)]
     steps = [
         LineageEntry(
             candidate=candidate,
             depth=len(candidates) - 1 - place,
             gain=_gain(candidate, parent),
             others=[one.candidate_id for one in candidate.parents if one.role == "crossover"],
+            banned=candidate.id in wide or any(place < first for first in firsts),
         )
         for place, (candidate, parent) in enumerate(zip(candidates, parents, strict=True))
     ]

@@ -15,7 +15,8 @@ from fastapi.responses import Response
 
 from service.client import calls
 from service.dashboard.loading import RunPageRoute
-from service.dashboard.run_page import RunId, render_run
+from service.dashboard.pages import may
+from service.dashboard.run_page import ENDED, RunId, render_run
 from service.dashboard.session import Api
 from service.dashboard.source import MAX_FILES, shown_files
 from service.dashboard.views.candidate import if_any
@@ -24,6 +25,7 @@ from service.dashboard.views.submit_fields import DEFAULTS, flat
 from service.dashboard.views.submit_problem import DOCUMENT
 from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.problems import Problem
+from service.schemas.run_settings import RunSettings
 from service.schemas.runs import Run
 
 # So much of a problem's folder is unpacked to be shown.
@@ -57,6 +59,7 @@ async def show_setup(request: Request, run_id: RunId, api: Api) -> Response:
     problem = await if_any(api, calls.get_problem(run.problem_id))
     bundle = await if_any(api, calls.download_problem(run.problem_id))
     seeds = await if_any(api, calls.list_candidates(run.id, proposal_number=0, limit=1))
+    settings = await if_any(api, calls.get_settings(run.id))
     texts = await asyncio.to_thread(texts_of, bundle or b"")
     return await render_run(
         request,
@@ -72,6 +75,8 @@ async def show_setup(request: Request, run_id: RunId, api: Api) -> Response:
         files=await asyncio.to_thread(shown_files, texts),
         files_left_out=max(0, len(texts) - MAX_FILES),
         seed_id=seeds.items[0].id if seeds and seeds.items else None,
+        settings=setting_rows(settings, run),
+        may_change=run.state not in ENDED and may(request, "runs:control"),
     )
 
 
@@ -87,6 +92,15 @@ def changed_keys(run: Run, problem: Problem | None) -> list[ConfiguredKey]:
             about=CONFIGURATION_KEYS.get(key, ""),
         )
         for key, value in _differences(run)
+    ]
+
+
+def setting_rows(found: RunSettings | None, run: Run) -> list[tuple[str, str, bool]]:
+    """The settings that may change while the run is active: key, value, and whether a person changed it."""
+    held = flat(run.config)
+    return [
+        (key, _words(value), not key.startswith("policies.") and value != held.get(key))
+        for key, value in (found.settings if found else {}).items()
     ]
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from evolve.errors import PolicyUnavailable
 from evolve.money import Money
 from service.sandbox import session
 from tests.fakes.openai_server import OpenAIServer, Reply, openai_server
+from tests.fakes.tls_server import tls_server
 from tests.integration.agents.conftest import SINGLE, Make, asked, proposal
 
 KEY = "sk-key-of-the-agents-4711"
@@ -175,3 +177,28 @@ async def test_a_machine_without_namespaces_says_so(
     policy = make("", base_url=server.url, key=KEY)
     with pytest.raises(PolicyUnavailable, match="network access through a proxy alone needs network namespaces"):
         await policy.check()
+
+
+async def test_a_named_host_is_reached_by_tls_and_no_other(make: Make, tmp_path: Path) -> None:
+    with tls_server(tmp_path) as server:
+        policy = make(
+            """
+    import http.client, os, ssl
+    host, port = os.environ["HTTPS_PROXY"].removeprefix("http://").split(":")
+    def fetch(name, there):
+        trusted = ssl.create_default_context(cadata=CERTIFICATE)
+        connection = http.client.HTTPSConnection(host, int(port), context=trusted)
+        connection.set_tunnel(name, there)
+        connection.request("GET", "/simple")
+        return connection.getresponse().read().decode()
+    print(fetch("localhost", PORT))
+    try:
+        fetch("example.org", 443)
+    except OSError as error:
+        print("refused:", error)
+    """.replace("PORT", str(server.port)).replace("CERTIFICATE", repr(server.certificate.read_text())),
+            allow_hosts=[f"localhost:{server.port}"],
+        )
+        _, completed = await asked(policy, proposal(SINGLE))
+    assert "a package of /simple" in completed.completions[0], completed.completions
+    assert "refused: Tunnel connection failed: 403" in completed.completions[0]

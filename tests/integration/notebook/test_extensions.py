@@ -61,6 +61,10 @@ class Newest:
             self.members.add(individual)
             self.order.append(individual.candidate_id)
 
+    def remove(self, candidate_id: str) -> None:
+        self.members.remove(candidate_id)
+        self.order.remove(candidate_id)
+
 
 class Climber:
     def __init__(self, problem: Problem, config: RunConfig, seeds: Sequence[Individual], credit: Credit) -> None:

@@ -40,6 +40,7 @@ PRICED = {"price.input": '"1"', "price.cached": '"0.5"', "price.output": '"2"'}
 UNSAID = {
     "command": '["agent"]',
     "environment": '["HOME"]',
+    "allow_hosts": '["localhost"]',
     "read": '["/usr"]',
     "path": '["/usr/bin"]',
     "max_session_cost": '"1"',
@@ -82,6 +83,7 @@ READ = '["FOLDER/agent"]'
 AGENT = """
 import json, os, sys, time, urllib.error, urllib.request
 
+print(os.environ.get("HTTPS_PROXY"))
 print(sys.argv[1], os.environ.get("KEY_OF_THE_TEST"), "/bin:" in os.environ["PATH"].partition(":/usr")[0] + ":")
 try:
     print(open(os.path.join(os.path.dirname(__file__), "..", "key")).read(1))
@@ -142,6 +144,7 @@ KINDS: Mapping[str, tuple[Lines, Mapping[str, tuple[str, Lines]]]] = {
             "environment": ('["KEY_OF_THE_TEST"]', {}),
             "read": ('["FOLDER/agent", "FOLDER/key"]', {}),
             "path": ('["FOLDER/bin"]', {}),
+            "allow_hosts": ('["localhost"]', {}),
             "max_session_tokens": ("1", {}),
             "max_session_cost": ('"0.000001"', PRICED),
         },

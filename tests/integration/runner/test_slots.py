@@ -1,6 +1,7 @@
 """Evaluations at once follow the evaluator's slots where the configuration names no number."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,7 +32,10 @@ class Gate:
 
 
 class Listener:
-    """The search as far as results are told to it."""
+    """The search as far as results are told to it, and its limits are read."""
+
+    def __init__(self, limits: ConcurrencyConfig) -> None:
+        self.state = SimpleNamespace(config=SimpleNamespace(concurrency=limits))
 
     def tell(self, candidate_id: str, evaluation: Evaluation) -> SearchStep:
         return SearchStep()
@@ -62,8 +66,8 @@ async def turns() -> None:
 async def test_evaluations_at_once_follow_the_slots_up_to_a_number_that_is_set(
     maximum: int, expected: list[int]
 ) -> None:
-    parts: tuple[Any, Any, Any] = (Listener(), (), gate := Gate())
-    dispatcher = Dispatcher(*parts, ConcurrencyConfig(evaluations=maximum), lambda _: None)
+    parts: tuple[Any, Any, Any] = (Listener(ConcurrencyConfig(evaluations=maximum)), (), gate := Gate())
+    dispatcher = Dispatcher(*parts, lambda _: None)
     dispatcher.take(SearchStep(candidates=candidates(12)))
     await turns()
     found = [len(gate.under_way)]

@@ -16,7 +16,8 @@ from evolve.events import Event
 from evolve.lineage import Lineage
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
-from evolve.search.state import OpenProposal, SearchState
+from evolve.search.open_proposal import OpenProposal
+from evolve.search.state import SearchState
 from tests.fakes.world import World, new_search, resume, toy_problem
 from tests.property.search.test_search import ASKINGS, WAYS, config, repeated
 

@@ -25,6 +25,17 @@ def test_each_run_has_a_line_over_all_axes_the_best_last_and_highest() -> None:
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for line in lines for x, y in line)
 
 
+def test_each_line_tells_what_stands_at_each_height() -> None:
+    picture = parallel([ISLANDS, KIND], [1.0, 3.0, 2.0], "Best fitness", "{:.1f}".format)
+    assert picture
+    told = {line.place: (line.values, line.heights) for line in picture.lines}
+    assert told[0][0] == ("10", "top", "1.0")
+    assert told[2][0] == ("10", "grid", "2.0")
+    assert told[0][1][0] == told[2][1][0] != told[1][1][0]
+    for line in picture.lines:
+        assert [round(y, 1) for _, y in points(line.path)] == [round(y, 1) for y in line.heights]
+
+
 def test_numbers_stand_by_size_and_results_are_written_at_both_ends() -> None:
     picture = parallel([ISLANDS], [1.0, 3.0, 2.0], "Best fitness", "{:.1f}".format)
     assert picture

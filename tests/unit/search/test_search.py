@@ -243,9 +243,9 @@ def test_a_log_of_another_search_is_refused() -> None:
         for event in world.log
     ]
     with pytest.raises(ReplayError, match="replay"):
-        resume(world, new_search(search.problem, search.config), twisted)
+        resume(world, new_search(search.problem, search.state.config), twisted)
     with pytest.raises(ReplayError):
-        resume(world, new_search(search.problem, search.config), world.log[5:])
+        resume(world, new_search(search.problem, search.state.config), world.log[5:])
 
 
 def test_a_deterministic_log_with_a_gap_is_refused() -> None:

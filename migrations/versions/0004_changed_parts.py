@@ -3,12 +3,12 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003_changed_parts"
-down_revision = "0002_views_and_changes"
+revision = "0004_changed_parts"
+down_revision = "0003_policies"
 
 
 def upgrade() -> None:
-    op.add_column("candidates", sa.Column("changed", sa.Text(), server_default="", nullable=False))
+    op.add_column("candidates", sa.Column("changed", sa.Text(), server_default=sa.text("''"), nullable=False))
 
 
 def downgrade() -> None:
