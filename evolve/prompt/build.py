@@ -306,7 +306,7 @@ def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
 
 def _ending(request: PromptRequest, operator: str) -> str:
     hint = fill(request.templates, "hint", hint=request.proposal.hint) if request.proposal.hint else ""
-    return hint + request_text(request, operator, _answers(request))
+    return hint + request_text(request.problem, request.proposal, request.templates, operator, _answers(request))
 
 
 def _fit_feedback(request: PromptRequest, space: _Space) -> str:

@@ -59,14 +59,13 @@ async def open_parts(
         StorageError: the database cannot be opened.
     """
     refuse_unaudited(settings.api.unaudited)
-    signer = open_seal(settings, override)
     async with AsyncExitStack() as stack:
         storage = stack.enter_context(open_storage(settings, override, connections=_connections(settings)))
         found = await stack.enter_async_context(_open_queue(settings, queue, broker))
         yield ApiDependencies(
             settings=settings.api,
             clock=storage.clock,
-            signer=signer,
+            signer=open_seal(settings, override),
             unit=storage.unit,
             readers=storage.readers,
             standings=storage.reader.sequences,

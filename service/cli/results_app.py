@@ -30,10 +30,7 @@ results_app = typer.Typer(context_settings=HELP)
 
 CandidateId = Annotated[
     str,
-    typer.Argument(
-        metavar="CANDIDATE",
-        help="A run with the name of its candidate (last.28.0), or an id. A run alone means its best candidate.",
-    ),
+    typer.Argument(metavar="CANDIDATE", help="A run with its candidate (last.28.0), or an id. A run alone: its best."),
 ]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", readable=False, help="File to write (- is stdout).")

@@ -243,5 +243,5 @@ def read_host(text: str) -> tuple[str, int]:
     name, colon, port = text.strip().lower().partition(":")
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
     if not _NAME.fullmatch(name) or _NUMBERS.fullmatch(name) or (colon and not 0 < number < 65536):
-        raise ValueError(f"{text[:80]!r} is not the name of a host: write one such as pypi.org, or pypi.org:443")
+        raise ValueError(f"{text[:80]!r} is not the name of a host: write it as in packages.example:443")
     return name, number or HTTPS

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from service import tracing
 from service.policy.model_server import NO_HEADERS
+from service.policy.request_record import RequestRecord
 from service.policy_settings.settings import PolicySettings
-
-if TYPE_CHECKING:
-    from service.policy.request_log import RequestRecord
 
 # The conventions' names of providers that the catalog calls otherwise.
 _PROVIDER_NAMES = MappingProxyType({"mistral": "mistral_ai", "xai": "x_ai", "gemini": "gcp.gemini"})
@@ -28,7 +26,7 @@ _REQUESTED = MappingProxyType(
 
 @contextmanager
 def chat_span(
-    settings: PolicySettings, body: Mapping[str, Any], record: "RequestRecord", finish_reasons: Mapping[int, str]
+    settings: PolicySettings, body: Mapping[str, Any], record: RequestRecord, finish_reasons: Mapping[int, str]
 ) -> Iterator[Mapping[str, str]]:
     """Record a request, and yield the headers by which the server continues its trace.
 

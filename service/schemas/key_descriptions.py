@@ -247,7 +247,7 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
     "read": "files and folders of this machine that an agent may read, beside those of the system",
     "path": "folders of programs, which stand first on the `PATH` of an agent. It may read them",
     "allow_hosts": (
-        "names of further hosts that an agent may reach by TLS, such as `pypi.org` or `mirror.example:8443`"
+        "names of further hosts that an agent may reach by TLS, such as `packages.example` or `mirror.example:8443`"
     ),
     "max_session_tokens": (
         "tokens of a session, as the replies of the server at `base_url` tell. Further requests are refused. 0: no"

@@ -18,7 +18,11 @@ export function brushed(lines, brushes) {
   );
 }
 
-/** The values on an axis with their places, from the foot up, none twice. @param {RunLine[]} lines @param {number} at */
+/**
+ * The values on an axis with their places, from the foot up, none twice.
+ * @param {RunLine[]} lines
+ * @param {number} at
+ */
 export function valuesOn(lines, at) {
   const found = new Map(lines.map((line) => [line.values[at], line.ys[at]]));
   return [...found].sort((one, other) => other[1] - one[1]);

@@ -1,5 +1,6 @@
-// <best-cost data-src data-over>: the best so far by what the run had used. <policy-curves data-src data-show>: what each
-// policy of a run brought and spent. Both take the points of the run's metrics.
+// <best-cost data-src data-over>: the best so far by what the run had used.
+// <policy-curves data-src data-show>: what each policy of a run brought and spent.
+// Both take the points of the run's metrics.
 // @ts-check
 import { across, unitOf, upwards } from "./axes.js";
 import { chartData } from "./chart-data.js";

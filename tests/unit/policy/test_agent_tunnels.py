@@ -117,7 +117,7 @@ async def test_without_a_model_server_no_request_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "target"), [("Pypi.org", ("pypi.org", 443)), (" a-b.example:8443 ", ("a-b.example", 8443))]
+    ("text", "target"), [("Packages.example", ("packages.example", 443)), (" a-b.example:8443 ", ("a-b.example", 8443))]
 )
 def test_an_entry_is_a_name_with_a_port(text: str, target: tuple[str, int]) -> None:
     assert read_host(text) == target
@@ -127,13 +127,13 @@ def test_an_entry_is_a_name_with_a_port(text: str, target: tuple[str, int]) -> N
     "text",
     [
         "",
-        "*.pypi.org",
+        "*.packages.example",
         "10.0.0.1",
         "1.2",
         "[::1]:443",
-        "pypi.org:0",
-        "pypi.org:",
-        "pypi.org:99999",
+        "packages.example:0",
+        "packages.example:",
+        "packages.example:99999",
         "a/b",
         "http://a",
         "a..b",
