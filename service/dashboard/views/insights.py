@@ -47,7 +47,7 @@ async def insights_of(request: Request, api: AsyncClient, run: Run) -> dict[str,
     """The insights of a run, the newest first, and whether they may be edited."""
     found = await if_any(api, calls.list_insights(run.id))
     items = found.items[: MAX_SHOWN + 1] if found else []
-    before = [*(one.text for one in items[1:]), ""]
+    before = [*(one.text for one in items), ""][1:]
     shown = [ShownVersion(version=one, lines=compared(old, one.text)) for one, old in zip(items, before, strict=True)]
     may_edit = run.state not in ENDED and may(request, "runs:control")
     wanted = bool(items) or bool(run.config.get("insights", {}).get("every"))
