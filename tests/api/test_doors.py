@@ -33,6 +33,8 @@ BODIES: dict[str, Any] = {
     "extend_run": {"budget": {"evaluations": 500}},
     "create_hint": {"text": "try rings"},
     "edit_insights": {"text": "- rings"},
+    "create_ban": {"candidate_id": "CANDIDATE"},
+    "change_settings": {"settings": {"selection_options.exploration": 1}},
     "insert_candidate": {"files": {"program.py": "x = 77\n"}},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
     "check_problem": {"files": {"problem.toml": "schema = 1\n"}},

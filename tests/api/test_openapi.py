@@ -27,12 +27,20 @@ OPEN = {
 Operation = dict[str, Any]
 Schema = dict[str, Any]
 FREE_FORMS = {
+    "Change.settings": "each key of the settings has a type of its own",
     "Choice": "a choice goes by numbers of its own, each documented in docs/reference/events.md",
     "PolicyDescription.extra_body": "sent to the policy's server as it is",
     "PolicyDescription.params": "sent to the policy's server as they are",
+    "PolicyVersion.training": "each back end tells how it trained",
     "Rationale": "a selection goes by numbers of its own, each documented in docs/explanation/search.md",
+    "RunSettings.settings": "each key of the settings has a type of its own",
     "SavedFilter.settings": "pages store what they need to be drawn again",
     "SavedFilterCreate.settings": "pages store what they need to be drawn again",
+    "SettingsChange.settings": "each key of the settings has a type of its own",
+    "SettingsChangedEvent.settings": "each key of the settings has a type of its own",
+    "TrainingEvent.payload": "each back end reports figures of its own",
+    "TrainingJob.request": "each back end takes options of its own",
+    "VersionCreate.training": "whoever trained it tells how",
 }
 
 
