@@ -57,8 +57,9 @@ def score(problem: Problem, program: Program) -> Evaluation:
 
 def answers(proposal: Proposal) -> list[Answer]:
     """What the toy policy answers: a pure function of the proposal, some answers broken, some repeated."""
-    learned = proposal.tuning.generations if proposal.tuning else ()  # a tuner answers by what came of its answers
-    rng = np.random.default_rng([proposal.seed, crc32(repr(learned).encode())])
+    # A tuner answers by what came of its answers.
+    learned = [crc32(repr(proposal.tuning.generations).encode())] if proposal.tuning else []
+    rng = np.random.default_rng([proposal.seed, *learned])
     parent = value_of(proposal.parent.program)
     replies = []
     for chain in range(proposal.samples):
