@@ -208,8 +208,24 @@ class TestMetrics:
         assert [point["duplicate_share"] for point in points] == [0, 0, 0, 0.2]
         assert all(point["hypervolume"] is point["cells"] is point["qd_score"] is None for point in points)
         assert metrics["operators"] == [
-            {"name": "mutate", "evaluations": 3, "valid": 2, "improvements": 2, "mean_fitness": 2.5, "gain": 2.0},
-            {"name": "seed", "evaluations": 1, "valid": 1, "improvements": 1, "mean_fitness": 1.0, "gain": 0.0},
+            {
+                "name": "mutate",
+                "evaluations": 3,
+                "valid": 2,
+                "improvements": 2,
+                "mean_fitness": 2.5,
+                "gain": 2.0,
+                "seconds": 0.75,
+            },
+            {
+                "name": "seed",
+                "evaluations": 1,
+                "valid": 1,
+                "improvements": 1,
+                "mean_fitness": 1.0,
+                "gain": 0.0,
+                "seconds": 0.25,
+            },
         ]
         assert [(one["name"], one["evaluations"]) for one in metrics["positions"]] == [("0", 3)]
 

@@ -13,6 +13,7 @@ from service.policy.syntax.source import Draft, SourceText, TextChange
 Vector = NDArray[np.float64]
 _MAX_VALUE = 1e15
 _TOLD = 4
+_WHOLE_SCALE = 20.0  # an optimizer begins with steps of a tenth, which must move a whole number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class NumberSpace:
     """The numbers of a program that are tuned, in units of their own size.
 
     A coordinate of 1 moves a number by its scale: its absolute value, or the mean of those in the same bracket if that
-    is larger. Whole numbers are often sizes and indices. They are tuned where a program has no other numbers.
+    is larger. Whole numbers are often sizes and indices. They are tuned where a program has no other numbers, and their
+    scale is at least 20.
 
     Args:
         sources: the files of the program.
@@ -84,8 +86,9 @@ class NumberSpace:
             for group in numeral.groups[-1:]:
                 groups.setdefault((source.path, group), []).append(numeral)
         typical = {group: _mean_size(members) for group, members in groups.items()}
+        minimum = _WHOLE_SCALE if all(numeral.integral for _, numeral in self._numerals) else 0.0
         return [
-            max(abs(numeral.value), *(typical[source.path, group] for group in numeral.groups[-1:]), 0.0) or every
+            max(abs(numeral.value), *(typical[source.path, group] for group in numeral.groups[-1:]), minimum) or every
             for source, numeral in self._numerals
         ]
 

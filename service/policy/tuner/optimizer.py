@@ -63,7 +63,8 @@ class NumberOptimizer:
             if len(found) == count:
                 break
             point = np.asarray(cma.ask(), dtype=np.float64)
-            program = self.space.program(point, point - np.asarray(cma.mean))
+            numbers = slice(self.space.dimensions)
+            program = self.space.program(point[numbers], (point - np.asarray(cma.mean))[numbers])
             key = tuple(program.files.items()) if program else ()
             if program is not None and key not in self._seen:
                 self._seen.add(key)
@@ -80,8 +81,8 @@ class NumberOptimizer:
 
     def _optimizer(self, count: int) -> "CMA | SepCMA":
         if self._cma is None:
-            size = self.space.dimensions
-            kind = CMA if 1 < size <= MAX_FULL_DIMENSIONS else SepCMA
+            size = max(2, self.space.dimensions)  # CMA-ES needs two: the second of a single number moves nothing
+            kind = CMA if size <= MAX_FULL_DIMENSIONS else SepCMA
             self._cma = kind(
                 mean=np.zeros(size),
                 sigma=INITIAL_STEP,
