@@ -13,8 +13,6 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
-import structlog
-
 from evolve.evaluation import Evaluation
 from evolve.extensions import PACKAGE
 from evolve.version import __version__
@@ -27,8 +25,6 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _EXPORTERS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 _SERVICE_NAME = "service.name"
-
-log = structlog.get_logger(__name__)
 
 
 class SpanKind(Enum):
@@ -210,15 +206,21 @@ def traces_sent(part: str) -> Iterator[None]:
         _tracing = _open(part)
     except ImportError as error:
         advice = f"pip install '{PACKAGE}[otel]'"
-        log.warning("tracing.unavailable", reason=f"{error}: OTEL_* variables ask for traces", advice=advice)
+        _warn(f"{error}: OTEL_* variables ask for traces", advice=advice)
     except (ValueError, LookupError) as error:
-        log.warning("tracing.unavailable", reason=str(error))
+        _warn(str(error))
     try:
         yield
     finally:
         opened, _tracing = _tracing, None
         if opened is not None:
             opened.provider.shutdown()
+
+
+def _warn(reason: str, **more: str) -> None:
+    import structlog  # commands that only read import this module, and are to start fast
+
+    structlog.get_logger(__name__).warning("tracing.unavailable", reason=reason, **more)
 
 
 def _open(part: str) -> _Tracing:
