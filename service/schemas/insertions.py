@@ -22,6 +22,7 @@ class CandidateInsert(Request):
         max_length=MAX_INSERTED_FILES,
         description="Text by path. Other files stay as in the parent. If that is one file, any path means it",
         examples=[{"solution.py": "def solve():\n    return 1\n"}],
+        json_schema_extra={"additionalProperties": False},
     )
     parent: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,100}$")] = Field(
         default="", description="Id or name of the candidate that it descends from. Empty: the first seed"
