@@ -24,6 +24,7 @@ _CANDIDATES: AnySelect = select(
     CandidateRow.position,
     CandidateRow.island,
     CandidateRow.fingerprint,
+    CandidateRow.changed,
     ProgramRow.files,
 ).join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
 _INDIVIDUALS: AnySelect = (
@@ -129,6 +130,7 @@ def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) 
         program=program(row["files"]),
         fingerprint=row["fingerprint"],
         parents=tuple(edges.get(row["id"], ())),
+        changed=row["changed"],
     )
 
 

@@ -41,7 +41,7 @@ def policy_of(run: RunRecord) -> dict[str, Any]:
 def test_the_operators_policies_are_named_and_shown_without_their_keys(house: House) -> None:
     house.problem()
     shown = {policy["name"]: policy for policy in house.submissions.policies()}
-    assert set(shown) == {"own", "syntax", *(f"bundled:{model}" for model in shipped_names())}
+    assert set(shown) == {"own", "syntax", "tuner", *(f"bundled:{model}" for model in shipped_names())}
     run = house.submit(problem="p", policy="own")
     assert policy_of(run) == shown["own"]
     assert policy_of(run)["base_url"] == "http://10.0.0.5:8000/v1"
@@ -246,7 +246,7 @@ def test_a_model_folder_of_the_machine_is_the_operators_to_name(
     own = write_model(tmp_path / "own")
     house = build(operator=f'[[policies]]\nname = "mine"\nkind = "bundled"\nmodel = "{own}"\n')
     house.problem()
-    assert {policy["name"] for policy in house.submissions.policies()} == {"syntax", "bundled:tiny", "mine"}
+    assert {policy["name"] for policy in house.submissions.policies()} == {"syntax", "tuner", "bundled:tiny", "mine"}
     for name, model in (("mine", str(own)), ("bundled:tiny", "tiny")):
         run = house.submit(problem="p", policy=name)
         assert (policy_of(run)["kind"], policy_of(run)["model"]) == ("bundled", model)
