@@ -22,11 +22,20 @@ from service.db.models import (
     RunColumnsRow,
     RunRow,
 )
+from service.db.policy_models import TrainingPermissionRow
 
 DELETING = "deleting"
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work
 there: ColumnElement[bool] = RunRow.state != DELETING
-_OF_PEOPLE: tuple[type[Base], ...] = (ReevaluationRow, RunChangeRow, PinRow, NoteRow, SavedFilterRow, ShareRow)
+_OF_PEOPLE: tuple[type[Base], ...] = (
+    ReevaluationRow,
+    RunChangeRow,
+    PinRow,
+    NoteRow,
+    SavedFilterRow,
+    ShareRow,
+    TrainingPermissionRow,
+)
 _OF_A_CANDIDATE: tuple[type[MembershipRow | EvaluationRow | CandidateViewRow | ParentRow], ...] = (
     MembershipRow,
     EvaluationRow,

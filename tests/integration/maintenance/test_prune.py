@@ -22,6 +22,7 @@ from service.db.engine import Database
 from service.db.leases import database_time
 from service.db.maintenance import prune
 from service.db.models import BundleRow, CandidateRow, CandidateViewRow, ProblemRow, RunRow
+from service.db.policy_models import TrainingPermissionRow
 from service.db.reader import SqlRunReader
 from service.ports import RetentionPolicy
 from tests.contract.story import START, FixedClock, Story
@@ -46,6 +47,8 @@ def test_a_run_past_its_time_goes_with_everything_that_is_its_own(database: Data
         updated_at=START,
     )
     store(database, PinRow, run_id=OLD, candidate_id=story.id(1), author="a", created_at=START)
+    answer = {"allowed": True, "by": "a", "at": START}
+    store(database, TrainingPermissionRow, id="tp1", tenant="default", run_id=OLD, **answer)
     view = {"media_type": "image/svg+xml", "reason": "", "content": "<svg/>"}
     store(database, CandidateViewRow, candidate_id=story.id(1), attempt=1, **view)
     removed = prune(database, clock, MONTH)
@@ -223,5 +226,5 @@ def test_every_table_that_hangs_on_runs_is_known(database: Database) -> None:
 
     assert {table.name for table in Base.metadata.sorted_tables if hangs(table)} == {
         "candidate_views", "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins",
-        "proposals", "reevaluations", "run_changes", "run_columns", "shares", "usage", "views",
+        "proposals", "reevaluations", "run_changes", "run_columns", "shares", "training_permissions", "usage", "views",
     }  # fmt: skip
