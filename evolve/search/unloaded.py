@@ -22,6 +22,7 @@ def unloaded_candidate(data: CandidateCreated) -> Candidate:
         program=UNLOADED,
         fingerprint=data.fingerprint,
         early_stop_threshold=data.early_stop_threshold,
+        changed=data.changed,
     )
 
 
