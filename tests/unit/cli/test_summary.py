@@ -89,6 +89,7 @@ def test_the_json_summary_has_the_contracts_keys(packing: str, home: Path) -> No
     assert set(summary) == {
         "kind", "run_id", "state", "reason", "ended_by", "best", "seed_fitness", "known_best", "assessment",
         "evaluations", "answers", "valid", "failed", "duplicates", "rejected", "failures", "tokens", "cost", "seconds",
+        "gain_shares",
     }  # fmt: skip
     assert set(summary["best"]) == {"candidate_id", "program_id", "scores", "fitness"}
     assert (summary["best"]["fitness"], summary["seed_fitness"], summary["known_best"]) == (3.0, 1.0, 4.0)

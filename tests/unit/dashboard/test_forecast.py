@@ -103,6 +103,7 @@ def test_the_page_tells_it_with_its_interval() -> None:
         "endings": [],
         "length_advice": None,
         "points": [],
+        "policy_totals": [],
         "drawn": '{"end": 100}',
     }
     page = (
