@@ -38,6 +38,7 @@ class RunKeywords(TypedDict, total=False):
     stopping_rule: Any
     prompt_pool: int
     prompt: Table
+    insights: Table
     budget: Table
     seed: int
     deterministic: Table

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from evolve.identity import candidate_name
 from service.errors import ConflictError
 from service.process.git import fast_import, git
 
@@ -42,9 +41,10 @@ def write_history(folder: Path, candidates: Iterable[Mapping[str, Any]], best: s
 
 @dataclass(slots=True)
 class History:
-    """The commits of a stream so far: the mark of each candidate, by its id."""
+    """The commits of a stream so far: the mark and the name of each candidate, by its id."""
 
     marks: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 def make_history(folder: Path) -> History:
@@ -63,7 +63,7 @@ def make_history(folder: Path) -> History:
 def finish_history(folder: Path, history: History, best: str | None) -> int:
     """Let the branch lead to the best candidate; the number of commits."""
     if best is not None and best in history.marks:
-        git(folder, ["update-ref", f"refs/heads/{BRANCH}", f"{REFERENCES}{candidate_name(best)}"])
+        git(folder, ["update-ref", f"refs/heads/{BRANCH}", f"{REFERENCES}{history.names[best]}"])
         git(folder, ["reset", "--quiet", "--hard"])
     return len(history.marks)
 
@@ -83,6 +83,7 @@ def commit_lines(candidate: Mapping[str, Any], history: History, root: str = "")
     first = [f":{marks[edge['candidate_id']]}" for edge in edges if edge["role"] == "parent"] or [root] * bool(root)
     others = [f":{marks[edge['candidate_id']]}" for edge in edges if edge["role"] == "crossover"]
     marks[candidate["candidate_id"]] = mark = len(marks) + 1
+    history.names[candidate["candidate_id"]] = candidate["name"]
     lines = [f"from {parent}" for parent in first[:1]] + [f"merge {other}" for other in (*first[1:], *others)]
     return [
         f"commit {REFERENCES}{candidate['name']}\nmark :{mark}\n".encode(),

@@ -127,7 +127,7 @@ def test_an_event_tells_of_charges_only_where_there_are_any() -> None:
     assert told["charges"] == [bill, bill]
     assert told["tokens"] == {"input": 100, "cached": 40, "output": 10}
     own = Bill("", data.tokens, data.cost)
-    charge = Bill("judge", Usage(input=7, cached=2, output=3), Money.read("0.5 USD"))
+    charge = Bill("judge", Usage(input=7, cached=2, output=3), Money.read("0.5 USD"), purpose="review")
     assert bills(data) == [own, charge, charge]
     assert bills(ProposalFailed(proposal_number=1, reason="refused")) == []
     plain = World(toy_problem())
