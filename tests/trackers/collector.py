@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedSpan:
@@ -38,6 +36,8 @@ class Collector:
         return [one for one in self.spans if one.name == name and wanted.items() <= one.attributes.items()]
 
     def take(self, body: bytes) -> None:
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
         self.bodies.append(body)
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
             service = _values(resource.resource.attributes)["service.name"]

@@ -27,6 +27,7 @@ CALLER = "0af7651916cd43dd8448eb211c80319c"  # the example of W3C Trace Context
 
 @pytest.fixture
 def receiver() -> Iterator[Collector]:
+    pytest.importorskip("opentelemetry.proto", reason="needs OpenTelemetry: make test-trackers")
     with collector() as found:
         yield found
 
