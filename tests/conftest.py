@@ -127,9 +127,10 @@ def redis_server() -> Iterator[services.RedisServer]:
 
 
 @pytest.fixture
-def redis_url(redis_server: services.RedisServer, worker_id: str) -> Iterator[str]:
+def redis_url(redis_server: services.RedisServer) -> Iterator[str]:
     """The URL of an empty Redis database that no other test uses at the same time."""
-    url = redis_server.database_url(int(worker_id.removeprefix("gw")) if worker_id != "master" else 0)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")  # not a fixture: some environments have no pytest-xdist
+    url = redis_server.database_url(int(worker.removeprefix("gw")))
     with redis.Redis.from_url(url) as client:
         client.flushdb()
         yield url
