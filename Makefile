@@ -133,7 +133,7 @@ faults: install ## kill, stall and cut off everything under runs for 5 minutes: 
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
 
 # Versions and hashes, never a host: the lock holds wherever the packages come from.
-COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+COMPILE := $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer versions
 	$(COMPILE) $(UPGRADE) pyproject.toml -o requirements/base.txt
