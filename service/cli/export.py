@@ -16,7 +16,7 @@ from service.cli.terminal import Terminal
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.ports import Bundle, RunRecord
 from service.projections.run_site import RunSite
-from service.schemas.artifacts import ExportForm
+from service.schemas.export_form import ExportForm
 
 if TYPE_CHECKING:
     from service.client.service_choice import SourceOptions

@@ -21,7 +21,7 @@ from service.ports import (
 )
 from service.ports.shared_fields import for_record
 from service.schemas import candidates
-from service.schemas.artifacts import ExportForm
+from service.schemas.export_form import ExportForm
 from service.schemas.runs import Run
 
 PAGE = 200

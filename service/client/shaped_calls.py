@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Literal
 
 from service.client.call import FOLD_SECONDS, Call, chosen, place
-from service.schemas.artifacts import ExportForm
 from service.schemas.batches import BatchPage
 from service.schemas.candidates import CandidatePage
 from service.schemas.events import EventFeed, EventPage
+from service.schemas.export_form import ExportForm
 from service.schemas.keys import Usage
 from service.schemas.problems import ProblemCheck, ProblemCreate
 from service.schemas.runs import RunPage

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 
 from service.db.account_models import NoteRow, PinRow, SavedFilterRow, ShareRow
 from service.db.columns import is_id
-from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
+from service.db.presence import there
 from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError

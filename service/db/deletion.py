@@ -23,10 +23,9 @@ from service.db.models import (
     RunRow,
 )
 from service.db.policy_models import TrainingPermissionRow
+from service.db.presence import DELETING
 
-DELETING = "deleting"
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work
-there: ColumnElement[bool] = RunRow.state != DELETING
 _OF_PEOPLE: tuple[type[Base], ...] = (
     ReevaluationRow,
     RunChangeRow,

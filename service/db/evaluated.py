@@ -7,9 +7,9 @@ from sqlalchemy import func, literal, select
 
 from evolve.identity import evaluation_id
 from service.db.account_models import ReevaluationRow
-from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import CandidateRow, EvaluationRow, RunRow
+from service.db.presence import there
 from service.db.reader import LIVE
 from service.ports import WorkerEvaluationRecord
 

@@ -16,6 +16,7 @@ from service.db.account_models import ReevaluationRow
 from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
 from service.db.models import CandidateRow, RunRow
+from service.db.presence import there
 from service.db.row_mappers import chunks
 from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
@@ -108,7 +109,7 @@ class SqlRunIntents:
         Raises:
             NotFoundError: no such run.
         """
-        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)
+        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, there)
         with self._database.read() as connection:
             if connection.execute(select(RunRow.id).where(*mine)).scalar() is None:
                 raise leases.missing(run_id)
@@ -144,7 +145,7 @@ class SqlRunIntents:
         Raises:
             ConflictError: one of them is at work, or a runner holds it.
         """
-        mine = (RunRow.batch_id == batch_id, RunRow.tenant == self._tenant, deletion.there)
+        mine = (RunRow.batch_id == batch_id, RunRow.tenant == self._tenant, there)
         query = select(*_SEEN).where(*mine).order_by(RunRow.id).with_for_update()
         with self._database.write() as connection:
             self._delete(connection, connection.execute(query).all())
@@ -193,7 +194,7 @@ class SqlRunIntents:
         deletion.mark(connection, [run.id for run in runs])
 
     def _locked(self, connection: Connection, run_id: str) -> Row[Any]:
-        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, deletion.there)
+        mine = (RunRow.id == run_id, RunRow.tenant == self._tenant, there)
         query = select(*_SEEN).where(*mine).with_for_update()
         run = connection.execute(query).one_or_none()
         if run is None:
@@ -257,9 +258,7 @@ class SqlRunClaims:
             lease_seconds: how long others are kept off.
             gone: whether an owner is known to have ended.
         """
-        waiting = and_(
-            RunRow.batch_id == self._batch_id, RunRow.state.in_(("queued", PAUSED, *_AT_WORK)), deletion.there
-        )
+        waiting = and_(RunRow.batch_id == self._batch_id, RunRow.state.in_(("queued", PAUSED, *_AT_WORK)), there)
         with self._database.write() as connection:
             now = self._lease_time(connection, self._clock)
             owners = select(RunRow.lease_owner).where(waiting, RunRow.lease_owner.is_not(None)).distinct()
@@ -278,7 +277,7 @@ class SqlRunClaims:
 
     def wanted(self, run_ids: Sequence[str]) -> Mapping[str, Intent]:
         """What is wanted of each; a run that was deleted is missing."""
-        query = select(*_WANTED).where(deletion.there)
+        query = select(*_WANTED).where(there)
         with self._database.read() as connection:
             rows = [row for chunk in chunks(run_ids) for row in connection.execute(query.where(RunRow.id.in_(chunk)))]
             waiting = changes.waiting_changes(connection, run_ids)
@@ -325,7 +324,7 @@ def _due() -> ColumnElement[bool]:
             select(RunRow.id).where(at_work), select(RunRow.id).where(taken_up), select(ReevaluationRow.run_id)
         ).scalar_subquery()
     )
-    return and_(found, deletion.there)
+    return and_(found, there)
 
 
 def _aim(run: Row[Any]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, or_, select, update
 
 from service.db.clock import server_time
-from service.db.deletion import there
 from service.db.models import RunRow
+from service.db.presence import there
 from service.db.stalled_runs import end_stalled
 from service.errors import ConflictError, LeaseLostError, NotFoundError
 from service.ports import Clock

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Executable, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.db.deletion import there
 from service.db.engine import Database
 from service.db.models import RunColumnsRow, RunRow
+from service.db.presence import there
 
 
 class SqlColumnStore:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
-from service.db.deletion import there
 from service.db.identifiers import resolve
 from service.db.models import CandidateRow, ProposalRow, RunRow
+from service.db.presence import there
 from service.errors import NotFoundError
 from service.identifiers import CandidatePlace, candidate_place
 

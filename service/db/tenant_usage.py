@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, case, func, select
 
-from service.db.deletion import there
 from service.db.engine import Database
 from service.db.leases import database_time
 from service.db.maintenance import past
 from service.db.models import RunRow, Tenant
+from service.db.presence import there
 from service.db.row_mappers import AnySelect
 from service.ports import ENDED, Clock, TenantStorage
 

@@ -9,7 +9,7 @@ from evolve.search.changes import MANUAL
 from service.jsonlines import as_line
 from service.ports import CandidateRecord, ProposalRecord, RunReader, RunRecord
 from service.projections.candidates import candidate_json, candidate_pages, objectives_of, parent_of
-from service.schemas.artifacts import ExportForm
+from service.schemas.export_form import ExportForm
 
 ANSWERED = "answered"
 PROPOSALS = 50

@@ -15,7 +15,7 @@ from service.projections.front import Front, measure_front
 if TYPE_CHECKING:
     from service.projections.columns import Columns
     from service.projections.comparison import Order
-    from service.schemas.artifacts import ExportForm
+    from service.schemas.export_form import ExportForm
     from service.schemas.failures import RunFailures
     from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint

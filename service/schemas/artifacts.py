@@ -1,14 +1,10 @@
 """Artifacts and policies on the wire."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from service.schemas.problem_documents import ShownPolicy
 from service.schemas.types import Count, Moment, Page, Reply
 from service.schemas.untrusted_text import Foreign
-
-ExportForm = Literal["jsonl", "csv", "training", "events"]
 
 
 class Artifact(Foreign):

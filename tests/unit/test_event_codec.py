@@ -40,7 +40,8 @@ EXTENSIONS = st.builds(
 )
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     str: NAMES, int: NUMBERS, float: REALS, bool: st.booleans(),
-    str | None: st.none() | NAMES, float | None: st.none() | REALS, float | str | None: st.none() | NAMES | REALS,
+    str | None: st.none() | NAMES, int | None: st.none() | NUMBERS, float | None: st.none() | REALS,
+    float | str | None: st.none() | NAMES | REALS,
     tuple[str, ...]: st.lists(NAMES, max_size=3).map(tuple),
     tuple[float, ...]: st.lists(REALS, max_size=3).map(tuple),
     tuple[tuple[str, str], ...]: st.lists(st.tuples(NAMES, NAMES), max_size=3).map(tuple),

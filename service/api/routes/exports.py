@@ -17,7 +17,8 @@ from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
 from service.ports import RunReader, RunRecord
 from service.projections.export import lines_of
-from service.schemas.artifacts import Artifact, ArtifactPage, ExportForm
+from service.schemas.artifacts import Artifact, ArtifactPage
+from service.schemas.export_form import ExportForm
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"])
 
