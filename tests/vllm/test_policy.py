@@ -3,7 +3,7 @@
 import ast
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -59,8 +59,8 @@ async def test_answers_come_while_the_chain_is_written(make: Make, monkeypatch: 
     came: list[StreamChunk] = []
     stream = Server.stream
 
-    async def counted(self: Server, body: Mapping[str, Any], tokens: int) -> AsyncGenerator[StreamChunk, None]:
-        async with aclosing(stream(self, body, tokens)) as chunks:
+    async def counted(self: Server, *request: Any) -> AsyncGenerator[StreamChunk, None]:
+        async with aclosing(stream(self, *request)) as chunks:
             async for chunk in chunks:
                 came.append(chunk)
                 yield chunk
