@@ -153,6 +153,12 @@ class RunConfig:
         return (self.archive, *(variant.archive for variant in self.variants if variant.archive is not None))
 
     @property
+    def selection_options_of_islands(self) -> tuple[SelectionOptions, ...]:
+        """Those by which its islands may select."""
+        own = (variant.selection_options for variant in self.variants)
+        return (self.selection_options, *(options for options in own if options is not None))
+
+    @property
     def extensions(self) -> tuple[tuple[ExtensionKind, str], ...]:
         """Kind and name of all that it names, built-ins among them; each once."""
         mixes = (self.selection, *(variant.selection or {} for variant in self.variants))

@@ -1,6 +1,7 @@
 """How parents are selected, and what is new enough to be evaluated."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from evolve.configuration.checks import one_of
 from evolve.errors import ConfigurationError
@@ -18,6 +19,7 @@ class SelectionOptions:
     Attributes:
         dirichlet_alpha: concentration of the weights that `dirichlet` draws: a small one favours single objectives, 1
             is uniform on the simplex, a large one approaches equal weights.
+        objective_weights: by objective, how much those weights favour it on average; 1 where an objective is not named.
         power_law_exponent: `power_law` chooses rank r (1 the fittest) with probability proportional to r^-exponent; 0:
             each rank alike.
         exploration: how much `puct` and `ucb` give for what was seldom tried; 0: nothing.
@@ -25,6 +27,7 @@ class SelectionOptions:
     """
 
     dirichlet_alpha: float = 1.0
+    objective_weights: Mapping[str, float] = field(default_factory=dict)
     power_law_exponent: float = 2.0
     exploration: float = 1.0
     cases: float = 0.25
@@ -34,12 +37,32 @@ class SelectionOptions:
             raise ConfigurationError(
                 f"selection_options.dirichlet_alpha must lie above 0 and not beyond {MAX_MAGNITUDE:g}"
             )
+        for name, weight in self.objective_weights.items():
+            if not 0 <= weight <= MAX_MAGNITUDE:
+                raise ConfigurationError(
+                    f"selection_options.objective_weights.{name:.80} must lie between 0 and {MAX_MAGNITUDE:g}"
+                )
         if not 0 <= self.power_law_exponent <= MAX_MAGNITUDE:
             raise ConfigurationError(f"selection_options.power_law_exponent must lie between 0 and {MAX_MAGNITUDE:g}")
         if not 0 <= self.exploration <= MAX_MAGNITUDE:
             raise ConfigurationError(f"selection_options.exploration must lie between 0 and {MAX_MAGNITUDE:g}")
         if not 0 < self.cases <= 1:
             raise ConfigurationError("selection_options.cases must lie above 0 and not beyond 1")
+
+    def check_objectives(self, objectives: Collection[str]) -> None:
+        """Check that the weights are of objectives that a problem has, and leave one that counts.
+
+        Raises:
+            ConfigurationError: they are not, or do not.
+        """
+        for name in self.objective_weights:
+            if name not in objectives:
+                raise ConfigurationError(
+                    f"selection_options.objective_weights: the problem has no objective {name!r:.80}: its objectives"
+                    f" are {', '.join(objectives)}"
+                )
+        if not any(self.objective_weights.get(name, 1.0) > 0 for name in objectives):
+            raise ConfigurationError("selection_options.objective_weights needs a weight above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

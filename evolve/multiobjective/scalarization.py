@@ -6,8 +6,10 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-def dirichlet(rng: np.random.Generator, k: int, alpha: float = 1.0, count: int | None = None) -> Floats:
-    """Weights of `k` objectives from the symmetric Dirichlet distribution.
+def dirichlet(
+    rng: np.random.Generator, k: int, alpha: float = 1.0, count: int | None = None, favour: ArrayLike | None = None
+) -> Floats:
+    """Weights of `k` objectives from a Dirichlet distribution.
 
     Args:
         rng: where the draw comes from.
@@ -15,11 +17,17 @@ def dirichlet(rng: np.random.Generator, k: int, alpha: float = 1.0, count: int |
         alpha: concentration: a small one favours single objectives, 1 is uniform on the simplex, a large one approaches
             equal weights.
         count: how many vectors; None: one, of shape (k,).
+        favour: (k,) non-negative numbers with a positive sum, in proportion to which the mean of the weights lies, and
+            whose sum leaves the concentration of all objectives together as it is; None: the mean is equal weights.
 
     Returns:
         Non-negative weights that sum to 1, of shape (k,) or (count, k).
     """
-    return rng.dirichlet(np.full(k, float(alpha)), size=count)
+    concentrations = np.full(k, float(alpha))
+    if favour is not None:
+        shares = np.asarray(favour, dtype=np.float64)
+        concentrations *= k * shares / shares.sum()
+    return rng.dirichlet(concentrations, size=count)
 
 
 def normalise(rewards: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:

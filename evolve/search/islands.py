@@ -37,6 +37,7 @@ class Island:
     def __init__(
         self, number: int, problem: Problem, config: RunConfig, lineage: Lineage, extensions: Extensions | None = None
     ) -> None:
+        config.selection_options.check_objectives([objective.name for objective in problem.objectives])
         self.number = number
         self.config = config
         self._extensions = extensions or Extensions()

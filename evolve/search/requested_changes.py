@@ -55,7 +55,8 @@ def check_change(change: RequestedChange, state: SearchState, weights: Mapping[s
     if isinstance(data, BanLifted) and data.candidate_id not in state.bans.standing:
         raise ConfigurationError(f"the candidate {data.candidate_id} is not banned")
     if isinstance(data, SettingsChanged):
-        check_settings(data.settings, state.config, weights)
+        objectives = [objective.name for objective in state.problem.objectives]
+        check_settings(data.settings, state.config, weights, objectives)
         check_weights({**weights, **weights_of(data.settings)}.values())
 
 

@@ -11,8 +11,10 @@ from evolve.errors import ConfigurationError
 from evolve.extensions import ExtensionKind, built_in_names
 from evolve.problem import MAX_MAGNITUDE
 
+OBJECTIVE_WEIGHTS = "selection_options.objective_weights"
 POLICIES = "policies."  # followed by the name of a policy; the value is its weight
-_TABLES: Mapping[str, ExtensionKind] = {"selection": ExtensionKind.SELECTION, "operators": ExtensionKind.OPERATOR}
+_SHARES: Mapping[str, ExtensionKind] = {"selection": ExtensionKind.SELECTION, "operators": ExtensionKind.OPERATOR}
+_TABLES = (*_SHARES, OBJECTIVE_WEIGHTS)
 _NUMBERS = (
     "selection_options.dirichlet_alpha",
     "selection_options.power_law_exponent",
@@ -39,17 +41,17 @@ _GROUPS = {key.partition(".")[0] for key in CHANGEABLE if "." in key} | {POLICIE
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as a person writes them, with dotted keys or nested, by dotted key and each of its type.
 
-    `selection` and `operators` are a key each, whose shares are replaced together.
+    `selection`, `operators` and the weights of objectives are a key each, whose numbers are replaced together.
 
     Raises:
         ConfigurationError: a key may not change, or its value is of another type.
     """
     flat: dict[str, Any] = {}
     for key, value in given.items():
-        table = key.partition(".")[0]
+        table = next((name for name in _TABLES if key.startswith(f"{name}.")), "")
         if key in _GROUPS and isinstance(value, Mapping):
             flat |= {f"{key}.{name}": one for name, one in value.items()}
-        elif table in _TABLES and key != table:
+        elif table:
             held = flat.get(table, {})
             flat[table] = {**(held if isinstance(held, Mapping) else {}), key.removeprefix(f"{table}."): value}
         else:
@@ -60,7 +62,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def _typed(key: str, value: object) -> Any:
     if key in _TABLES:
         if not isinstance(value, Mapping):
-            raise ConfigurationError(f"{key} must be a table of names and shares, such as {key}.NAME=1")
+            raise ConfigurationError(f"{key} must be a table of names and numbers, such as {key}.NAME=1")
         return {str(name): _number(f"{key}.{name}", share) for name, share in value.items()}
     if key in _NUMBERS or key.startswith(POLICIES):
         return _number(key, value)
@@ -82,13 +84,16 @@ def _number(key: str, value: object) -> float:
     return float(value)
 
 
-def check_settings(settings: Mapping[str, Any], config: RunConfig, policies: Collection[str]) -> None:
+def check_settings(
+    settings: Mapping[str, Any], config: RunConfig, policies: Collection[str], objectives: Collection[str]
+) -> None:
     """Check settings that a person wants of an active run.
 
     Args:
         settings: as `read_settings` gives them; `policies.NAME` is the weight of a policy, 0: it is not asked.
         config: of the run at present.
         policies: names of its policies.
+        objectives: names of those of its problem.
 
     Raises:
         ConfigurationError: a key may not change, or a value is out of its range.
@@ -100,9 +105,11 @@ def check_settings(settings: Mapping[str, Any], config: RunConfig, policies: Col
             _check_weight(key, value, policies)
         elif config.strategy in BASELINES and key not in _BASELINE_KEYS:
             raise ConfigurationError(f"the strategy {config.strategy} does not read {key}")
-        elif key in _TABLES:
+        elif key in _SHARES:
             _check_names(key, value, config)
-    with_settings(config, settings)
+    changed = with_settings(config, settings)
+    if OBJECTIVE_WEIGHTS in settings:
+        changed.selection_options.check_objectives(objectives)
 
 
 def check_weights(weights: Iterable[float]) -> None:
@@ -157,7 +164,7 @@ def _check_weight(key: str, weight: float, policies: Collection[str]) -> None:
 
 def _check_names(key: str, mix: Mapping[str, float], config: RunConfig) -> None:
     """Refuse extensions that the run does not use yet: the process that drives it may not have them."""
-    kind = _TABLES[key]
+    kind = _SHARES[key]
     known = {*built_in_names(kind), *(name for one, name in config.extensions if one is kind)}
     for name in mix:
         if name not in known:

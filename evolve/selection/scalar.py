@@ -19,9 +19,11 @@ MAX_STEPS = 500.0  # the sigmoid is 0 or 1 long before
 def select_dirichlet(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
     """Draw w ~ Dirichlet(alpha), then a member by a soft argmax of w.r over the range of w.r in the view.
 
-    The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization.
+    The selection twin of the set reward E_w[max_y w.r(y)] of Vector Policy Optimization. Where the configuration weighs
+    objectives, the mean of w is in proportion to these weights.
     """
-    weights = dirichlet(rng, view.rewards.shape[1], params.dirichlet_alpha)
+    favour = [params.objective_weights.get(name, 1.0) for name in view.objectives] if params.objective_weights else None
+    weights = dirichlet(rng, view.rewards.shape[1], params.dirichlet_alpha, favour=favour)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
     (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)

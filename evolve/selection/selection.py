@@ -18,12 +18,14 @@ class SelectionParams:
 
     Attributes:
         dirichlet_alpha: concentration of the Dirichlet distribution.
+        objective_weights: its mean by objective, before it is scaled to sum to 1; 1 where an objective is not named.
         power_law_exponent: exponent of the rank power law.
         exploration: how much PUCT and UCB give for what was seldom tried.
         cases: share of the cases that down-sampled lexicase draws.
     """
 
     dirichlet_alpha: float = 1.0
+    objective_weights: Mapping[str, float] = field(default_factory=dict)
     power_law_exponent: float = 2.0
     exploration: float = 1.0
     cases: float = 0.25
@@ -34,6 +36,7 @@ class SelectionParams:
         options = config.selection_options
         return cls(
             dirichlet_alpha=options.dirichlet_alpha,
+            objective_weights=options.objective_weights,
             power_law_exponent=options.power_law_exponent,
             exploration=options.exploration,
             cases=options.cases,

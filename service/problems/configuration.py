@@ -225,7 +225,7 @@ def _flatten(
                 complaints.append(_complaint(layer, key, f"{key} is a table with the keys {keys}"))
         elif key in _types():
             inner = {key: value}
-        elif (table := key.partition(".")[0]) in _tables() and key != table:
+        elif table := next((name for name in _tables() if key.startswith(f"{name}.")), ""):
             inner = {table: {**flat.get(table, {}), key.removeprefix(f"{table}."): value}}
         else:
             inner = {}

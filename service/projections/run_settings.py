@@ -56,7 +56,8 @@ def settings_change(
     settings = read_settings(given)
     standing = current_settings(reader, run, waiting)
     weights = weights_of(standing)
-    check_settings(settings, _config(run, standing), weights)
+    objectives = [str(objective["name"]) for objective in run.objectives]
+    check_settings(settings, _config(run, standing), weights, objectives)
     check_weights((weights | weights_of(settings)).values())
     return RequestedChange(data=SettingsChanged(change_id=change_id, by=by, settings=settings))
 

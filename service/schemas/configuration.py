@@ -64,6 +64,7 @@ KEYWORDS: Mapping[str, Keywords] = {
     "archive.neighbours": _within(1, MAX_NEIGHBOURS),
     "selection": _named_shares(*configuration.SELECTIONS),
     "selection_options.dirichlet_alpha": {"exclusiveMinimum": 0, "maximum": MAX_MAGNITUDE},
+    "selection_options.objective_weights": {"additionalProperties": {"type": "number", **_within(0, MAX_MAGNITUDE)}},
     "selection_options.power_law_exponent": _within(0, MAX_MAGNITUDE),
     "selection_options.exploration": _within(0, MAX_MAGNITUDE),
     "selection_options.cases": {"exclusiveMinimum": 0, "maximum": 1},

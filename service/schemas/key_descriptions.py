@@ -60,6 +60,11 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         "concentration of the weights that `dirichlet` draws. Small numbers favour single objectives. 1 draws all"
         " weights uniformly. Large numbers come close to equal weights"
     ),
+    "selection_options.objective_weights": (
+        "weights of objectives, such as `{ speed = 3 }`: the mean of the weights that `dirichlet` draws is in"
+        " proportion to them. An objective that is not named has weight 1. The fitness does not change. Empty: all"
+        " weigh the same"
+    ),
     "selection_options.power_law_exponent": (
         "`power_law` chooses the parent of rank r, the fittest first, with probability proportional to r to the power"
         " of minus this. 0: uniform"

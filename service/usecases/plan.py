@@ -229,10 +229,13 @@ def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
     """The record of a new run.
 
     Raises:
-        ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, or it
-            compares by embeddings without an embedder, or has an embedder or an analyst for nothing.
+        ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, it
+            weighs objectives that its problem does not have, compares by embeddings without an embedder, or has an
+            embedder or an analyst for nothing.
     """
     roles = PolicyRoles.of(plan.policies)
+    for options in plan.config.selection_options_of_islands:
+        options.check_objectives([objective.name for objective in plan.problem.objectives])
     check_embedder(plan.config, roles.embedder.name if roles.embedder else None)
     check_analyst(plan.config.insights, roles.analyst.name if roles.analyst else None)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))

@@ -57,6 +57,7 @@ async def test_the_newest_of_several_changes_stands(told: Told, owner: httpx.Asy
         ({"settings": {"migration_rate": 1e99}}, "between 0 and 1"),
         ({"settings": {"migration_interval": 10**30}}, "whole number from 0"),
         ({"settings": {"selection": {"nobody": 1}}}, "does not use 'nobody'"),
+        ({"settings": {"selection_options.objective_weights.nobody": 1}}, "has no objective 'nobody'"),
         ({"settings": {"policies.nobody": 1}}, "has no policy 'nobody'"),
         ({"settings": {"topology": "ring"}, "n": 1}, "not permitted"),
     ],

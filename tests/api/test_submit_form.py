@@ -89,6 +89,11 @@ async def test_a_run_has_the_critic_and_the_embedder_that_were_chosen(
         ({"policy": "syntax", "critic": "judge"}, "critic", "nobody reads what the critic judge writes"),
         ({"policy": "writer", "embedder": "near"}, "embedder", "nothing asks for embeddings"),
         ({"policy": "writer", "further": 'novelty.kind = "embedding"'}, "embedder", "needs an embedder"),
+        (
+            {"policy": "writer", "further": "selection_options.objective_weights.nobody = 2"},
+            "further",
+            "has no objective",
+        ),
         ({"policy": "writer", "critic": "absent"}, "policy", "there is no policy"),
         (
             {"policy": "=described", "policy_text": 'policies = ["writer", "second"]', "critic": "judge"},

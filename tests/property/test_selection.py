@@ -36,6 +36,7 @@ CASES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([0.0, 0.3, 0.
 KNOBS = st.builds(
     SelectionParams,
     dirichlet_alpha=st.sampled_from([1e-300, 0.5, 1.0, 1e90]),
+    objective_weights=st.dictionaries(st.sampled_from(["o0", "o1"]), st.sampled_from([5e-324, 1.0, MAX_MAGNITUDE])),
     power_law_exponent=st.sampled_from([0.0, 1e-300, 0.5, 1e90]),
     exploration=st.sampled_from([0.0, 1.0, MAX_MAGNITUDE]),
     cases=st.sampled_from([1e-9, 0.25, 1.0]),

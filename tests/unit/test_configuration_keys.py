@@ -60,6 +60,7 @@ SEARCH: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "archive.neighbours": (1, {"archive.kind": "dominated_novelty", "archive.size": 5}),
     "selection": ({"tournament": 1.0}, {}),
     "selection_options.dirichlet_alpha": (9.0, {"selection": {"dirichlet": 1.0}}),
+    "selection_options.objective_weights": ({"smallness": 50.0}, {"selection": {"dirichlet": 1.0}}),
     "selection_options.power_law_exponent": (9.0, {"selection": {"power_law": 1.0}}),
     "selection_options.exploration": (0.0, {"selection": {"ucb": 1.0}}),
     "selection_options.cases": (1.0, {"selection": {"downsampled_lexicase": 1.0}}),
@@ -92,7 +93,7 @@ PROMPT: Mapping[str, Any] = {
     "prompt.rejections": 0,
 }
 # What shows with several objectives alone.
-SEVERAL = {"archive.front", "archive.truncation"}
+SEVERAL = {"archive.front", "archive.truncation", "selection_options.objective_weights"}
 # The policies with which a key shows.
 POLICIES = {"policy_choice": TEAM, "prompt_pool": (replace(ASKING, writes_prompts=True),)}
 ELSEWHERE = {

@@ -5,6 +5,7 @@ import json
 import math
 import statistics
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,32 @@ def test_the_weights_of_dirichlet_are_uniform_on_the_simplex_by_themselves() -> 
         for params in (SelectionParams(), SelectionParams(dirichlet_alpha=1.0), SelectionParams(dirichlet_alpha=2.0))
     )
     assert plain == uniform != equal
+
+
+@pytest.mark.parametrize(
+    ("weights", "mean"), [({"o1": 3.0}, (0.2, 0.6, 0.2)), ({"o0": 0.0, "o2": 4.0}, (0.0, 0.2, 0.8)), ({}, (1 / 3,) * 3)]
+)
+def test_the_mean_of_the_weights_of_dirichlet_is_in_proportion_to_those_of_the_objectives(
+    weights: dict[str, float], mean: tuple[float, ...]
+) -> None:
+    view = view_of([0.5] * 3, [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
+    params = SelectionParams(objective_weights=weights)
+    drawn = np.array([chosen.weights for chosen in choose("dirichlet", view, DRAWS, 5, params)])
+    assert drawn.mean(axis=0) == pytest.approx(np.array(mean), abs=NEAR)
+    # Var(w_i) = m_i (1 - m_i) / (alpha k + 1): the concentration of all objectives together stays.
+    assert drawn.var(axis=0) == pytest.approx(np.array(mean) * (1 - np.array(mean)) / 4, abs=0.01)
+
+
+def test_the_weights_of_objectives_are_those_of_the_problem_and_leave_one() -> None:
+    options = SelectionOptions(objective_weights={"speed": 0.0, "size": 2.0})
+    options.check_objectives(["speed", "size"])
+    with pytest.raises(ConfigurationError, match="no objective 'size': its objectives are speed, memory"):
+        options.check_objectives(["speed", "memory"])
+    with pytest.raises(ConfigurationError, match="needs a weight above 0"):
+        SelectionOptions(objective_weights={"speed": 0.0}).check_objectives(["speed"])
+    for weight in (-1.0, math.nan, math.inf):
+        with pytest.raises(ConfigurationError, match=r"objective_weights\.speed must lie between 0 and"):
+            SelectionOptions(objective_weights={"speed": weight})
 
 
 def test_tournament_draws_the_best_of_four() -> None:
@@ -381,6 +408,6 @@ def test_an_unknown_selection_is_refused_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("options", [{"exploration": -1.0}, {"exploration": math.inf}, {"cases": 0.0}, {"cases": 1.1}])
-def test_an_option_out_of_range_is_refused_by_its_name(options: dict[str, float]) -> None:
+def test_an_option_out_of_range_is_refused_by_its_name(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"selection_options.{next(iter(options))} must"):
         SelectionOptions(**options)

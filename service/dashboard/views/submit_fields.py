@@ -288,6 +288,7 @@ def place_of(complaint: str, form: FormData) -> tuple[str, str]:
         "problem": "problem",
         "candidate": "candidate",
         "no candidate": "candidate",
+        "selection_options.": FURTHER,
     }
     for beginning, place in beginnings.items():
         if words.startswith(beginning):

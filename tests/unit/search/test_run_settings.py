@@ -12,7 +12,7 @@ from evolve.errors import ConfigurationError
 from evolve.event_types import IslandMigrated, ProposalCreated
 from evolve.search.run_settings import CHANGEABLE, check_settings, check_weights, read_settings, with_settings
 from tests.fakes.steering import setting, steered
-from tests.fakes.world import TEAM, World, new_search, resume
+from tests.fakes.world import TEAM, World, new_search, resume, toy_problem
 
 CONFIG = RunConfig(
     islands=2,
@@ -45,6 +45,18 @@ def test_parents_are_selected_and_children_made_as_the_changed_settings_say(conf
     assert {one.selection for one in proposals(after)} == {"lexicase"}
     assert {one.operator for one in proposals(after)} == {"crossover"}
     assert search.state.config.selection == {"lexicase": 1.0}
+
+
+@BOTH
+def test_parents_are_selected_for_the_objectives_that_weigh_more(config: RunConfig) -> None:
+    change = setting(selection_options__objective_weights={"closeness": 0.0})
+    world, search = steered({20: lambda _: change}, config, problem=toy_problem(several=True))
+    before, after = ([one.weights for one in proposals(part) if one.weights] for part in split(world))
+    assert min(weights[0] for weights in before) > 0
+    assert {weights[0] for weights in after} == {0.0}
+    again = new_search(world.problem, config)
+    resume(world, again, world.log)
+    assert again.state.config == search.state.config != config
 
 
 def test_repair_that_is_switched_on_repairs_later_failures() -> None:
@@ -154,19 +166,21 @@ def test_keys_and_types_that_cannot_be_are_refused_in_one_sentence(given: dict[s
         ({"selection_options.cases": 0.0}, "must lie above 0"),
         ({"policies.nobody": 1.0}, "the run has no policy 'nobody': its policies are rare, toy"),
         ({"policies.toy": -1.0}, "must be a weight between 0"),
+        ({"selection_options.objective_weights": {"speed": 1.0}}, "the problem has no objective 'speed'"),
+        ({"selection_options.objective_weights": {"closeness": 0.0}}, "needs a weight above 0"),
     ],
 )
 def test_values_out_of_range_are_refused_in_one_sentence(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        check_settings(settings, CONFIG, ["toy", "rare"])
+        check_settings(settings, CONFIG, ["toy", "rare"], ["closeness"])
     assert reason in str(caught.value)
 
 
 def test_a_baseline_reads_none_of_the_settings_of_islands() -> None:
     config = RunConfig(strategy="best_of_n")
-    check_settings({"concurrency.evaluations": 2, "policies.toy": 1.0}, config, ["toy"])
+    check_settings({"concurrency.evaluations": 2, "policies.toy": 1.0}, config, ["toy"], ["closeness"])
     with pytest.raises(ConfigurationError, match="the strategy best_of_n does not read topology"):
-        check_settings({"topology": "full"}, config, ["toy"])
+        check_settings({"topology": "full"}, config, ["toy"], ["closeness"])
 
 
 def test_settings_are_read_dotted_and_nested() -> None:
@@ -174,6 +188,8 @@ def test_settings_are_read_dotted_and_nested() -> None:
         {"selection.lexicase": 1, "selection.tournament": 2, "inspirations": {"top": 3.0}, "policies": {"a.b": 2}}
     )
     assert read == {"selection": {"lexicase": 1.0, "tournament": 2.0}, "inspirations.top": 3, "policies.a.b": 2.0}
+    dotted = read_settings({"selection_options.objective_weights.a": 2, "selection_options": {"objective_weights": {}}})
+    assert dotted == {"selection_options.objective_weights": {}}
     changed = with_settings(CONFIG, read)
     assert (changed.selection, changed.inspirations.top) == ({"lexicase": 1.0, "tournament": 2.0}, 3)
     assert changed.inspirations.diverse == CONFIG.inspirations.diverse
@@ -181,11 +197,12 @@ def test_settings_are_read_dotted_and_nested() -> None:
 
 def test_every_key_that_may_change_has_a_value_that_it_may_have() -> None:
     values: dict[str, Any] = {"selection": {"puct": 1}, "operators": {"simplify": 1}, "island_choice": "bandit"}
+    values["selection_options.objective_weights"] = {"closeness": 2}
     values |= {"topology": "full", "migrants": "front", "reset_from": "better_half"}
     for key in CHANGEABLE:
         value = values.get(key, 0.5 if key.startswith("selection_options") or key == "migration_rate" else 1)
         read = read_settings({key: value})
-        check_settings(read, CONFIG, ["toy"])
+        check_settings(read, CONFIG, ["toy"], ["closeness"])
         assert with_settings(CONFIG, read) != CONFIG
 
 
