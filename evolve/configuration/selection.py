@@ -52,9 +52,14 @@ class SelectionOptions:
     def check_objectives(self, objectives: Collection[str]) -> None:
         """Check that the weights are of objectives that a problem has, and leave one that counts.
 
+        Args:
+            objectives: their names; empty: they are known once the seed is scored, and are checked then.
+
         Raises:
             ConfigurationError: they are not, or do not.
         """
+        if not objectives:
+            return
         for name in self.objective_weights:
             if name not in objectives:
                 raise ConfigurationError(

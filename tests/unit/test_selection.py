@@ -80,6 +80,7 @@ def test_the_mean_of_the_weights_of_dirichlet_is_in_proportion_to_those_of_the_o
 def test_the_weights_of_objectives_are_those_of_the_problem_and_leave_one() -> None:
     options = SelectionOptions(objective_weights={"speed": 0.0, "size": 2.0})
     options.check_objectives(["speed", "size"])
+    options.check_objectives([])
     with pytest.raises(ConfigurationError, match="no objective 'size': its objectives are speed, memory"):
         options.check_objectives(["speed", "memory"])
     with pytest.raises(ConfigurationError, match="needs a weight above 0"):
