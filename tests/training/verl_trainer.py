@@ -3,6 +3,7 @@
 Its task runner, data loader, agent loops, replay buffer, reward workers, TransferQueue and advantages are veRL's own.
 """
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -18,6 +19,8 @@ from verl.utils.skip import SkipManager
 from verl.workers.rollout.llm_server import LLMServerClient
 from verl.workers.rollout.replica import TokenOutput
 
+_SEEDS = itertools.count()  # those of requests are drawn anew in each run, and some write nothing that is worth more
+
 
 class Writer(LLMServerClient):
     """Writes with a small model instead of vLLM."""
@@ -26,7 +29,7 @@ class Writer(LLMServerClient):
         model = AutoModelForCausalLM.from_pretrained(self.config.actor_rollout_ref.model.path)
         asked = torch.tensor([prompt_ids])
         length = self.config.data.max_response_length
-        torch.manual_seed(hash(request_id) % 1000)
+        torch.manual_seed(next(_SEEDS))
         written = model.generate(asked, max_new_tokens=length, do_sample=True)[0, len(prompt_ids) :].tolist()
         return TokenOutput(token_ids=written)
 
