@@ -95,6 +95,23 @@ def replace_repository_files(
     return changes.child().program
 
 
+def repository_complaint(repository: Repository, program: Program, language: str) -> str:
+    """Why no answers lead from the commit to a program, as a sentence; empty: some may."""
+    try:
+        repository.require_program(program)
+        for path, text in changed_files(program).items():
+            before = repository.texts.get(path)
+            if before is None and path in repository.sizes:
+                return f"{path} is no text, so that it cannot change"
+            if before is not None and guarded(Program.of({path: before})):
+                one, other = Program.of({path: unix(before)}), Program.of({path: unix(text)})
+                if enforce(one, other, language).program != other:
+                    return f"{path} differs outside of its EVOLVE-BLOCK regions"
+    except (ProgramError, AnswerError) as error:
+        return str(error)
+    return ""
+
+
 @dataclass(slots=True)
 class _Parts:
     """The sections of an answer by their paths, in order, and the paths that it removes. No path: before a heading."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evolve.answers.repository_edits import apply_repository_answer, replace_repository_files
+from evolve.answers.repository_edits import apply_repository_answer, replace_repository_files, repository_complaint
 from evolve.errors import AnswerError
 from evolve.program import Program
 from evolve.repository import Repository, changed_files, removed_files
@@ -119,3 +119,28 @@ def test_a_person_may_change_and_remove_the_same_paths_and_no_others() -> None:
     assert (changed_files(child), removed_files(child)) == ({"src/a.py": "A = 5\n"}, ("src/b.py",))
     with pytest.raises(AnswerError, match=r"bench\.py may not change"):
         replace_repository_files(BASE, BASE.seed(), {"bench.py": ""}, "python")
+
+
+@pytest.mark.parametrize(
+    ("changed", "removed", "complaint"),
+    [
+        ({}, [], ""),
+        ({"src/a.py": "A = 2\n", "src/new.py": ""}, [], ""),
+        ({"conftest.py": ""}, [], "conftest.py may not change"),
+        ({}, ["bench.py"], "bench.py may not change"),
+        ({"src/marked.py": TEXTS["src/marked.py"].replace("two = 2", "two = 3")}, [], ""),
+        (
+            {"src/marked.py": TEXTS["src/marked.py"].replace("one", "other")},
+            [],
+            "src/marked.py differs outside of its EVOLVE-BLOCK",
+        ),
+        ({"src/marked.py": "X = 2\n# EVOLVE-BLOCK-END\n"}, [], "src/marked.py"),
+    ],
+)
+def test_a_program_of_any_origin_is_held_to_the_same_rules(
+    changed: dict[str, str], removed: list[str], complaint: str
+) -> None:
+    program = BASE.program(changed, removed)
+    found = repository_complaint(BASE, program, "python")
+    assert found.startswith(complaint)
+    assert bool(found) is bool(complaint)
