@@ -2,6 +2,7 @@
 
 import pytest
 
+from evolve.answers.chain import ChainParser, parse_format
 from evolve.answers.repository_edits import apply_repository_answer, replace_repository_files, repository_complaint
 from evolve.errors import AnswerError
 from evolve.program import Program
@@ -144,3 +145,18 @@ def test_a_program_of_any_origin_is_held_to_the_same_rules(
     found = repository_complaint(BASE, program, "python")
     assert found.startswith(complaint)
     assert bool(found) is bool(complaint)
+
+
+@pytest.mark.parametrize("fence", ["```", "```diff", "~~~~"])
+def test_an_answer_that_is_fenced_as_a_whole_is_read_as_it_is_inside(fence: str) -> None:
+    inner = edit("src/a.py", "A = 1", "A = 7") + "DELETE: src/b.py\n"
+    closed = fence.rstrip("dif")
+    assert applied(f"{fence}\n{inner}{closed}\n") == applied(inner)
+    with pytest.raises(AnswerError, match="names no file"):
+        applied(f"{fence}\nA = 7\n{closed}\n", "rewrite")
+
+
+def test_an_answer_that_only_removes_a_file_keeps_its_place_in_a_chain() -> None:
+    parser = ChainParser(parse_format("tags:answer"), 2)
+    reply = "<answer_1>\nDELETE: src/b.py\n</answer_1>\n<answer_2>\nFILE: src/a.py\nA = 5\n</answer_2>"
+    assert [answer.text for answer in parser.feed(reply)] == ["DELETE: src/b.py", "FILE: src/a.py\nA = 5"]
