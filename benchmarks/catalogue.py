@@ -2,10 +2,11 @@
 
 Both search the same project with the same budget, seed by seed and in turn: the built-in mutator behind a policy server
 writes whole programs, one answer a call. Nothing of the search is set but budget and seed. The table has the best
-score of each, the share of the way from the seed to the best known value, and the time.
+score of each, its gap to the best known value, the share of the way there from the seed, evaluations and time.
 """
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -28,6 +29,8 @@ from service.problems.catalogue import catalogue, init_from_catalogue
 from service.problems.load import load_problem
 
 NAMES = tuple(problem.name for problem in catalogue())
+DIGITS = 11  # of a score: the scale to [0, 1] and back leaves so many right
+CLOSING_SECONDS = 120.0
 OURS, THEIRS = "Evolve", f"OpenEvolve {openevolve.VERSION}"
 EVALUATOR = '''
 """Scores a program by the problem's own scorer, in [0, 1]; the program runs in a process of its own."""
@@ -78,6 +81,7 @@ def evaluate(program_path):
         pass  # a sandbox that lets nothing be written there keeps its own account
     return {{"combined_score": combined}}
 '''
+Result = dict[str, float]
 POLICY = """
 [[policies]]
 name = "mutator"
@@ -132,9 +136,11 @@ def by_evolve(name: str, seed: int, home: Path, options: Any) -> list[float]:
             sys.executable, "-m", "service.cli.main", "run", str(project), "--json", "--seed", str(seed),
             "--db", f"sqlite:///{home / 'evolve.db'}", "--workers", str(options.cores),
             "--evaluations", str(options.evaluations + 1), "--policy", str(home / "policy.toml"),
+            "--wall-seconds", str(options.limit),
         ]  # fmt: skip
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG", "PYTHONPATH") if key in os.environ}
-        done = subprocess.run(command, capture_output=True, text=True, env=kept, timeout=options.limit, check=False)
+        seconds = options.limit + CLOSING_SECONDS
+        done = subprocess.run(command, capture_output=True, text=True, env=kept, timeout=seconds, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     scores = [line["fitness"] or 0.0 for line in lines if line["kind"] == "candidate.evaluated"]
     if not scores:
@@ -142,21 +148,23 @@ def by_evolve(name: str, seed: int, home: Path, options: Any) -> list[float]:
     return scores
 
 
-def race(options: Any, home: Path, python: Path | None) -> dict[str, dict[str, list[dict[str, float]]]]:
-    """The seed's score, the best and the seconds, by system, problem and seed."""
+def race(options: Any, home: Path, python: Path | None) -> dict[str, dict[str, list[Result]]]:
+    """What each run reached, by system, problem and seed; runs that would begin too late are missing."""
     systems = {OURS: by_evolve, **({THEIRS: partial(by_openevolve, python)} if python is not None else {})}
-    kept = Kept[dict[str, float]](options.keep, "result")
-    found: dict[str, dict[str, list[dict[str, float]]]] = {system: {} for system in systems}
+    kept = Kept[Result](options.keep, "result")
+    found: dict[str, dict[str, list[Result]]] = {system: {} for system in systems}
+    end = time.monotonic() + options.total
     for seed in range(options.seeds):
         for name in options.problems:
             for system, run in systems.items():
                 measured = {"system": system, "problem": name, "seed": seed, "evaluations": options.evaluations}
-                result = kept.result(measured, partial(_measure, run, name, seed, home, options))
-                found[system].setdefault(name, []).append(result)
+                if time.monotonic() < end or kept.knows(measured):
+                    result = kept.result(measured, partial(_measure, run, name, seed, home, options))
+                    found[system].setdefault(name, []).append(result)
     return found
 
 
-def _measure(run: Any, name: str, seed: int, home: Path, options: Any) -> dict[str, float]:
+def _measure(run: Any, name: str, seed: int, home: Path, options: Any) -> Result:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=home) as own:
         scores = run(name, seed, Path(own), options)[: options.evaluations + 1]
@@ -164,26 +172,55 @@ def _measure(run: Any, name: str, seed: int, home: Path, options: Any) -> dict[s
     return {"seed": scores[0], "best": max(scores), "evaluations": len(scores), "seconds": seconds}
 
 
-def table(found: Mapping[str, Mapping[str, Sequence[Mapping[str, float]]]], home: Path) -> list[dict[str, Any]]:
-    """A row for each problem: what each system reached, in the unit of the problem."""
+def table(found: Mapping[str, Mapping[str, Sequence[Result]]], evaluations: int, home: Path) -> list[dict[str, Any]]:
+    """A row for each problem: what each system reached, in the unit of the problem.
+
+    Args:
+        found: results by system and problem.
+        evaluations: the budget after the seed; a run of fewer was cut off.
+        home: a folder for the problems.
+    """
     rows = []
-    for name in next(iter(found.values())):
+    for name in dict.fromkeys(name for by_problem in found.values() for name in by_problem):
         init_from_catalogue(home / f"facts-{name}", name)
         problem = load_problem(home / f"facts-{name}").problem
         (objective,) = problem.objectives
-        worst, best = _ends(objective)
-        known = None if problem.known_best is None else (problem.known_best - worst) / (best - worst)
         row: dict[str, Any] = {"problem": name, "known_best": problem.known_best}
         for system, by_problem in found.items():
-            results = by_problem[name]
-            bests = [result["best"] for result in results]
-            row.setdefault("seed", worst + results[0]["seed"] * (best - worst))
-            row[f"{system}: best"] = worst + max(bests) * (best - worst)
-            ways = [_way(result["seed"], result["best"], known) for result in results] if known is not None else []
-            row[f"{system}: way"] = round(statistics.mean(ways), 3) if ways else None
-            row[f"{system}: seconds"] = round(statistics.mean(result["seconds"] for result in results), 1)
+            if results := by_problem.get(name, ()):
+                row.setdefault("seed", _in_unit(objective, results[0]["seed"]))
+                columns = _columns(objective, problem.known_best, results, evaluations)
+                row |= {f"{system}: {column}": value for column, value in columns.items()}
         rows.append(row)
     return rows
+
+
+def _columns(
+    objective: Objective, known_best: float | None, results: Sequence[Result], evaluations: int
+) -> dict[str, Any]:
+    worst, best = _ends(objective)
+    reached = _in_unit(objective, max(result["best"] for result in results))
+    known = None if known_best is None else (known_best - worst) / (best - worst)
+    ways = [] if known is None else [_way(result["seed"], result["best"], known) for result in results]
+    return {
+        "runs": len(results),
+        "best": reached,
+        "median": _in_unit(objective, statistics.median(result["best"] for result in results)),
+        "gap": None if known_best is None else _rounded(abs(known_best - reached)),
+        "way": round(statistics.mean(ways), 3) if ways else None,
+        "evaluations": sum(int(result["evaluations"]) for result in results),
+        "cut_off": sum(result["evaluations"] <= evaluations for result in results),
+        "seconds": round(statistics.mean(result["seconds"] for result in results), 1),
+    }
+
+
+def _in_unit(objective: Objective, share: float) -> float:
+    worst, best = _ends(objective)
+    return _rounded(worst + share * (best - worst))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _way(seed: float, best: float, known: float) -> float:
@@ -198,6 +235,7 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
     parser.add_argument("--cores", type=int, default=2, help="evaluations and calls at once")
     parser.add_argument("--limit", type=float, default=7200.0, help="seconds that a run may take")
+    parser.add_argument("--total", type=float, default=math.inf, help="seconds after which no further run begins")
     parser.add_argument("--keep", type=Path, help="a file that keeps each result; what stands there is not run again")
     parser.add_argument("--alone", action="store_true", help="without OpenEvolve")
     parser.add_argument("--openevolve", type=Path, default=Path(".venv-openevolve"), help="its environment")
@@ -205,7 +243,7 @@ def main() -> None:
     python = None if options.alone else openevolve.install_openevolve(options.openevolve.absolute())
     with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as name:
         found = race(options, Path(name), python)
-        rows = table(found, Path(name))
+        rows = table(found, options.evaluations, Path(name))
     figures = {"evaluations": options.evaluations, "seeds": options.seeds, "problems": rows}
     report("catalogue", figures, options.out)
 

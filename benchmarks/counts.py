@@ -44,6 +44,10 @@ class Kept(Generic[Result]):
             result = entry.pop(name)
             self._known[frozenset(entry.items())] = result
 
+    def knows(self, measured: Mapping[str, object]) -> bool:
+        """Whether a result was measured before."""
+        return frozenset(measured.items()) in self._known
+
     def result(self, measured: Mapping[str, object], measure: Callable[[], Result]) -> Result:
         """What is known, or is measured now."""
         key = frozenset(measured.items())

@@ -118,6 +118,10 @@ class Repository:
         try:
             Program.of({path: ""})
         except ProgramError:
+            plain = False
+        else:
+            plain = path.isprintable()  # a line break would write a line of the manifest
+        if not plain:
             return f"{path[:MAX_PATTERN]!r} is not a plain path inside the repository"
         closed = next((part for part in path.split("/") if part.casefold() in _CLOSED), "")
         if closed:

@@ -185,7 +185,8 @@ class _Writer:
         children.sort(key=lambda child: (-_value(child[1], weights), child[1].candidate_id))
         chosen, children[:m] = children[:m], []
         programs = [child.program for _, child in chosen]
-        form = (self._format, self._settings.edits, family.source.problem.language, family.parent.program, programs)
+        problem, parent = family.source.problem, family.parent.program
+        form = (self._format, self._settings.edits, problem.language, parent, programs, problem.repository)
         reply = write_reply(*form)
         if not reads_back(reply, *form):
             self.unreadable += 1

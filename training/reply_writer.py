@@ -1,20 +1,28 @@
 """Replies: given programs, written as a model would write them, in the form that a prompt requests."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Self
 
 from evolve.answers.chain import ChainFormat, ChainParser
-from evolve.answers.edit import apply_answer
+from evolve.answers.repository_edits import child_of
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import Program
 from evolve.prompt.control_tokens import neutralise, restore
 from evolve.prompt.text import fenced
+from evolve.repository import Repository
 from evolve.similarity.fingerprint import fingerprint
 
 
 def write_reply(
-    chain_format: ChainFormat, edits: str, language: str, parent: Program, children: Sequence[Program]
+    chain_format: ChainFormat,
+    edits: str,
+    language: str,
+    parent: Program,
+    children: Sequence[Program],
+    repository: Repository | None = None,
 ) -> str:
     """A completion with these children as changes of their parent.
 
@@ -24,9 +32,11 @@ def write_reply(
         language: of the problem, for the fences.
         parent: the program that the prompt shows.
         children: in the order of the answers. A single child if the format is `single`.
+        repository: over whose commit the programs lie; None: they are whole.
     """
+    changes = [_Changes.between(parent, child, repository) for child in children]
     info = "" if chain_format.kind == "fences" else re.sub(r"[^\w+#-]", "", language)
-    bodies = [_diff(parent, child) if edits == "diff" else _rewrite(parent, child, info) for child in children]
+    bodies = [_diff(change) if edits == "diff" else _rewrite(change, info) for change in changes]
     if chain_format.kind == "tags":
         names = [f"{chain_format.tag}_{number}" for number in range(1, len(bodies) + 1)]
         return "\n".join(f"<{name}>\n{body}\n</{name}>" for name, body in zip(names, bodies, strict=True))
@@ -36,36 +46,66 @@ def write_reply(
 
 
 def reads_back(
-    reply: str, chain_format: ChainFormat, edits: str, language: str, parent: Program, children: Sequence[Program]
+    reply: str,
+    chain_format: ChainFormat,
+    edits: str,
+    language: str,
+    parent: Program,
+    children: Sequence[Program],
+    repository: Repository | None = None,
 ) -> bool:
     """Whether a run that is given this reply would make exactly these children of it."""
     parser = ChainParser(chain_format, len(children))
     answers = [*parser.feed(reply), *parser.close()]
     try:
-        found = [apply_answer(parent, restore(answer.text), edits, language).program for answer in answers]
+        found = [child_of(repository, parent, restore(answer.text), edits, language).program for answer in answers]
     except (AnswerError, ProgramError):
         return False
     return [fingerprint(each, language) for each in found] == [fingerprint(each, language) for each in children]
 
 
-def _changed(parent: Program, child: Program) -> list[tuple[str, str]]:
-    before = dict(parent.files)
-    return [(path, text) for path, text in child.files if before.get(path) != text]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changes:
+    """What a child does to its parent: files with their text before, if there was one, and their text now."""
+
+    written: Sequence[tuple[str, str | None, str]]
+    removed: Sequence[str]
+    named: bool
+
+    @classmethod
+    def between(cls, parent: Program, child: Program, repository: Repository | None) -> Self:
+        """The changes. Files are named where a program has several, or lies over a repository."""
+        if repository is None:
+            before, after = dict(parent.files), dict(child.files)
+        else:
+            before, after = map(dict, repository.sides(parent, child))
+        return cls(
+            written=[(path, before.get(path), text) for path, text in after.items() if before.get(path) != text],
+            removed=[path for path in before if path not in after] if repository is not None else [],
+            named=repository is not None or not (parent.single and child.single),
+        )
+
+    def body(self, texts: Iterable[str]) -> str:
+        """An answer of the texts of the written files."""
+        parts = [
+            f"FILE: {path}\n{text}" if self.named else text
+            for (path, _, _), text in zip(self.written, texts, strict=True)
+        ]
+        return "\n".join([*parts, *(f"DELETE: {path}" for path in self.removed)])
 
 
-def _rewrite(parent: Program, child: Program, info: str) -> str:
-    blocks = [(path, fenced(neutralise(text.rstrip("\n")), info)) for path, text in _changed(parent, child)]
-    several = not (parent.single and child.single)
-    return "\n".join(f"FILE: {path}\n{block}" if several else block for path, block in blocks)
+def _rewrite(changes: _Changes, info: str) -> str:
+    return changes.body(fenced(neutralise(text.rstrip("\n")), info) for _, _, text in changes.written)
 
 
-def _diff(parent: Program, child: Program) -> str:
-    before, several = dict(parent.files), not (parent.single and child.single)
-    parts = []
-    for path, text in _changed(parent, child):
-        edits = "\n".join(_edits(before.get(path, "").split("\n"), text.split("\n")))
-        parts.append(f"FILE: {path}\n{edits}" if several else edits)
-    return neutralise("\n".join(parts))
+def _diff(changes: _Changes) -> str:
+    return neutralise(changes.body(_edited(before, text) for _, before, text in changes.written))
+
+
+def _edited(before: str | None, text: str) -> str:
+    if before is None:
+        return f"<<<<<<< SEARCH\n=======\n{text.rstrip(chr(10))}\n>>>>>>> REPLACE"
+    return "\n".join(_edits(before.split("\n"), text.split("\n")))
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,11 @@ def score(outputs, program):
     if outputs[0]["error"]:
         return {"error": outputs[0]["error"]}
     vectors = outputs[0]["value"]
+    if type(vectors) is not list or any(
+        len(vector) != 8 or any(type(digit) is not int or digit not in range(3) for digit in vector)
+        for vector in vectors
+    ):
+        return {"error": "a vector is not 8 digits of 0, 1 and 2"}
     present = np.zeros((3,) * 8)
     for vector in vectors:
         present[tuple(vector)] = 1.0

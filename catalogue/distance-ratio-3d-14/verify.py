@@ -1,24 +1,7 @@
-"""Checks the distances of 14 points by other means: each pair in floats of 1,000 digits, rounded up."""
+"""Checks the distances of 14 points by other means."""
 
-import math
-from decimal import Context, Decimal, localcontext
+import verify_distances
 
 
 def score(outputs, program):
-    if outputs[0]["error"]:
-        return {"error": outputs[0]["error"]}
-    with localcontext(Context(prec=1000)):
-        points = [[Decimal(part) for part in point] for point in outputs[0]["value"]]
-        if len(points) != 14 or any(len(point) != 3 for point in points):
-            return {"error": "the number of points or of their coordinates is wrong"}
-        squares = [
-            sum((a - b) ** 2 for a, b in zip(one, two, strict=True))
-            for one in points
-            for two in points
-            if one is not two
-        ]
-        if not min(squares):
-            return {"error": "two points are the same"}
-        ratio = max(squares) / min(squares)
-        rounded = float(ratio)
-        return {"squared_ratio": rounded if Decimal(rounded) >= ratio else math.nextafter(rounded, math.inf)}
+    return verify_distances.score(outputs, 14, 3)

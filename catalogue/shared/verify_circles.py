@@ -16,6 +16,8 @@ def score(outputs, count, *, rectangle=False):
         return {"error": outputs[0]["error"]}
     with decimal.localcontext(EXACT):
         value = outputs[0]["value"]
+        if rectangle and len(value) != 2:
+            return {"error": f"{len(value)} values instead of the width and the circles"}
         width = decimal.Decimal(value[0]) if rectangle else decimal.Decimal(1)
         circles = [[decimal.Decimal(part) for part in circle] for circle in (value[1] if rectangle else value)]
         if len(circles) != count:

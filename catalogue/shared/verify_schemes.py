@@ -11,6 +11,9 @@ def score(outputs, sizes):
         return {"error": outputs[0]["error"]}
     rows, inner, columns = sizes
     terms = outputs[0]["value"]
+    weights = [weight for term in terms for part in term for weight in part] if type(terms) is list else [None]
+    if {*map(type, weights)} - {int}:
+        return {"error": "the terms are not lists of whole numbers"}
     base = 2**40
     one = [base**place for place in range(rows * inner)]
     two = [base ** (rows * inner * place) for place in range(inner * columns)]

@@ -15,6 +15,8 @@ def score(outputs, kind):
     """
     if outputs[0]["error"]:
         return {"error": outputs[0]["error"]}
+    if type(outputs[0]["value"]) is not list or {*map(type, outputs[0]["value"])} - {int, float}:
+        return {"error": "the steps are not a list of numbers"}
     steps = [Fraction(round(Fraction(part) * SCALE), SCALE) for part in outputs[0]["value"]]
     if kind != "third" and any(part < 0 for part in steps):
         return {"error": "a step is negative"}

@@ -7,6 +7,8 @@ import math
 def score(outputs, program):
     if outputs[0]["error"]:
         return {"error": outputs[0]["error"]}
+    if {*map(type, outputs[0]["value"])} - {int}:
+        return {"error": "a number is not whole"}
     numbers = sorted(outputs[0]["value"])
     if numbers[0] != 0 or any(one == two for one, two in itertools.pairwise(numbers)):
         return {"error": "a number is there twice, or 0 is missing"}

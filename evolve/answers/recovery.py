@@ -81,6 +81,8 @@ def is_placeholder(text: str) -> bool:
 def is_fragment(text: str) -> bool:
     """Whether an answer is words to a reader alone, as those of a model that reasons about its answers."""
     lines = [line for line in text.split("\n") if line.strip()]
+    if any(map(removal, lines)):  # it takes a file of a repository away, and need not say more
+        return False
     return bool(lines) and all(fence(line) is None and _PROSE.fullmatch(line.strip()) for line in lines)
 
 

@@ -95,6 +95,23 @@ def replace_repository_files(
     return changes.child().program
 
 
+def repository_complaint(repository: Repository, program: Program, language: str) -> str:
+    """Why no answers lead from the commit to a program, as a sentence; empty: some may."""
+    try:
+        repository.require_program(program)
+        for path, text in changed_files(program).items():
+            before = repository.texts.get(path)
+            if before is None and path in repository.sizes:
+                return f"{path} is no text, so that it cannot change"
+            if before is not None and guarded(Program.of({path: before})):
+                one, other = Program.of({path: unix(before)}), Program.of({path: unix(text)})
+                if enforce(one, other, language).program != other:
+                    return f"{path} differs outside of its EVOLVE-BLOCK regions"
+    except (ProgramError, AnswerError) as error:
+        return str(error)
+    return ""
+
+
 @dataclass(slots=True)
 class _Parts:
     """The sections of an answer by their paths, in order, and the paths that it removes. No path: before a heading."""
@@ -104,7 +121,7 @@ class _Parts:
 
     def read(self, text: str) -> None:
         found: list[tuple[str, list[str]]] = [("", [])]
-        for line, marked in _marked_lines(text.split("\n")):
+        for line, marked in _marked_lines(_unfenced(text.split("\n"))):
             path = heading(line) if marked else None
             gone = removal(line) if marked else None
             if path is not None:
@@ -115,6 +132,19 @@ class _Parts:
                 found[-1][1].append(line)
         texts = [(path, "\n".join(lines)) for path, lines in found]
         self.sections = [(path, text) for path, text in texts if path or holds_edits(text)]
+
+
+def _unfenced(lines: Sequence[str]) -> Sequence[str]:
+    """The lines of an answer that is a single fenced block as a whole, if a path is named in it."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    if len(filled) < 3 or fence_after(lines[filled[0]], None) is None:
+        return lines
+    inner = lines[filled[0] + 1 : filled[-1]]
+    opened = fence_after(lines[filled[0]], None)
+    for line in inner:
+        opened = fence_after(line, opened)
+    closed = opened is not None and fence_after(lines[filled[-1]], opened) is None
+    return inner if closed and any(heading(line) or removal(line) for line in inner) else lines
 
 
 def _marked_lines(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:

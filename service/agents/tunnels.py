@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Sequence
 
 from service.errors import UnreachableError
-from service.net.address import judge, read_host, resolve_host
+from service.net.address import is_own_address, judge, read_host, resolve_host
 
 MAX_BYTES = 256 << 20  # of all tunnels of a session, both ways together
 _TLS_HANDSHAKE = b"\x16\x03"
@@ -107,9 +107,14 @@ class HostTunnels:
 
 
 async def _address(host: str, port: int) -> str:
-    """An address of a host; none of a metadata service or of a network that nobody means."""
+    """An address of a host; none of a metadata service or of a network that nobody means.
+
+    Private addresses may be a mirror of one's own. This machine's are reached by the name `localhost` alone: servers on
+    it trust who comes from it, and whoever owns another name can let it lead here.
+    """
     addresses = await asyncio.to_thread(resolve_host, host, port)
-    usable = [address for address in addresses if not judge(address, private=True)]
+    own = host == "localhost"
+    usable = [one for one in addresses if not judge(one, private=True) and (own or not is_own_address(one))]
     if not usable:
         raise UnreachableError(f"{host} has no address that may be reached")
     return usable[0]

@@ -121,7 +121,7 @@ async def _examined(claimed: ClaimedWinner, isolation: str | None, *, others: bo
     from service.bootstrap.evaluators import choose_evaluators
     from service.config import load_settings
 
-    evaluators = choose_evaluators(load_settings(), queue="", require=isolation)
+    evaluators = choose_evaluators(load_settings(), queue="", require=isolation, serving=others)
     return [check async for check in examine_winner(claimed, evaluators, others=others)]
 
 

@@ -237,9 +237,14 @@ def insert(
     ctx: typer.Context,
     run_id: Named,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent."),
+    ] = None,
     *,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="File of the parent that the program does not have, over a git repository."),
+    ] = None,
     parent: Annotated[
         str,
         typer.Option(
@@ -259,7 +264,7 @@ def insert(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with _helm_of(where) as controller:
-        insert(terminal_of(ctx, json, db, where), controller, run_id, files, parent, island)
+        insert(terminal_of(ctx, json, db, where), controller, run_id, files or [], remove or [], parent, island)
 
 
 @control_app.command(epilog="Example: evolve ban last 28.0 --descendants", rich_help_panel=PANEL)

@@ -21,10 +21,21 @@ def insert(
     controller: RunController,
     run_id: str,
     paths: Sequence[str],
+    removed: Sequence[str],
     parent: str,
     island: int | None,
 ) -> None:
-    """Insert a program into a run."""
+    """Insert a program into a run.
+
+    Args:
+        terminal: where it is told.
+        controller: changes the run.
+        run_id: of the run.
+        paths: of files on this machine.
+        removed: paths of files that a program over a repository does not have.
+        parent: a candidate; empty: the first seed.
+        island: None: that of the parent.
+    """
     reader = controller.site.reader
     run = find_run(reader, run_id)
     texts = {path: _text(path) for path in paths}
@@ -34,7 +45,7 @@ def insert(
     if len(files) < len(texts):
         raise UsageError("two files have the same name in the program: give each once")
     named = origin.id if origin and parent else ""
-    run = controller.control.insert(run, InsertedProgram(files=files, parent=named, island=island))
+    run = controller.control.insert(run, InsertedProgram(files=files, removed=removed, parent=named, island=island))
     if terminal.as_json:
         terminal.emit(run_json(run))
         return

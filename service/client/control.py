@@ -44,7 +44,10 @@ class RemoteControl:
 
     def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
         """Want a program of a person evaluated as a candidate."""
-        wanted = checked(CandidateInsert, files=dict(insertion.files), parent=insertion.parent, island=insertion.island)
+        files, removed = dict(insertion.files), list(insertion.removed)
+        wanted = checked(
+            CandidateInsert, files=files, removed=removed, parent=insertion.parent, island=insertion.island
+        )
         return run_record(self._client.send(calls.insert_candidate(run.id, wanted)))
 
     def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:

@@ -119,6 +119,11 @@ def judge(address: str, *, private: bool) -> str:
     return "" if found.version == 4 or found in _GLOBAL6 else "a reserved address"
 
 
+def is_own_address(address: str) -> bool:
+    """Whether an IP address means this machine."""
+    return _meant(ipaddress.ip_address(address.partition("%")[0])).is_loopback
+
+
 def resolve_host(host: str, port: int) -> list[str]:
     """Addresses of a host, by the system's resolver.
 

@@ -11,7 +11,7 @@ from service.errors import NotFoundError
 from service.problems.init import write_problem
 from service.problems.outside_modules import FOLDER as MODULES
 
-_INDEX, _SHARED = "catalogue.toml", "shared"
+_INDEX, _SHARED, _SEED = "catalogue.toml", "shared", "initial_program.py"
 _README = """\
 # {title}
 
@@ -40,6 +40,7 @@ class CatalogueProblem:
         trap: a mistake of earlier scorers, which this one does not make.
         verified_twice: whether the problem has a second, independent verifier.
         modules: files that its evaluator shares with its family.
+        seed: the file that ends its seed program, and those of its family; empty: none.
     """
 
     name: str
@@ -55,6 +56,7 @@ class CatalogueProblem:
     trap: str
     verified_twice: bool
     modules: tuple[str, ...]
+    seed: str
 
 
 @cache
@@ -91,9 +93,14 @@ def problem_texts(problem: CatalogueProblem) -> Mapping[str, str]:
     own = sorted(path for path in (_place() / problem.name).iterdir() if path.is_file())
     texts = {path.name: path.read_text(encoding="utf-8") for path in own}
     for module in problem.modules:
-        text = (_place() / _SHARED / f"{module}.py").read_text(encoding="utf-8")
-        texts[f"{MODULES}/{module}.py"] = text
+        texts[f"{MODULES}/{module}.py"] = _shared(module)
+    if problem.seed:
+        texts[_SEED] += f"\n\n{_shared(problem.seed)}"
     return {**texts, "README.md": readme_of(problem)}
+
+
+def _shared(name: str) -> str:
+    return (_place() / _SHARED / f"{name}.py").read_text(encoding="utf-8")
 
 
 def readme_of(problem: CatalogueProblem) -> str:
@@ -135,4 +142,5 @@ def _read(name: str, entry: Mapping[str, Any]) -> CatalogueProblem:
         trap=entry["trap"],
         verified_twice="verifier" in document["evaluator"],
         modules=tuple(entry["modules"]),
+        seed=entry.get("seed", ""),
     )

@@ -9,6 +9,7 @@ from service.problems.bundle import open_bundle
 from service.problems.formats.openevolve import without_keys
 from service.problems.load import load_problem, read_project
 from service.problems.project import Project, as_project
+from service.problems.repository.base import with_base
 from service.schemas.problems import ProblemCreate
 from service.schemas.requests import checked
 
@@ -17,6 +18,8 @@ NATIVE = "problem.toml"
 
 def upload_of(place: Path | Project) -> ProblemCreate:
     """Read a problem for a service, without keys inside it. Its name is that of its files, or else its folder's.
+
+    The commit of a repository comes along: the service does not read folders that others name.
 
     Raises:
         InvalidProblemError: something in it cannot be included.
@@ -27,7 +30,7 @@ def upload_of(place: Path | Project) -> ProblemCreate:
         raise InvalidProblemError(complaints)
     if form not in built_in_names(ExtensionKind.PROBLEM_FORMAT):
         read = open_bundle(load_problem(project).bundle)  # the service may lack the format
-    read = read if NATIVE in read.files else without_keys(read)
+    read = with_base(read, project.top).files if NATIVE in read.files else without_keys(read)
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for path, content in read.files.items():

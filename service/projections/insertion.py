@@ -1,6 +1,6 @@
 """A program that a person inserts into a run: checked against its parent, and the change that brings it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evolve.answers.edit import replace_files
@@ -8,7 +8,7 @@ from evolve.answers.repository_edits import replace_repository_files
 from evolve.change_events import MAX_INSERTED_FILES, ProgramInserted, RequestedChange
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
-from evolve.repository import Repository, base_commit
+from evolve.repository import MANIFEST, Repository, base_commit
 from service.errors import ConflictError, UsageError
 from service.ports import ENDED, ResultReader, RunRecord
 from service.projections.candidates import evaluated_candidate, island_count
@@ -21,11 +21,13 @@ class InsertedProgram:
     Attributes:
         files: text by path; those that are left out stay as the parent has them. Where the parent is one file, the path
             of the one file here does not matter.
+        removed: paths of files over a repository that the program does not have.
         parent: a candidate of the run; empty: its first seed.
         island: None: that of the parent.
     """
 
     files: Mapping[str, str] = field(repr=False)
+    removed: Sequence[str] = ()
     parent: str = ""
     island: int | None = None
 
@@ -65,15 +67,20 @@ def insertion_change(
     before = reader.program(parent.id)
     files = dict(insertion.files)
     base = repository(run.bundle_hash) if base_commit(dict(before.files)) else None
-    if before.single and len(files) == 1 and base is None:
+    if base is not None:
+        # Whoever edits a program as it is stored gives its manifest back.
+        files = {path: text for path, text in files.items() if (path, text) != (MANIFEST, dict(before.files)[MANIFEST])}
+    elif insertion.removed:
+        raise UsageError("only a program over a git repository can be without files of its parent: give all files")
+    elif before.single and len(files) == 1:
         files = {before.files[0][0]: next(iter(files.values()))}
-    _check_size(files)
+    _check_size(files, insertion.removed)
     language = language or _language(before)
     try:
         if base is None:
             program = replace_files(before, files, language)
         else:
-            program = replace_repository_files(base, before, files, language)
+            program = replace_repository_files(base, before, files, language, insertion.removed)
     except (AnswerError, ProgramError) as error:
         raise UsageError(str(error)) from error
     data = ProgramInserted(change_id=change_id, by=by, program_id=program.id, parent=parent.id, island=island)
@@ -84,11 +91,11 @@ def _language(program: Program) -> str:
     return "python" if any(path.endswith(".py") for path, _ in program.files) else ""
 
 
-def _check_size(files: Mapping[str, str]) -> None:
-    if not files:
+def _check_size(files: Mapping[str, str], removed: Sequence[str]) -> None:
+    if not files and not removed:
         raise UsageError("give at least one file of the program")
-    if len(files) > MAX_INSERTED_FILES:
-        raise UsageError(f"the program has {len(files)} files: at most {MAX_INSERTED_FILES} are accepted")
+    if (count := len(files) + len(removed)) > MAX_INSERTED_FILES:
+        raise UsageError(f"the program changes {count} files: at most {MAX_INSERTED_FILES} are accepted")
     size = sum(map(len, files.values()))
     if size > MAX_PROGRAM_CHARACTERS:
         raise UsageError(f"the program has {size:,} characters: at most {MAX_PROGRAM_CHARACTERS:,} are accepted")

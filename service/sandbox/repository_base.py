@@ -88,6 +88,13 @@ def lay_setup(problem: Path, result: Mapping[str, Any]) -> None:
     """
     if "made" not in result:
         raise InvalidProblemError([str(result.get("error", "repository.setup gave no result"))])
+    try:
+        _lay(problem, result)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InvalidProblemError([f"repository.setup left what cannot be kept: {error}"]) from error
+
+
+def _lay(problem: Path, result: Mapping[str, Any]) -> None:
     tree, executable = (problem / FOLDER / TREE).resolve(), {str(path) for path in result["executable"]}
     for path, content in dict(result["made"]).items():
         pure = PurePosixPath(str(path))
@@ -96,7 +103,7 @@ def lay_setup(problem: Path, result: Mapping[str, Any]) -> None:
             raise InvalidProblemError([f"repository.setup left a file outside of the repository: {str(path)[:100]!r}"])
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        target.write_bytes(base64.b64decode(content))
+        target.write_bytes(base64.b64decode(content, validate=True))
         target.chmod(0o755 if path in executable else 0o644)
         for folder in target.parents:
             if folder == tree:

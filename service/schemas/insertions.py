@@ -18,11 +18,17 @@ class CandidateInsert(Request):
         Annotated[str, Field(min_length=1, max_length=MAX_PATH_CHARACTERS, pattern=r"^[^\x00]+$")],
         ProgramText,
     ] = Field(
-        min_length=1,
+        default={},
         max_length=MAX_INSERTED_FILES,
         description="Text by path. Other files stay as in the parent. If that is one file, any path means it",
         examples=[{"solution.py": "def solve():\n    return 1\n"}],
         json_schema_extra={"additionalProperties": False},
+    )
+    removed: list[Annotated[str, Field(min_length=1, max_length=MAX_PATH_CHARACTERS, pattern=r"^[^\x00]+$")]] = Field(
+        default=[],
+        max_length=MAX_INSERTED_FILES,
+        description="Paths of files that the program does not have. Only programs over a git repository lose files",
+        examples=[["library/unused.py"]],
     )
     parent: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,100}$")] = Field(
         default="", description="Id or name of the candidate that it descends from. Empty: the first seed"

@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import json
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evolve.answers.regions import enforce
+from evolve.answers.repository_edits import repository_complaint
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import COMBINED, Evaluation, ScoringRequest, fitness
 from evolve.problem import Objective, Problem
@@ -111,7 +113,7 @@ def read_certificate(content: bytes, place: str) -> dict[str, Any]:
         raise CertificateError(f"{place} has the schema {document.get('schema')!r}, and this version reads {SCHEMA}")
     try:
         same = document.get("digest") == digest_of(document) and _rendered(document) == content
-    except (ValueError, UnicodeError) as error:
+    except (ValueError, UnicodeError, RecursionError) as error:
         raise CertificateError(f"{place} holds what no certificate can: get it again") from error
     missing = [part for part in _PARTS if part not in document]
     if not same or missing:
@@ -135,15 +137,15 @@ def claimed_winner(document: Mapping[str, Any], place: str) -> ClaimedWinner:
             bundle=bundle,
             problem_name=str(problem["name"]),
             program=program,
-            claims={str(name): float(score) for name, score in claims["scores"].items()},
-            held_out={str(name): float(score) for name, score in claims["holdout"].items()},
+            claims={str(name): _number(score) for name, score in claims["scores"].items()},
+            held_out={str(name): _number(score) for name, score in claims["holdout"].items()},
         )
-        hashes = (problem["bundle"], document["program"]["id"])
-    except (KeyError, TypeError, ValueError, AttributeError, ProgramError) as error:
+        hashes = (problem["bundle"], document["program"]["id"], document["lineage"][-1]["program_id"])
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ProgramError) as error:
         raise CertificateError(
             f"{place} lacks a part of a certificate, or has it in another form: get it again"
         ) from error
-    if hashes != (bundle.hash, program.id):
+    if hashes != (bundle.hash, program.id, program.id):
         raise CertificateError(f"{place}: the hash of its problem or program does not match the content: get it again")
     return winner
 
@@ -153,6 +155,13 @@ def _content(path: str, entry: Mapping[str, Any], place: str) -> bytes:
     if not isinstance(content, bytes) or hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise CertificateError(f"{place}: the hash of {path} does not match its content: get it again")
     return content
+
+
+def _number(value: object) -> float:
+    """A claim. No score differs from one that is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("not a number")
+    return float(value)
 
 
 async def examine_winner(
@@ -194,7 +203,11 @@ def _scorings(problem: Problem) -> Sequence[tuple[str, ScoringRequest]]:
 
 
 def _regions(problem: Problem, program: Program) -> WinnerCheck:
-    """Whether the program changes nothing outside of the regions of one of its seeds."""
+    """Whether the program changes nothing outside of the regions of one of its seeds, or what a repository allows."""
+    if problem.repository is not None:
+        complaint = repository_complaint(problem.repository, program, problem.language)
+        detail = complaint or "only files and regions that may change differ"
+        return WinnerCheck(name="regions", holds=not complaint, detail=detail, scores={})
     for seed in problem.seeds:
         try:
             kept = enforce(seed, program, problem.language).program == program
@@ -210,15 +223,16 @@ def _compared(problem: Problem, name: str, evaluation: Evaluation, claims: Mappi
     if not evaluation.ok:
         return WinnerCheck(name=name, holds=False, detail=f"{evaluation.outcome}: {evaluation.reason}", scores={})
     found = scores_of(problem, evaluation)
+    if unclaimed := [score for score in found if score not in claims] if claims or name != "holdout" else []:
+        return WinnerCheck(name=name, holds=False, detail=f"no claim of {unclaimed[0]}", scores=found)
     bounds = {objective.name: objective for objective in problem.objectives}
     for score, claimed in claims.items():
         allowed = problem.evaluator.audit_tolerance * _unit(claimed, bounds.get(score))
         if score not in found or abs(found[score] - claimed) > allowed:
             detail = f"{score} is {found.get(score)!r}, not {claimed!r}"
             return WinnerCheck(name=name, holds=False, detail=detail, scores=found)
-    same = (
-        "equal to the claim" if found == claims else "within the tolerance" if claims else "scored for the first time"
-    )
+    within = f"within the tolerance, evaluator.audit_tolerance = {problem.evaluator.audit_tolerance:g}"
+    same = "equal to the claim" if found == claims else within if claims else "scored for the first time"
     return WinnerCheck(name=name, holds=True, detail=same, scores=found)
 
 

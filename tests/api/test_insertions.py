@@ -46,8 +46,10 @@ async def test_without_a_parent_it_descends_from_the_seed(told: Told, owner: htt
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        ({}, 422, "required"),
-        ({"files": {}}, 422, "at least 1 item"),
+        ({}, 422, "give at least one file"),
+        ({"files": {}}, 422, "give at least one file"),
+        ({"files": FILES, "removed": ["program.py"]}, 422, "only a program over a git repository"),
+        ({"removed": [""]}, 422, "at least 1 character"),
         ({"files": FILES, "n": 1}, 422, "not permitted"),
         ({"files": {"program.py": "x" * 1_000_001}}, 422, "at most 1000000 characters"),
         ({"files": {"program.py": "x = (\n"}}, 422, "not valid Python"),

@@ -3,15 +3,20 @@
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import service.sandbox.selftest
+from evolve.program import Program
 from service.errors import CertificateError
 from service.problems.catalogue import init_from_catalogue
-from service.usecases.certificates import read_certificate, sealed
+from service.sandbox.layers import IsolationLevel
+from service.usecases.certificates import FORMAT, read_certificate, sealed
 from tests.command_line import Said, call_here
+from tests.repositories import make_problem, make_repository
 
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
 
@@ -100,9 +105,24 @@ def without_claims(document: dict[str, Any]) -> None:
     del document["claims"]["scores"]
 
 
+def no_number(document: dict[str, Any]) -> None:
+    document["claims"]["scores"]["squared_ratio"] = "nan"
+
+
+def no_claim(document: dict[str, Any]) -> None:
+    document["claims"]["scores"] = {}
+
+
+def other_line(document: dict[str, Any]) -> None:
+    document["lineage"][-1]["program_id"] = "pgm_" + "0" * 32
+
+
 @pytest.mark.parametrize(
     ("forge", "sentence"),
     [
+        (no_number, "lacks a part of a certificate, or has it in another form"),
+        (no_claim, "scores: no claim of squared_ratio"),
+        (other_line, "the hash of its problem or program does not match"),
         (better, "scores: squared_ratio is"),
         (other_program, "the hash of its problem or program does not match"),
         (other_scorer, "the hash of evaluator.py does not match its content"),
@@ -120,6 +140,50 @@ def test_a_forged_certificate_with_a_new_digest_is_refused(
     assert said.code == 1
     assert sentence in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+def test_a_certificate_of_others_needs_the_isolation_of_others(
+    certified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One's own runs are content with less, and a scorer in a file from elsewhere is not one's own."""
+    weak = IsolationLevel.WEAK
+    whole = service.sandbox.selftest.judge
+
+    async def judged(*given: Any) -> Any:
+        return replace(await whole(*given), level=weak)
+
+    monkeypatch.setattr(service.sandbox.selftest, "judge", judged)
+    said = evolve(tmp_path, "verify", str(certified))
+    assert said.code == 4, said.err
+    assert "weak" in said.err
+    assert evolve(tmp_path, "verify", str(certified), "--require-isolation", "weak").code == 0
+
+
+def test_a_change_of_a_repository_outside_of_its_mutable_paths_is_found(tmp_path: Path) -> None:
+    make_repository(tmp_path / "library")
+    make_problem(tmp_path / "problem")
+    database = f"sqlite:///{tmp_path / 'evolve.db'}"
+    said = evolve(tmp_path, "run", str(tmp_path / "problem"), "--evaluations", "1", "--db", database, "-q")
+    assert said.code == 0, said.err
+    certificate = tmp_path / "winner.json"
+    said = evolve(tmp_path, "certify", "last", "--db", database, "-o", str(certificate))
+    assert said.code == 0, said.err
+    assert evolve(tmp_path, "verify", str(certificate)).code == 0
+    document = document_of(certificate)
+    document["program"]["files"]["sitecustomize.py"] = "UNSEEN = 1\n"
+    document["program"]["id"] = Program.of(document["program"]["files"]).id
+    document["lineage"][-1]["program_id"] = document["program"]["id"]
+    certificate.write_bytes(sealed(document))
+    said = evolve(tmp_path, "verify", str(certificate))
+    assert said.code == 1
+    assert "regions: sitecustomize.py may not change" in said.err
+
+
+def test_lists_of_any_depth_are_no_certificate() -> None:
+    for depth in range(50, 2000, 50):
+        deep = f'{{"format": "{FORMAT}", "schema": 1, "run": ' + "[" * depth + "]" * depth + "}"
+        with pytest.raises(CertificateError):
+            read_certificate(deep.encode(), "winner.json")
 
 
 def test_what_is_not_a_certificate_is_named(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ from tests.e2e.test_workers import (
     workers,
 )
 from tests.patience import PATIENCE_SECONDS
+from tests.repositories import LIBRARY, make_repository
+from tests.repositories import make_problem as make_repository_problem
 
 
 @pytest.fixture
@@ -93,6 +95,28 @@ def test_a_run_is_evaluated_by_workers_that_know_the_api_alone(
     assert float(samples['evolve_evaluations_total{outcome="ok"}']) >= 1
     assert float(samples["evolve_queue_wait_seconds_count"]) >= 1
     assert time.time() - float(samples["evolve_worker_last_heartbeat_timestamp_seconds"]) < 60
+
+
+def test_a_repository_is_evaluated_by_a_worker_that_knows_the_api_alone(
+    evolve: Evolve, tmp_path: Path, words: list[str]
+) -> None:
+    """Its setup runs where the worker is, and the commit comes with the problem."""
+    make_repository(tmp_path / "library")
+    problem = make_repository_problem(tmp_path / "problem", more='setup = "echo 5 > made.txt"')
+    (tmp_path / "library" / "bench.py").unlink()
+    with workers(evolve) as started:
+        run = evolve.start("run", str(problem), "--evaluations", "8", "--json")
+        queue = evolve.environment.pop("EVOLVE_QUEUE__URL")
+        started.append(WorkerProcess(evolve, 2, words))
+        evolve.environment["EVOLVE_QUEUE__URL"] = queue
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
+        assert run.returncode == 0, err
+        assert started[0].end(signal.SIGTERM) == 0
+    candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+    evaluated = [one for one in candidates if one["status"] == "evaluated"]
+    assert len(evaluated) == 8
+    assert evaluated[0]["scores"] == {"size": len(LIBRARY["lib/core.py"])}
+    assert {one["outcome"] for one in evaluated} <= {"ok", "invalid"}
 
 
 async def test_cancelling_kills_the_program_of_a_remote_worker_within_a_second(

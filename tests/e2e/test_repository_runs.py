@@ -1,7 +1,10 @@
 """A run over a real git repository: searched, compared, exported as history and applied."""
 
+import contextlib
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from service.problems.source_files import SourceFiles
 from service.usecases.apply_winner import plan_change
 from service.usecases.repository_history import write_repository_history
 from tests.command_line import Said, call_here
+from tests.e2e.evolving import Evolve
 from tests.repositories import LIBRARY, commit, git, make_problem, make_repository
 
 TUNED = {
@@ -90,6 +94,51 @@ def test_a_file_that_changed_since_is_not_overwritten(home: Path) -> None:
         assert "changed since the run began" in said.err
     finally:
         core.write_text(before)
+
+
+def test_a_person_changes_and_removes_files_of_the_commit(home: Path, tmp_path: Path) -> None:
+    problem, database = make_problem(tmp_path / "problem", path=str(home / "library")), f"sqlite:///{tmp_path / 'db'}"
+    (tmp_path / "core.py").write_text(TUNED["lib/core.py"].replace("7.5", "3.5"))
+    words = ("--db", database)
+    assert evolve(home, "run", str(problem), "--evaluations", "1", *words, "-q").code == 0
+    assert evolve(home, "extend", "last", "--evaluations", "3", *words, "-q").code == 0
+    refused = evolve(home, "insert", "last", "--remove", "bench.py", *words)
+    assert (refused.code, "bench.py may not change" in refused.err) == (2, True)
+    assert evolve(home, "insert", "last", *words).code == 2
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "core.py").rename(tmp_path / "lib" / "core.py")
+    with contextlib.chdir(tmp_path):
+        said = evolve(home, "insert", "last", "lib/core.py", "--remove", "lib/spare.py", *words)
+        assert said.code == 0, said.err
+        said = evolve(home, "insert", "last", "--remove", "lib/spare.py", *words)
+        assert said.code == 0, said.err
+    assert evolve(home, "run", "--resume", "last", *words, "-q").code == 0
+    shown = evolve(home, "export", "last", "-o", "-", *words)
+    manual = [one for one in map(json.loads, shown.out.splitlines()) if one["operator"] == "manual"]
+    assert [(one["outcome"], one["scores"]["size"]) for one in manual] == [("ok", 0.5), ("ok", 4.5)]
+    assert [sorted(one["files"]) for one in manual] == [[".evolve/base", "lib/core.py"], [".evolve/base"]]
+    assert all(one["files"][".evolve/base"].endswith("removed lib/spare.py\n") for one in manual)
+
+
+def ordinary() -> list[str]:
+    """Words that make the superuser an ordinary user, who still reaches the interpreter of these tests."""
+    if os.geteuid() != 0:
+        return []
+    words = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
+    if shutil.which("unshare") is None or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("the superuser cannot become another user here")
+    return words
+
+
+def test_an_ordinary_user_searches_a_repository_of_their_own(tmp_path: Path) -> None:
+    """Its setup is kept in their cache, and the sandbox has no superuser's rights."""
+    make_repository(tmp_path / "library", TUNED)
+    problem = make_problem(tmp_path / "problem", more='setup = "test $(id -u) != 0 && echo 1 > made.txt"')
+    user = Evolve(tmp_path, ordinary())
+    lines = user.lines("run", str(problem), "--evaluations", "6", "--json")
+    scored = [line["outcome"] for line in lines if line["kind"] == "candidate.evaluated"]
+    assert (len(scored), scored[0]) == (6, "ok")
+    assert len(list((tmp_path / ".cache" / "evolve" / "repositories").iterdir())) == 1
 
 
 def candidates(base: Repository) -> list[dict[str, Any]]:

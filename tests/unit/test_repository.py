@@ -56,6 +56,8 @@ def test_patterns_outside_of_the_repository_are_refused(pattern: str) -> None:
         ("src/../bench.py", "'src/../bench.py' is not a plain path inside the repository"),
         ("src/.git/hook.py", "src/.git/hook.py is inside of .git, which is closed"),
         ("src/.GIT/hook.py", "src/.GIT/hook.py is inside of .GIT, which is closed"),
+        ("src/a\nremoved bench.py", r"'src/a\nremoved bench.py' is not a plain path inside the repository"),
+        ("src/\x1b[2Ja.py", r"'src/\x1b[2Ja.py' is not a plain path inside the repository"),
     ],
 )
 def test_only_mutable_paths_may_change(path: str, complaint: str) -> None:

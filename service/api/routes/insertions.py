@@ -35,7 +35,7 @@ def insert_candidate(
 
     def check() -> RequestedChange:
         language = parts.problems.get(caller.tenant, run.problem_id).document.get("language", "")
-        insertion = InsertedProgram(files=body.files, parent=body.parent, island=body.island)
+        insertion = InsertedProgram(files=body.files, removed=body.removed, parent=body.parent, island=body.island)
         change_id = new_id(CHANGE, parts.clock.now())
         return insertion_change(reader, run, language, insertion, change_id, caller.actor, parts.repositories)
 

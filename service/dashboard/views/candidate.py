@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from evolve.identity import candidate_id as id_of_candidate
+from evolve.repository import base_commit
 from service.client import AsyncClient, Call, calls
 from service.dashboard.difference import MAX_LINES, FileDifference, differences, pairs
 from service.dashboard.pages import PageRoute, go_to, render
@@ -27,6 +28,7 @@ CHILDREN, ATTEMPTS, ANSWERS = 50, 200, 200
 MAX_CASES = 200
 MAX_FEEDBACK = 20_000
 MAX_NOTES = 200
+MAX_COMMIT = 64
 # Proposals without any candidate are passed over, so many at most.
 LOOKED_AHEAD = 4
 router = APIRouter(prefix="/candidates/{candidate_id}", route_class=PageRoute, include_in_schema=False)
@@ -149,6 +151,7 @@ async def render_candidate(
         before=before,
         after=after,
         files=files if source else None,
+        base=base_commit(dict(texts))[:MAX_COMMIT],
         files_left_out=max(0, len(texts) - MAX_FILES),
         compared=await compare(api, candidate, source, against) if source else None,
         rivals=_rivals(run, candidate, pins),

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from evolve.errors import EvolveError
+from evolve.repository import MANIFEST
 from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, go_to
 from service.dashboard.session import Api, FormData, FormDep, SignedOutError
@@ -43,7 +44,7 @@ async def insert(request: Request, candidate_id: CandidateId, api: Api, form: Fo
 
 async def _texts(api: AsyncClient, candidate: Candidate) -> list[tuple[str, str]]:
     source = await api.send(calls.get_candidate_source(candidate.id))
-    return [(file.path, file.text) for file in source.files[:MAX_EDITED]]
+    return [(file.path, file.text) for file in source.files if file.path != MANIFEST][:MAX_EDITED]
 
 
 def _edited(form: FormData, texts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """A commit of a git repository as files in memory, without its history."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from evolve.problem_formats import FILE
 from evolve.repository import matches_any
 from service.errors import ConflictError, InvalidProblemError, UsageError
 from service.problems.folder import MAX_BYTES, MAX_FILES
-from service.process.git import git, git_top, read_blobs
+from service.process.git import UNTRUSTED, git, git_top, read_blobs
 
 _FILE, _PROGRAM, _LINK, _SUBMODULE = "100644", "100755", "120000", "160000"
 _MAX_NAMED = 3
@@ -64,33 +64,62 @@ def take_snapshot(folder: Path, commit: str, exclude: Sequence[str]) -> Snapshot
     except UsageError as error:
         raise InvalidProblemError([f"{FILE}: repository: {error}"]) from error
     except ConflictError as error:
-        raise InvalidProblemError([f"{FILE}: repository.commit: {folder} has no commit {commit[:100]!r}"]) from error
+        raise InvalidProblemError([_no_commit(folder, commit)]) from error
     entries = [entry for entry in _entries(folder, full, prefix) if not matches_any(exclude, entry.path)]
-    if odd := next((entry.path for entry in entries if "\\" in entry.path or not entry.path.isprintable()), None):
+    if odd := next((entry.path for entry in entries if not _is_name(entry.path)), None):
         raise InvalidProblemError(
             [f"{FILE}: repository: a problem cannot hold the name {odd!r}: rename it, or exclude it"]
         )
     _require_size(entries)
     reader = _SnapshotReader(folder, entries)
+    files = reader.files()
+    if (total := sum(map(len, files.values()))) > MAX_BYTES:
+        size = f"{total / 1e6:.0f} MB, its links included, and a problem holds at most {MAX_BYTES >> 20} MB"
+        raise InvalidProblemError([f"{FILE}: repository: the commit has {size}: leave out links with exclude"])
     return Snapshot(
         commit=full,
         folder=folder,
         prefix=prefix,
-        files=reader.files(),
+        files=files,
         executable=frozenset(entry.path for entry in entries if entry.mode == _PROGRAM),
-        warnings=(*reader.warnings(), *_uncommitted(folder, commit)),
+        warnings=(*reader.warnings(), *_uncommitted(folder, reader.plain() if commit == "HEAD" else {})),
     )
+
+
+def _no_commit(folder: Path, commit: str) -> str:
+    words = f"{FILE}: repository.commit: {folder} has no commit"
+    try:
+        git(folder, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    except ConflictError:
+        return f"{words} yet: commit your files with git add and git commit"
+    return f"{words} {commit[:100]!r}: name a branch, a tag or an id that git log shows there"
+
+
+def _is_name(path: str) -> bool:
+    """Whether a problem can hold a path. Git's own text for a name that is not UTF-8 is none."""
+    return "\\" not in path and path.isprintable() and "\N{REPLACEMENT CHARACTER}" not in path
 
 
 def _entries(folder: Path, commit: str, prefix: str) -> Iterator[_Entry]:
     try:
-        listed = git(folder, ["ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{prefix}"])
+        git(folder, ["rev-parse", "--verify", "--quiet", f"{commit}:{prefix}"])
     except ConflictError as error:
         raise InvalidProblemError([f"{FILE}: repository.path: the commit has no folder {prefix}"]) from error
+    try:
+        words = ["ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{prefix}"]
+        listed = git(folder, words, environment=UNTRUSTED)
+    except ConflictError as error:
+        raise InvalidProblemError([_lacking(commit)]) from error
     for line in filter(None, listed.split("\0")):
         about, _, path = line.partition("\t")
         mode, _, blob, size = about.split()
+        if size == "BAD":
+            raise InvalidProblemError([_lacking(commit)])
         yield _Entry(mode, blob, 0 if size == "-" else int(size), path)
+
+
+def _lacking(commit: str) -> str:
+    return f"{FILE}: repository: this clone lacks files of {commit}: fetch it with git fetch --refetch, or check it out"
 
 
 def _require_size(entries: Sequence[_Entry]) -> None:
@@ -128,6 +157,10 @@ class _SnapshotReader:
                 found[path] = target
         return found
 
+    def plain(self) -> dict[str, bytes]:
+        """The contents of what is no link."""
+        return {path: content for path, (mode, content) in self._read.items() if mode != _LINK}
+
     def warnings(self) -> Iterator[str]:
         for kind, paths in (("submodules", self._submodules), ("links that lead to no file of it", self._lost)):
             if paths:
@@ -156,12 +189,16 @@ def _joined(folder: PurePosixPath, target: str) -> str:
     return "/".join(parts)
 
 
-def _uncommitted(folder: Path, commit: str) -> Iterator[str]:
-    if commit != "HEAD":
-        return
-    changed = [
-        line[3:] for line in git(folder, ["status", "--porcelain", "--untracked-files=no", "--", "."]).splitlines()
-    ]
+def _uncommitted(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Files that differ in the working tree. Git is not asked: `git status` starts programs that a repository names."""
+    changed = [path for path, content in files.items() if _differs(folder / path, content)]
     if changed:
         more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
         yield f"changes that are not committed are left out: {', '.join(changed[:_MAX_NAMED])}{more}"
+
+
+def _differs(place: Path, content: bytes) -> bool:
+    try:
+        return place.read_bytes().replace(b"\r\n", b"\n") != content.replace(b"\r\n", b"\n")
+    except OSError:
+        return True

@@ -3,18 +3,21 @@
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from service.problems.catalogue import catalogue, find_problem
+from evolve.answers.regions import regions
+from service.problems.catalogue import catalogue, find_problem, problem_texts
 from service.problems.configuration import read_config
 from service.problems.load import load_problem
-from tests.catalogue_scoring import open_problem
+from tests.catalogue_scoring import ScoredCatalogueProblem, open_problem
 from tests.command_line import call_here
 
 NAMES = [problem.name for problem in catalogue()]
+FILES = ("evaluator.py", "verify.py")
 ROOT_3 = math.sqrt(3)
 Value = list[object]
 
@@ -45,6 +48,86 @@ def test_second_verifier_finds_the_same_score_for_the_seed(name: str, tmp_path: 
     opened = open_problem(name, tmp_path / name)
     values = opened.seed()
     assert opened.objective(*values, file="verify.py") == opened.objective(*values)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seed_is_a_whole_program_with_one_region_and_no_helpers_of_another(name: str) -> None:
+    text = problem_texts(find_problem(name))["initial_program.py"]
+    (region,) = regions(text)
+    assert "\n\n\n\n" not in text
+    changed = "\n".join(text.split("\n")[region.start : region.end])
+    assert not re.search(r"^(import|from) ", changed, re.MULTILINE), "what a region imports is lost with it"
+    compile(text, name, "exec")
+
+
+def malformed(value: object) -> Iterator[object]:
+    """Results that nothing may score."""
+    yield None
+    yield "12"
+    yield {}
+    yield float("nan")
+    assert isinstance(value, list)
+    yield [*value[:-1], "x"]
+    yield [*value[:-1], None]
+    yield [*value[:-1], float("inf")]
+
+
+def tampered(value: object) -> Iterator[object]:
+    """Results with a part left out, twice or moved, which score what they are worth, if anything."""
+    assert isinstance(value, list)
+    yield value[:-1]
+    yield [*value, value[-1]]
+    yield [value[-1], *value[1:]]
+    yield [*value[1:], value[0]]
+
+
+@pytest.mark.parametrize("name", [problem.name for problem in catalogue() if problem.verified_twice])
+def test_scorer_and_verifier_agree_on_every_tampered_result(name: str, tmp_path: Path) -> None:
+    opened = open_problem(name, tmp_path / name)
+    first, *others = opened.seed()
+    for value in malformed(first):
+        assert [confirmed(opened, [value, *others], file) for file in FILES] == [None, None], value
+    for value in tampered(first):
+        scores = [confirmed(opened, [value, *others], file) for file in FILES]
+        assert scores[0] == scores[1], (value, scores)
+
+
+def confirmed(opened: ScoredCatalogueProblem, values: Sequence[object], file: str) -> float | None:
+    """The score of values by a file; None: it refuses them, or fails, as a process of the sandbox may."""
+    try:
+        result = opened.score(*values, file=file)
+    except Exception:  # noqa: BLE001 - whatever a scorer raises is a failed evaluation
+        return None
+    return None if "error" in result else result[find_problem(opened.name).objective]
+
+
+@pytest.mark.parametrize("name", [problem.name for problem in catalogue() if problem.verified_twice])
+def test_verifier_shares_no_run_of_lines_with_the_scorer(name: str) -> None:
+    texts = problem_texts(find_problem(name))
+    modules = [text for path, text in texts.items() if path.startswith("evolve_imports/") and "verify_" not in path]
+    theirs = [text for path, text in texts.items() if path == "verify.py" or "verify_" in path]
+    runs = [set(runs_of(text, 8)) for text in (*modules, texts["evaluator.py"])]
+    for text in theirs:
+        assert not set(runs_of(text, 8)) & set().union(*runs), name
+
+
+def runs_of(text: str, length: int) -> Iterator[tuple[str, ...]]:
+    """Every run of so many lines that say something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (tuple(lines[start : start + length]) for start in range(len(lines) - length + 1))
+
+
+def test_best_tour_of_tsplib_has_its_length(tmp_path: Path) -> None:
+    """berlin52.opt.tour of TSPLIB."""
+    tour = [
+        1, 49, 32, 45, 19, 41, 8, 9, 10, 43, 33, 51, 11, 52, 14, 13, 47, 26, 27, 28, 12, 25, 4, 6, 15, 5, 24, 48, 38,
+        37, 40, 39, 36, 35, 34, 44, 46, 16, 29, 50, 20, 23, 30, 2, 7, 42, 21, 17, 3, 18, 31, 22,
+    ]  # fmt: skip
+    opened = open_problem("tsp-berlin52", tmp_path / "tour")
+    order = [place - 1 for place in tour]
+    assert [opened.objective(order, file=file) for file in ("evaluator.py", "verify.py")] == [7542, 7542]
+    twice = [*order[:-1], order[0]]
+    assert ["error" in opened.score(twice, file=file) for file in ("evaluator.py", "verify.py")] == [True, True]
 
 
 def test_every_problem_says_what_is_known_from_where_and_its_trap() -> None:

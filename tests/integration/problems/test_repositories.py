@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from evolve.program import Program
 from service.bootstrap.evaluators import open_sandbox
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError
+from service.problems.bundle import open_bundle, pack
 from service.problems.load import LoadedProblem, load_bundle, load_problem
 from tests.repositories import LIBRARY, commit, git, make_problem, make_repository
 
@@ -172,6 +174,7 @@ def test_what_is_not_in_the_commit_is_told(tmp_path: Path) -> None:
     [
         ("../nowhere", "", "is not in a git repository"),
         ("../library", 'commit = "nope"', "has no commit 'nope'"),
+        ("../empty", "", "has no commit yet: commit your files with git add and git commit"),
         ("../library", 'exclude = ["../x"]', "'../x' is not a pattern of paths"),
         ("../library", 'exclude = ["lib"]', "repository.mutable matches no text of the commit"),
         ("../library", 'setup = "echo \'"', "repository.setup: --command"),
@@ -181,6 +184,7 @@ def test_what_is_not_in_the_commit_is_told(tmp_path: Path) -> None:
 )
 def test_a_table_that_cannot_be_used_is_a_complaint(tmp_path: Path, path: str, more: str, complaint: str) -> None:
     make_repository(tmp_path / "library")
+    git(tmp_path, "init", "--quiet", "empty")
     with pytest.raises(InvalidProblemError, match=complaint):
         load_problem(make_problem(tmp_path / "problem", path=path, more=more))
 
@@ -192,3 +196,82 @@ def test_a_commit_that_is_too_large_names_its_largest_files(tmp_path: Path) -> N
     loaded = load_problem(make_problem(tmp_path / "problem", more='exclude = ["*.bin"]'))
     assert loaded.problem.repository is not None
     assert "big.bin" not in loaded.problem.repository.sizes
+
+
+def test_links_to_a_large_file_count_with_its_size(tmp_path: Path) -> None:
+    top = tmp_path / "library"
+    make_repository(top, {**LIBRARY, "large.txt": b"x" * (20 << 20)})
+    for number in range(3):
+        os.symlink("large.txt", top / f"link{number}.txt")
+    commit(top, {})
+    with pytest.raises(InvalidProblemError, match="its links included"):
+        load_problem(make_problem(tmp_path / "problem"))
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    top = tmp_path / "library"
+    make_repository(top)
+    (top / os.fsdecode(b"lib/caf\xe9.py")).write_text("")
+    commit(top, {})
+    with pytest.raises(InvalidProblemError, match="a problem cannot hold the name"):
+        load_problem(make_problem(tmp_path / "problem"))
+
+
+@pytest.mark.parametrize("trap", ["core.fsmonitor", "filter.trap.clean", "remote.origin.url"])
+def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path, trap: str) -> None:
+    """A folder that somebody else packed brings the configuration of its repository."""
+    top, sprung = tmp_path / "library", tmp_path / "sprung"
+    make_repository(top, {**LIBRARY, ".gitattributes": "*.md filter=trap\n"})
+    (top / "README.md").write_text("B library.\n")
+    if trap == "remote.origin.url":
+        git(top, "config", "protocol.ext.allow", "always")
+        git(top, "config", "extensions.partialClone", "origin")
+        git(top, "config", "remote.origin.promisor", "true")
+        blob = git(top, "rev-parse", "HEAD:lib/spare.py")
+        (top / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    git(top, "config", trap, f"ext::touch {sprung}" if trap.startswith("remote") else f"touch {sprung} #")
+    try:
+        found = load_problem(make_problem(tmp_path / "problem")).warnings
+    except InvalidProblemError as error:
+        found = tuple(error.complaints)
+    assert not sprung.exists()
+    expected = "this clone lacks files of" if trap.startswith("remote") else "not committed are left out: README.md"
+    assert expected in " ".join(found)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "7",
+        "[1]",
+        "{'lib/a.py': 1}",
+        "{'lib/a.py': '%'}",
+        "{'a\\x00b': ''}",
+        "{'lib': ''}",
+        "{'../../x': ''}",
+        "{'': ''}",
+    ],
+)
+def test_a_setup_that_claims_what_cannot_be_is_a_complaint(tmp_path: Path, made: str) -> None:
+    """Whoever uploads a problem may bring an evaluator of their own in place of the written one."""
+    loaded = load(tmp_path, 'setup = "true"')
+    evaluator = f"def evaluate(path):\n    pass\n\n\ndef setup():\n    return {{'made': {made}, 'executable': []}}\n"
+    files = open_bundle(loaded.bundle)
+    forged = pack(replace(files, files={**files.files, "evolve_repository/evaluator.py": evaluator.encode()}))
+    problem = replace(load_bundle(forged, "library").problem, bundle=forged.hash)
+    with pytest.raises(InvalidProblemError, match=r"repository.setup"):
+        scored(replace(loaded, problem=problem, bundle=forged))
+
+
+def test_a_file_in_the_way_of_what_setup_made_fails_its_program_alone(tmp_path: Path) -> None:
+    loaded = load(tmp_path, 'setup = "mkdir lib/made.py && touch lib/made.py/file"')
+    assert loaded.problem.repository is not None
+    clash, under, seed = scored(
+        loaded,
+        child(loaded, {"lib/made.py": "X = 1\n"}),
+        child(loaded, {"lib/made.py/file/new.py": "X = 1\n"}),
+        loaded.problem.repository.seed(),
+    )
+    for found in (clash, under):
+        assert (found.outcome, "cannot lie over what repository.setup made" in found.reason) == ("invalid", True), found
+    assert seed.ok, seed.reason

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evolve.answers.repository_edits import apply_repository_answer, replace_repository_files
+from evolve.answers.chain import ChainParser, parse_format
+from evolve.answers.repository_edits import apply_repository_answer, replace_repository_files, repository_complaint
 from evolve.errors import AnswerError
 from evolve.program import Program
 from evolve.repository import Repository, changed_files, removed_files
@@ -119,3 +120,43 @@ def test_a_person_may_change_and_remove_the_same_paths_and_no_others() -> None:
     assert (changed_files(child), removed_files(child)) == ({"src/a.py": "A = 5\n"}, ("src/b.py",))
     with pytest.raises(AnswerError, match=r"bench\.py may not change"):
         replace_repository_files(BASE, BASE.seed(), {"bench.py": ""}, "python")
+
+
+@pytest.mark.parametrize(
+    ("changed", "removed", "complaint"),
+    [
+        ({}, [], ""),
+        ({"src/a.py": "A = 2\n", "src/new.py": ""}, [], ""),
+        ({"conftest.py": ""}, [], "conftest.py may not change"),
+        ({}, ["bench.py"], "bench.py may not change"),
+        ({"src/marked.py": TEXTS["src/marked.py"].replace("two = 2", "two = 3")}, [], ""),
+        (
+            {"src/marked.py": TEXTS["src/marked.py"].replace("one", "other")},
+            [],
+            "src/marked.py differs outside of its EVOLVE-BLOCK",
+        ),
+        ({"src/marked.py": "X = 2\n# EVOLVE-BLOCK-END\n"}, [], "src/marked.py"),
+    ],
+)
+def test_a_program_of_any_origin_is_held_to_the_same_rules(
+    changed: dict[str, str], removed: list[str], complaint: str
+) -> None:
+    program = BASE.program(changed, removed)
+    found = repository_complaint(BASE, program, "python")
+    assert found.startswith(complaint)
+    assert bool(found) is bool(complaint)
+
+
+@pytest.mark.parametrize("fence", ["```", "```diff", "~~~~"])
+def test_an_answer_that_is_fenced_as_a_whole_is_read_as_it_is_inside(fence: str) -> None:
+    inner = edit("src/a.py", "A = 1", "A = 7") + "DELETE: src/b.py\n"
+    closed = fence.rstrip("dif")
+    assert applied(f"{fence}\n{inner}{closed}\n") == applied(inner)
+    with pytest.raises(AnswerError, match="names no file"):
+        applied(f"{fence}\nA = 7\n{closed}\n", "rewrite")
+
+
+def test_an_answer_that_only_removes_a_file_keeps_its_place_in_a_chain() -> None:
+    parser = ChainParser(parse_format("tags:answer"), 2)
+    reply = "<answer_1>\nDELETE: src/b.py\n</answer_1>\n<answer_2>\nFILE: src/a.py\nA = 5\n</answer_2>"
+    assert [answer.text for answer in parser.feed(reply)] == ["DELETE: src/b.py", "FILE: src/a.py\nA = 5"]

@@ -75,6 +75,36 @@ async def test_every_other_host_is_refused(server: TlsServer, authority: str) ->
     assert reply == b"" or reply.startswith((b"HTTP/1.1 403 ", b"HTTP/1.1 400 "))
 
 
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["127.0.0.1"],
+        ["127.8.8.8"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["169.254.169.254", "127.0.0.1"],
+        ["fd00:ec2::254"],
+        ["0.0.0.0"],
+        [],
+    ],
+)
+async def test_a_name_that_leads_back_to_this_machine_is_not_reached(
+    server: TlsServer, monkeypatch: pytest.MonkeyPatch, addresses: list[str]
+) -> None:
+    """Whoever owns a name can let it mean any address, at any time."""
+    monkeypatch.setattr(tunnels, "resolve_host", lambda host, port: addresses)  # noqa: ARG005 - the resolver's form
+    async with serving(f"packages.example:{server.port}") as (_, port):
+        reply = await said(port, f"CONNECT packages.example:{server.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert reply.startswith(b"HTTP/1.1 502 ")
+
+
+async def test_what_follows_the_name_in_a_request_counts_for_nothing(server: TlsServer) -> None:
+    async with serving(f"localhost:{server.port}") as (_, port):
+        for target in ("example.org:443", f"user:secret@localhost:{server.port}"):
+            head = f"CONNECT {target} HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n"
+            assert (await said(port, head.encode())).startswith(b"HTTP/1.1 403 ")
+
+
 async def test_no_tunnel_is_made_between_sessions(server: TlsServer) -> None:
     async with serving(f"localhost:{server.port}", session=False) as (_, port):
         reply = await said(port, f"CONNECT localhost:{server.port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())

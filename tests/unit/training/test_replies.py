@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from evolve.answers.chain import parse_format
 from evolve.program import Program
+from evolve.repository import Repository
 from training.reply_writer import reads_back, write_reply
 
 TEXT = "def f(x):\n    a = 1\n    b = 1\n    return a + b\n\n\ndef g(x):\n    a = 1\n    return a\n"
@@ -71,3 +72,28 @@ def test_edits_between_any_two_texts_are_read_back(old: list[str], new: list[str
     assume([line for line in old if line] != [line for line in new if line])  # blank lines are no difference
     said = (parse_format("tags:answer"), "diff", "text", parent, [child])
     assert reads_back(write_reply(*said), *said)
+
+
+BASE = Repository(
+    commit="a" * 40,
+    mutable=("lib/**",),
+    sizes={"lib/a.py": 12, "lib/b.py": 6, "lib/old.py": 2, "bench.py": 1},
+    texts={"lib/a.py": "a = 1\nb = 1\n", "lib/b.py": "c = 1\n", "lib/old.py": "d = 1\n"},
+)
+OVER_BASE = BASE.program({"lib/b.py": "c = 2\n"}, ())
+VARIANTS = [
+    BASE.program({"lib/b.py": "c = 2\n", "lib/a.py": "a = 1\nb = 5\n"}, ()),
+    BASE.program({"lib/b.py": "c = 2\n", "lib/new.py": "e = 1\nf = 2\n"}, ()),
+    BASE.program({"lib/b.py": "c = 2\n"}, ["lib/old.py"]),
+    BASE.program({"lib/a.py": "a = 3\nb = 1\n"}, ["lib/old.py"]),  # takes back what its parent changed
+]
+
+
+@pytest.mark.parametrize("edits", ["rewrite", "diff"])
+@pytest.mark.parametrize(("form", "m"), [("tags:answer", 4), ("fences", 1), ("single", 1)])
+def test_changes_over_a_repository_are_read_back(form: str, edits: str, m: int) -> None:
+    for first in range(0, len(VARIANTS), m):
+        said = (parse_format(form), edits, "python", OVER_BASE, VARIANTS[first : first + m], BASE)
+        reply = write_reply(*said)
+        assert ".evolve" not in reply
+        assert reads_back(reply, *said), reply

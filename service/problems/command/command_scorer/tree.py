@@ -93,6 +93,8 @@ def _lay_over(program: Path, tree: Path, locked: set[str]) -> str:
         _remove_empty((tree / path).parent, tree)
     for path in changed:
         target = tree / path
+        if _is_blocked(target, tree):
+            return f"{path} cannot lie over what repository.setup made"
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         target.unlink(missing_ok=True)
@@ -100,6 +102,16 @@ def _lay_over(program: Path, tree: Path, locked: set[str]) -> str:
         with open(made, "wb") as file:
             file.write((program / path).read_bytes())
     return ""
+
+
+def _is_blocked(target: Path, tree: Path) -> bool:
+    """Whether a folder lies in the place of a file, or a file in the place of one of its folders."""
+    upper = target.parent
+    while upper != tree and not upper.is_dir():
+        if upper.exists() or upper.is_symlink():
+            return True
+        upper = upper.parent
+    return target.is_dir()
 
 
 def _remove_empty(folder: Path, tree: Path) -> None:
