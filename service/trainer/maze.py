@@ -28,7 +28,15 @@ _EVOLVE = (sys.executable, "-m", "service.cli.main")
 
 
 class MazeBackend:
-    """Trains walkers through mazes. With runs, it reinforces on the mazes of their problems."""
+    """Trains walkers through mazes. With runs, it reinforces on the mazes of their problems.
+
+    Args:
+        threads: of the processor. 0: all.
+        save_every: steps between two checkpoints.
+    """
+
+    def __init__(self, *, threads: int = 0, save_every: int = 50) -> None:
+        self._threads, self._save_every = threads, save_every
 
     def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
         """`evolve train maze`, with the mazes of the runs if there are any.
@@ -38,7 +46,7 @@ class MazeBackend:
         """
         request = job.request
         words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
-        words += ["--validated", "20"]
+        words += ["--validated", "20", "--threads", str(self._threads), "--save-every", str(self._save_every)]
         for name in _NUMBERS:
             if request.get(name) is not None:
                 words += [f"--{name.replace('_', '-')}", str(request[name])]
