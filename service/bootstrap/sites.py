@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from service.usecases.batches import Batches
     from service.usecases.control_runs import RunController
     from service.usecases.policy_site import PolicySite
+    from service.usecases.training_site import TrainingSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,26 @@ def open_policies(settings: "Settings", where: SourceOptions) -> Iterator["Polic
 
     with open_storage(settings, where.db) as storage:
         yield StoredPolicySite(make_registry(settings, storage))
+
+
+@contextmanager
+def open_training(settings: "Settings", where: SourceOptions) -> Iterator["TrainingSite"]:
+    """Training jobs. A SQLite file that is not there is made.
+
+    Raises:
+        UsageError: the service or its key cannot be used.
+    """
+    if service := choose_service(settings, where):
+        from service.client.training import RemoteTrainingSite
+
+        with service.client() as client:
+            yield RemoteTrainingSite(client)
+        return
+    from service.bootstrap.trainers import make_training_jobs
+    from service.usecases.training_site import StoredTrainingSite
+
+    with open_storage(settings, where.db) as storage:
+        yield StoredTrainingSite(make_training_jobs(settings, storage))
 
 
 def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:

@@ -17,7 +17,18 @@ from service.user_folders import data_home
 if TYPE_CHECKING:
     from service.db.storage import SqlStorage
 
-BACKENDS: Mapping[str, TrainingBackend] = {"maze": MazeBackend()}
+
+def make_backends(*, threads: int = 0, save_every: int = 50) -> Mapping[str, TrainingBackend]:
+    """The back ends of this version, by name.
+
+    Args:
+        threads: of the processor. 0: all.
+        save_every: steps between two checkpoints.
+    """
+    return {"maze": MazeBackend(threads=threads, save_every=save_every)}
+
+
+BACKENDS = make_backends()
 
 
 def make_training_jobs(

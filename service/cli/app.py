@@ -51,6 +51,7 @@ from service.cli.policy_app import policy_app
 from service.cli.results_app import Output, results_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
+from service.cli.training_app import training_app
 from service.cli.vpo_app import vpo_app
 
 app = typer.Typer(
@@ -69,6 +70,7 @@ app.add_typer(batch_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(policy_app, name="policy", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
+app.add_typer(training_app, name="training", rich_help_panel="Training")
 app.add_typer(study_app)
 app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
 app.add_typer(installation_app)

@@ -147,6 +147,8 @@ def trainer(
             help="Folder of checkpoints. Trainers that share it continue each other's jobs.",
         ),
     ] = None,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
+    save_every: Annotated[int, typer.Option(min=1, metavar="N", help="Steps between two checkpoints.")] = 50,
     db: Db = None,
 ) -> None:
     """Start a trainer, which takes the training jobs of the database."""
@@ -154,7 +156,7 @@ def trainer(
     with terminal.doing("starting"):
         from service.cli.trainer import serve_jobs
 
-    raise typer.Exit(serve_jobs(terminal, folder=folder, db=db))
+    raise typer.Exit(serve_jobs(terminal, folder=folder, threads=threads, save_every=save_every, db=db))
 
 
 @installation_app.command(epilog="Example: evolve mcp, or: evolve mcp --http --port 8001", rich_help_panel=PANEL)

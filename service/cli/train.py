@@ -40,6 +40,7 @@ class TrainOptions:
     device: str
     threads: int
     mazes: Path | None = None
+    save_every: int = 50
 
 
 def train_maze(terminal: Terminal, options: TrainOptions) -> None:
@@ -60,7 +61,9 @@ def train_maze(terminal: Terminal, options: TrainOptions) -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     wanted = _wanted(options)
-    place = RunFolder(folder=options.output, device=_device(options.device), warn=terminal.note)
+    place = RunFolder(
+        folder=options.output, device=_device(options.device), save_every=options.save_every, warn=terminal.note
+    )
     with _progress(terminal) as report:
         try:
             trained = train_policy(wanted, place, report)

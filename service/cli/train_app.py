@@ -71,6 +71,7 @@ def maze(
         Path | None,
         typer.Option(metavar="FILE", readable=False, help="Mazes to reinforce on: JSON lines with the key maze."),
     ] = None,
+    save_every: Annotated[int, typer.Option(min=1, metavar="N", help="Steps between two checkpoints.")] = 50,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or auto (cuda if available).")] = "auto",
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
     json: Json = False,
@@ -92,6 +93,7 @@ def maze(
         device=device,
         threads=threads,
         mazes=mazes,
+        save_every=save_every,
     )
     train_maze(terminal_of(ctx, json), options)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from types import FrameType
 
 from service.bootstrap.storage import open_storage
-from service.bootstrap.trainers import make_trainer
+from service.bootstrap.trainers import make_backends, make_trainer
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import database_url, load_settings
 from service.db.schema_wait import wait_for_schema
 
 
-def serve_jobs(terminal: Terminal, *, folder: Path | None, db: str | None) -> int:
+def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_every: int, db: str | None) -> int:
     """Train until told to leave, and return the exit code."""
     from service.telemetry import configure_logging
 
@@ -21,7 +21,9 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, db: str | None) -> in
     settings = load_settings()
     wait_for_schema(database_url(settings, db))
     with open_storage(settings, db) as storage:
-        trainer = make_trainer(settings, storage, folder=folder)
+        trainer = make_trainer(
+            settings, storage, folder=folder, backends=make_backends(threads=threads, save_every=save_every)
+        )
         heard: list[int] = []
 
         def hear(number: int, _: FrameType | None) -> None:

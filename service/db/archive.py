@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from sqlalchemy import JSON, BigInteger, Double, Integer, LargeBinary, Table
+from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, LargeBinary, Table
 
 from service.db.columns import UtcDateTime
 from service.db.tables import all_tables
@@ -163,6 +163,8 @@ def fitting(value: Any, kind: object) -> Any:
     """
     if isinstance(kind, JSON):
         fits = True
+    elif isinstance(kind, Boolean):
+        fits = isinstance(value, bool)
     elif isinstance(kind, Integer):
         bits = 63 if isinstance(kind, BigInteger) else 31
         fits = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= bits

@@ -15,6 +15,7 @@ from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
 from service.errors import ConflictError, UsageError
 from service.ports import HeldOutValues, TrainingJob, TrainingStep
+from service.trainer.backend_process import bound_command, fault_of
 
 ANSWERS = 4  # of a chain, as the maze policies are trained
 K = 16
@@ -27,7 +28,15 @@ _EVOLVE = (sys.executable, "-m", "service.cli.main")
 
 
 class MazeBackend:
-    """Trains walkers through mazes. With runs, it reinforces on the mazes of their problems."""
+    """Trains walkers through mazes. With runs, it reinforces on the mazes of their problems.
+
+    Args:
+        threads: of the processor. 0: all.
+        save_every: steps between two checkpoints.
+    """
+
+    def __init__(self, *, threads: int = 0, save_every: int = 50) -> None:
+        self._threads, self._save_every = threads, save_every
 
     def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
         """`evolve train maze`, with the mazes of the runs if there are any.
@@ -37,7 +46,7 @@ class MazeBackend:
         """
         request = job.request
         words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
-        words += ["--validated", "20"]
+        words += ["--validated", "20", "--threads", str(self._threads), "--save-every", str(self._save_every)]
         for name in _NUMBERS:
             if request.get(name) is not None:
                 words += [f"--{name.replace('_', '-')}", str(request[name])]
@@ -63,7 +72,7 @@ class MazeBackend:
         if not isinstance(value, dict) or value.get("kind") != "training.step":
             return None
         figures = {
-            name: float(number)
+            name: number
             for name, number in value.items()
             if name not in ("schema", "step", "steps") and isinstance(number, int | float)
         }
@@ -101,9 +110,7 @@ class MazeBackend:
         output = model.parent / f"evaluation-{model.name}"
         words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
         words += ["--limit", str(count), "--chains", str(CHAINS), "--answers", str(ANSWERS), "--temperature", "1"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=EVALUATION_SECONDS, check=False)
-        if done.returncode:
-            raise ConflictError(f"the evaluation failed: {done.stderr.strip()[-500:]}")
+        self._measure(words)
         domain, values = open_domain("maze"), {}
         for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
@@ -115,6 +122,21 @@ class MazeBackend:
             problems=[name_of(render(maze)) for maze in asked],
             values=[values[place] for place in range(count)],
         )
+
+    @staticmethod
+    def _measure(words: Sequence[str]) -> None:
+        """Run an evaluation.
+
+        Raises:
+            ConflictError: it failed, or took too long.
+        """
+        bound = bound_command(words)
+        try:
+            done = subprocess.run(bound, capture_output=True, text=True, timeout=EVALUATION_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise ConflictError(f"the evaluation took longer than {EVALUATION_SECONDS:g} seconds") from error
+        if reason := fault_of(done.returncode, done.stderr):
+            raise ConflictError(f"the evaluation failed: {reason}")
 
     @staticmethod
     def _method(job: TrainingJob) -> str:

@@ -1,9 +1,6 @@
 """Trainer: drives one training job at a time, and continues those that another trainer left."""
 
-import os
-import queue
-import subprocess
-import sys
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +10,8 @@ from typing import Any, Protocol
 
 import structlog
 
-from service.errors import ConflictError, LeaseLostError, ServiceError, StorageError, UsageError
+from evolve.errors import EvolveError
+from service.errors import ConflictError, LeaseLostError, ServiceError, StorageAwayError, StorageError, UsageError
 from service.ports import (
     JOB_CANCELLED,
     JOB_FAILED,
@@ -26,13 +24,15 @@ from service.ports import (
     TrainingStore,
 )
 from service.process.identity import is_gone
+from service.trainer.backend_process import BackendProcess, one_line
 
 LEASE_SECONDS = 12.0
 RENEW_SECONDS = 4.0
 POLL_SECONDS = 1.0
 TELL_SECONDS = 2.0
-LEAVE_SECONDS = 10.0
-MAX_ERROR_CHARACTERS = 2000
+# Of a job in a row, without a step or a checkpoint in between.
+MAX_STARTS = 5
+MAX_STEP = 1 << 53
 
 log = structlog.get_logger(__name__)
 
@@ -135,11 +135,15 @@ class Trainer:
             log.info("training.released", job_id=job.id)
         except LeaseLostError as error:
             log.info("training.lost", job_id=job.id, reason=str(error))
-        except StorageError as error:
+        except StorageAwayError as error:
             log.warning("training.storage_away", job_id=job.id, reason=str(error))
             self._leaving.wait(POLL_SECONDS)
-        except (ServiceError, OSError) as error:
-            hold.end("training.failed", JOB_FAILED, self._clock, error=" ".join(str(error).split()))
+        except (ServiceError, EvolveError) as error:
+            hold.end("training.failed", JOB_FAILED, self._clock, error=one_line(str(error)))
+        except Exception as error:  # a back end may raise anything, and the trainer has other jobs
+            log.warning("training.backend_fault", job_id=job.id, exc_info=True)
+            said = one_line(f"the back end failed: {type(error).__name__}: {error}")
+            hold.end("training.failed", JOB_FAILED, self._clock, error=said)
         finally:
             self._release(job, fence)
 
@@ -148,11 +152,12 @@ class Trainer:
         if backend is None:
             raise UsageError(f"this trainer has no back end {job.request.get('backend')!r}")
         hold.renew()
+        self._refuse_repeated(job)
         self._publisher.check(job)
         folder = self._root / job.id
         folder.mkdir(parents=True, exist_ok=True)
         started = {"state": JOB_RUNNING, "started_at": job.started_at or self._clock.now()}
-        hold.record("training.started", {"checkpoint": dict(backend.checkpoint(folder))}, **started)
+        hold.record("training.started", {"checkpoint": _checkpoint(backend, folder)}, **started)
         command = backend.command(job, self._publisher.base(job), folder)
         self._run(command, backend, folder, hold)
         with hold.kept():
@@ -163,26 +168,35 @@ class Trainer:
 
     def _run(self, command: Any, backend: TrainingBackend, folder: Path, hold: "_Hold") -> None:
         """Run the command to its end, and record its steps. It is stopped when the job is not to go on."""
-        bound = [sys.executable, "-m", "service.trainer.bound_child", str(os.getpid()), *command]
-        process = subprocess.Popen(bound, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-        output = _Output(process)
+        process = BackendProcess(command)
         began = time.monotonic()
         limit = float(hold.job.request.get("max_seconds") or 0)
         try:
-            while not output.ended:
-                for line in output.lines(POLL_SECONDS):
+            while not process.ended:
+                for line in process.lines(POLL_SECONDS):
                     hold.step(backend.read(line))
                 hold.look(backend, folder)
                 if limit and time.monotonic() - began > limit:
                     hold.look(backend, folder, now=True)
                     raise ConflictError(f"the training took longer than its budget of {limit:g} seconds")
         finally:
-            _stop(process)
-            output.close()
-        if process.returncode:
-            said = output.errors.strip()[-MAX_ERROR_CHARACTERS:] or f"exit code {process.returncode}"
-            raise ConflictError(f"the back end failed: {said}")
+            process.stop()
+        if reason := process.fault():
+            raise ConflictError(reason)
         hold.look(backend, folder, now=True)
+
+    def _refuse_repeated(self, job: TrainingJob) -> None:
+        """Refuse a job that no trainer survives.
+
+        Raises:
+            ConflictError: trainers have started it several times, and each died before its first step.
+        """
+        newest = self._store.events(job.id, max(0, job.sequence - MAX_STARTS), MAX_STARTS)
+        if len(newest) == MAX_STARTS and all(event.kind == "training.started" for event in newest):
+            raise ConflictError(
+                f"trainers started this job {MAX_STARTS} times and died before its first step: look into their logs,"
+                " give them more memory, and resume the job"
+            )
 
     def _release(self, job: TrainingJob, fence: int) -> None:
         try:
@@ -238,14 +252,12 @@ class _Hold:
         if not now and time.monotonic() - self.told < TELL_SECONDS:
             return
         self.told = time.monotonic()
-        found = dict(backend.checkpoint(folder))
+        found = _checkpoint(backend, folder)
         if found and found != self.checkpoint:
             self.checkpoint = found
             self.record("training.checkpoint", found, checkpoint=found)
         if self.newest is not None:
-            step = self.newest
-            progress = {"stage": step.stage, "step": step.step, "steps": step.steps, "figures": dict(step.figures)}
-            self.newest = None
+            progress, self.newest = _progress(self.newest), None
             self.record("training.progress", progress, progress=progress)
 
     def end(
@@ -288,64 +300,36 @@ class _LeaseRenewal:
                 log.warning("training.lease", job_id=self._hold.job.id, reason=str(error))
 
 
-class _Output:
-    """What a process prints, read in threads."""
+def _checkpoint(backend: TrainingBackend, folder: Path) -> dict[str, Any]:
+    """The newest checkpoint of a back end. Empty: there is none.
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._errors: list[str] = []
-        self.ended = False
-        self._process = process
-        works = (lambda: self._read(process), lambda: self._listen(process))
-        self._threads = [threading.Thread(target=work, daemon=True) for work in works]
-        for thread in self._threads:
-            thread.start()
-
-    def close(self) -> None:
-        """Close the pipes of a process that has ended."""
-        for thread, pipe in zip(self._threads, (self._process.stdout, self._process.stderr), strict=True):
-            thread.join()
-            assert pipe is not None
-            pipe.close()
-
-    @property
-    def errors(self) -> str:
-        """The end of its standard error."""
-        return "".join(self._errors[-50:])
-
-    def lines(self, seconds: float) -> list[str]:
-        """Lines that have come. It waits so long for the first."""
-        found: list[str] = []
-        try:
-            line = self._lines.get(timeout=seconds)
-            while line is not None:
-                found.append(line)
-                line = self._lines.get_nowait()
-            self.ended = True
-        except queue.Empty:
-            pass
-        return found
-
-    def _read(self, process: "subprocess.Popen[str]") -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            self._lines.put(line)
-        process.wait()
-        self._lines.put(None)
-
-    def _listen(self, process: "subprocess.Popen[str]") -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            self._errors.append(line)
-            del self._errors[:-200]
+    Raises:
+        UsageError: it has no stage and step.
+    """
+    found = dict(backend.checkpoint(folder))
+    if found and not (found.keys() == {"stage", "step"} and isinstance(found["stage"], str) and _counts(found["step"])):
+        raise UsageError("the back end named a checkpoint without a stage and a step: correct the back end")
+    return found
 
 
-def _stop(process: "subprocess.Popen[str]") -> None:
-    """Ask a process to end, then make it."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(LEAVE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    process.wait()
+def _progress(step: TrainingStep) -> dict[str, Any]:
+    """A step as an event has it. JSON has no figures that are not finite: they are left out.
+
+    Raises:
+        UsageError: the number of the step, or of the steps, is none.
+    """
+    if not (_counts(step.step) and _counts(step.steps)):
+        raise UsageError("the back end told a step without a number: correct the back end")
+    figures = {name: float(value) for name, value in step.figures.items() if _finite(value)}
+    return {"stage": step.stage, "step": step.step, "steps": step.steps, "figures": figures}
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except (OverflowError, TypeError):  # an integer that no float holds, or no number
+        return False

@@ -23,6 +23,7 @@ from service.problems.bundle import unpack
 FORMAT, EDITS = "tags:answer", "rewrite"
 PARENTS, PROBLEM = "parents.jsonl", "problem"
 MAX_PARENTS = 64
+MAX_NAME_CHARACTERS = 60
 # Characters for a token: a prompt is built before anybody knows the model.
 _CHARACTERS_PER_TOKEN = 3.5
 _CONTEXT_TOKENS = 32_768
@@ -34,15 +35,16 @@ build-backend = "hatchling.build"
 [project]
 name = "{name}"
 version = "0.1.0"
-description = "The problem {problem} of Evolve as an environment of verifiers"
+description = "A problem of Evolve as an environment of verifiers"
 requires-python = ">=3.11"
 dependencies = ["evolve-search", "verifiers>=0.4"]
 
 [tool.hatch.build.targets.wheel]
 packages = ["{module}"]
 """
+# It has no text of the problem: what runs where it is installed is the same for every problem.
 _MODULE = '''\
-"""The problem {problem} as an environment of verifiers: a completion is a program, which the evaluator scores."""
+"""A problem as an environment of verifiers: a completion is a program, which the evaluator of the problem scores."""
 
 from functools import cache
 from pathlib import Path
@@ -82,7 +84,7 @@ class ProgramTask(vf.Task[ProgramData, vf.State, ProgramTaskConfig]):
 
     @vf.metric
     async def scores(self, trace: vf.Trace) -> dict[str, float]:
-        return {{name: value for name, value in (await self._scores(trace)).items() if name != "reward"}}
+        return {name: value for name, value in (await self._scores(trace)).items() if name != "reward"}
 
     async def _scores(self, trace: vf.Trace) -> dict[str, float]:
         scorer = open_scorer(self.config.require_isolation, self.config.slots)
@@ -120,11 +122,11 @@ class ProblemHarness(vf.Harness[ProblemHarnessConfig]):
 
     async def launch(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data) -> vf.ProgramResult:
         system, prompt = self.resolve_text_prompt(data)
-        messages = [{{"role": "system", "content": system}}] if system else []
-        body = {{"model": ctx.model, "messages": [*messages, {{"role": "user", "content": prompt}}]}}
+        messages = [{"role": "system", "content": system}] if system else []
+        body = {"model": ctx.model, "messages": [*messages, {"role": "user", "content": prompt}]}
         async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
-            headers = {{"Authorization": f"Bearer {{secret}}"}}
-            answer = await client.post(f"{{endpoint}}/chat/completions", json=body, headers=headers)
+            headers = {"Authorization": f"Bearer {secret}"}
+            answer = await client.post(f"{endpoint}/chat/completions", json=body, headers=headers)
         return vf.ProgramResult(exit_code=0 if answer.is_success else 1, stdout="", stderr=answer.text[-2000:])
 
 
@@ -147,9 +149,9 @@ class ProblemEnv(vf.Env[ProblemEnvConfig]):
 _README = """\
 # {name}
 
-The problem `{problem}` as an environment of [verifiers](https://github.com/PrimeIntellect-ai/verifiers). A prompt
-describes the problem and shows a parent program. A completion is a new program, which the problem's evaluator scores in
-Evolve's sandbox.
+The problem in `{module}/{folder}` as an environment of [verifiers](https://github.com/PrimeIntellect-ai/verifiers). A
+prompt describes the problem and shows a parent program. A completion is a new program, which the problem's evaluator
+scores in Evolve's sandbox.
 
     pip install -e .
     vf-eval {name} --model MODEL --client.base-url URL
@@ -232,23 +234,28 @@ def write_environment(folder: Path, problem: Problem, bundle: Bundle, parents: I
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} is not an empty folder: name a new one")
-    words = re.sub(r"[^a-z0-9]+", "-", problem.name.lower()).strip("-") or "problem"
-    name = f"evolve-{words}"
+    name = package_name(problem.name)
     module = name.replace("-", "_")
     package = folder / module
     unpack(bundle, package / PROBLEM)
-    rows = [json.dumps(parent.as_json(), ensure_ascii=False, allow_nan=False) for parent in parents]
+    rows = [json.dumps(parent.as_json(), allow_nan=False) for parent in parents]
     count = "1 parent" if len(rows) == 1 else f"{len(rows)} parents"
-    about = {"name": name, "module": module, "problem": problem.name, "version": __version__}
+    about = {"name": name, "module": module, "folder": PROBLEM, "version": __version__}
     texts = {
         folder / "pyproject.toml": _PROJECT.format(**about),
         folder / "README.md": _README.format(**about, parents=count, file=PARENTS),
-        package / "__init__.py": _MODULE.format(**about),
+        package / "__init__.py": _MODULE,
         package / PARENTS: "\n".join(rows) + "\n",
     }
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     return name
+
+
+def package_name(problem_name: str) -> str:
+    """Name of the package of a problem: lower-case ASCII letters, digits and single hyphens."""
+    words = re.sub(r"[^a-z0-9]+", "-", problem_name.lower())[:MAX_NAME_CHARACTERS].strip("-")
+    return f"evolve-{words or 'problem'}"
 
 
 def read_parents(path: Path) -> Iterator[ParentProgram]:
@@ -257,7 +264,7 @@ def read_parents(path: Path) -> Iterator[ParentProgram]:
     Raises:
         UsageError: a line is not a parent.
     """
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), start=1):
         try:
             raw = json.loads(line)
             yield ParentProgram(

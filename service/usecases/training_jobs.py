@@ -1,5 +1,7 @@
 """Training jobs: what front doors ask for, what may be trained on, and what becomes of a trained model."""
 
+import json
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,10 @@ class VersionPublisher:
     def _store(self, job: TrainingJob, backend: TrainingBackend, model: Path) -> PolicyVersion:
         files = {str(path.relative_to(model)): path.read_bytes() for path in model.rglob("*") if path.is_file()}
         training = {"job": job.id, "backend": job.request["backend"], "runs": list(job.runs), **backend.training(job)}
+        try:
+            json.dumps(training, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"what the back end tells of its training is not JSON: {error}") from error
         base = str(job.request.get("base", ""))
         return self._registry.add_version(job.tenant, job.policy, files, base=base, training=training, by=job.id)
 
@@ -223,7 +229,13 @@ class VersionPublisher:
 
 
 def paired(own: HeldOutValues, theirs: HeldOutValues, against: int) -> PolicyEvaluation:
-    """An evaluation of two models on the same problems."""
+    """An evaluation of two models on the same problems.
+
+    Raises:
+        UsageError: a value is not a finite number.
+    """
+    if not all(map(math.isfinite, (*own.values, *theirs.values))):
+        raise UsageError(f"the evaluation gave a value of {own.metric} that is not a finite number: train again")
     return PolicyEvaluation(
         against=against, metric=own.metric, problems=own.problems, values=own.values, baseline=theirs.values
     )

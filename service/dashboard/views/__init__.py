@@ -39,6 +39,7 @@ from service.dashboard.views import (
     submit,
     sweep,
     time_use,
+    training,
     workers,
 )
 
@@ -74,6 +75,7 @@ ROUTERS = (
     admin_keys.router,
     admin_webhooks.router,
     policies.router,
+    training.router,
     policy.router,
     events.router,
     compare.router,

@@ -1,5 +1,6 @@
 """Databases of this version's schema, empty, on both sides."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +26,22 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     opened = open_database(sqlite_file(tmp_path / "evolve.db") if is_file else request.getfixturevalue("postgres_url"))
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database to restore into."""
+    if request.param == "sqlite":
+        opened = open_database(str(tmp_path / "restored.db"))
+        yield opened
+        opened.close()
+        return
+    server = request.getfixturevalue("postgres_server")
+    name = f"restored_{secrets.token_hex(8)}"
+    opened = open_database(server.create_database(name, template=request.getfixturevalue("postgres_template")))
+    yield opened
+    opened.close()
+    server.drop_database(name)
 
 
 @pytest.fixture

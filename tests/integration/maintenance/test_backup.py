@@ -3,19 +3,17 @@
 import gzip
 import json
 import re
-import secrets
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import inspect, select
+from sqlalchemy import JSON, inspect, select
 
 import migrations
 import service.db
@@ -23,7 +21,7 @@ from evolve.events import EventKind
 from service.db import archive
 from service.db.account_models import ApiKeyRow, RequestRow
 from service.db.backup import backup, contents, restore
-from service.db.columns import Base
+from service.db.columns import Base, ExactText, UtcDateTime
 from service.db.engine import Database, connect, open_database
 from service.db.log import SqlRunLog
 from service.db.models import RunRow
@@ -31,22 +29,6 @@ from service.db.tables import MODEL_MODULES
 from service.errors import ConflictError, NotFoundError, ServiceError, UsageError
 from tests.contract.story import RUN, START, FixedClock, Story, by_clock, new_run
 from tests.integration.maintenance.conftest import rows, store, tell
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """An empty database to restore into."""
-    if request.param == "sqlite":
-        opened = open_database(str(tmp_path / "restored.db"))
-        yield opened
-        opened.close()
-        return
-    server = request.getfixturevalue("postgres_server")
-    name = f"restored_{secrets.token_hex(8)}"
-    opened = open_database(server.create_database(name, template=request.getfixturevalue("postgres_template")))
-    yield opened
-    opened.close()
-    server.drop_database(name)
 
 
 def fill(database: Database) -> None:
@@ -365,3 +347,18 @@ def test_a_hostile_sqlite_file_is_refused(
     connection.executescript(statement)
     connection.close()
     refused(target, tmp_path / "b", (tmp_path / "b").read_bytes())
+
+
+EXAMPLES: dict[type[Any], Any] = {bool: True, int: 1, float: 0.5, str: "a", bytes: b"a"}
+
+
+def test_a_backup_holds_values_of_every_column() -> None:
+    for table in Base.metadata.sorted_tables:
+        for column in table.columns:
+            if isinstance(column.type, JSON):
+                continue
+            decorated = column.type.impl_instance if isinstance(column.type, ExactText) else column.type
+            value = START if isinstance(column.type, UtcDateTime) else EXAMPLES[decorated.python_type]
+            assert archive.fitting(value, column.type) == value, f"{table.name}.{column.name}"
+            with pytest.raises(ValueError, match="in a column of"):
+                archive.fitting(object(), column.type)

@@ -2,6 +2,9 @@
 
 import ast
 import json
+import re
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,39 @@ def test_the_package_is_named_for_the_problem_and_has_what_it_was_given(tmp_path
     assert (package / "problem" / "program.py").read_text() == "x = 1\n"
     with pytest.raises(ConflictError, match="not an empty folder"):
         write_environment(tmp_path / "new", PROBLEM, BUNDLE, parents)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        '"""\nimport os\nos.system("touch injected")\n"""',
+        "'\"\\",
+        'x"\ndependencies = ["injected"]\n[tool.other]\ny = "',
+        "x`\n\n<script>injected</script>",
+        "{module} {0} %s ${HOME}",
+        "迷路\u2028\u0085",
+        "\ud800",
+        "",
+        "../../" * 20,
+        "injected " * 1111 + "x",
+    ],
+)
+def test_no_text_of_a_problem_is_in_code_that_runs_where_the_package_is_installed(tmp_path: Path, name: str) -> None:
+    plain, hostile = (replace(PROBLEM, name=name, description=f"{name} \u2028 \ud800") for name in ("plain", name))
+    parents = candidate_parents(hostile, [line(1, 1.0, f"x = {name!r}  # \u2028 \u0085\n")])
+    for problem, folder in ((plain, "plain"), (hostile, "hostile")):
+        write_environment(tmp_path / folder, problem, BUNDLE, parents)
+    (package,) = (place for place in (tmp_path / "hostile").iterdir() if place.is_dir())
+    assert re.fullmatch(r"evolve(_[a-z0-9]+)+", package.name)
+    assert len(package.name) <= 80
+    written, module = (package / "__init__.py").read_text(), (tmp_path / "plain" / "evolve_plain" / "__init__.py")
+    assert written == module.read_text()
+    ours = (tmp_path / "plain" / "pyproject.toml").read_text()
+    named = ours.replace("evolve-plain", package.name.replace("_", "-")).replace("evolve_plain", package.name)
+    assert (tmp_path / "hostile" / "pyproject.toml").read_text() == named
+    assert tomllib.loads(named)["project"]["dependencies"] == ["evolve-search", "verifiers>=0.4"]
+    assert "<script>" not in (tmp_path / "hostile" / "README.md").read_text()
+    assert list(read_parents(package / "parents.jsonl")) == parents
 
 
 @pytest.mark.parametrize("text", ["not JSON", "{}", '{"candidate_id": "a", "files": {}, "fitness": "x"}'])

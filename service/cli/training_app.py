@@ -1,0 +1,192 @@
+"""The commands `evolve training`; what a command does is imported when it is called."""
+
+from typing import Annotated
+
+import typer
+
+from service.cli.options import HELP, Db, Json, KeyFile, Server, place_of, terminal_of
+
+training_app = typer.Typer(
+    help="Submit and follow training jobs, which a trainer takes.", context_settings=HELP, no_args_is_help=True
+)
+
+JobId = Annotated[
+    str, typer.Argument(metavar="JOB", help="Id of a training job, a prefix of it, or last (the newest).")
+]
+AllowedRun = Annotated[str, typer.Argument(metavar="[RUN]", help="Run id, a prefix of it, or last (the newest).")]
+AllRuns = Annotated[bool, typer.Option("--all", help="All runs without an answer of their own, later ones included.")]
+
+
+@training_app.command(epilog="Example: evolve training submit walker --base walker --promote")
+def submit(
+    ctx: typer.Context,
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="Registered policy that gets the version.")],
+    *,
+    base: Annotated[
+        str, typer.Option(metavar="NAME[@VERSION]", help="Version to start from. Without it: from scratch.")
+    ] = "",
+    method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vector_max_at_k.")] = "vpo",
+    backend: Annotated[str, typer.Option(metavar="NAME", help="Back end of the trainer.")] = "maze",
+    k: Annotated[int | None, typer.Option(metavar="K", help="Size of the sets whose best counts.")] = None,
+    steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of reinforcement learning.")] = None,
+    warm_steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of the warm start.")] = None,
+    kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "",
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of every random draw.")] = 0,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="RUN", help="Run to learn from. May be repeated.")
+    ] = None,
+    problem: Annotated[str, typer.Option(metavar="NAME", help="Learn from runs of this problem too.")] = "",
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Learn from runs with this label too. May be repeated."),
+    ] = None,
+    max_seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each attempt (0: none).")] = 0,
+    test_problems: Annotated[
+        int, typer.Option(metavar="N", help="Held-out problems for the comparison with the promoted version.")
+    ] = 64,
+    promote: Annotated[bool, typer.Option("--promote", help="Promote the version if the gate allows it.")] = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Queue a training job. It makes a version of a policy."""
+    from service.cli.training_jobs import submit_job
+    from service.usecases.labels import read_labels
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    words = {
+        "policy": policy, "backend": backend, "base": base, "method": method, "k": k, "steps": steps,
+        "warm_steps": warm_steps, "kinds": [kind.strip() for kind in kinds.split(",") if kind.strip()], "seed": seed,
+        "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
+        "test_problems": test_problems, "promote": promote,
+    }  # fmt: skip
+    submit_job(terminal_of(ctx, json, db, where), where, words)
+
+
+@training_app.command("list", epilog="Example: evolve training list --limit 5")
+def list_(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Maximum number of jobs.")] = 20,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """List training jobs, newest first."""
+    from service.cli.training_jobs import list_jobs
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    list_jobs(terminal_of(ctx, json, db, where), where, limit)
+
+
+@training_app.command(epilog="Example: evolve training show last")
+def show(
+    ctx: typer.Context,
+    job: JobId = "last",
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Show a training job: its settings, newest step, checkpoint and end."""
+    from service.cli.training_jobs import show_job
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    show_job(terminal_of(ctx, json, db, where), where, job)
+
+
+@training_app.command(epilog="Example: evolve training watch last")
+def watch(
+    ctx: typer.Context,
+    job: JobId = "last",
+    after: Annotated[int, typer.Option(min=0, metavar="N", help="Only events after this sequence number.")] = 0,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Print the events of a training job with its figures, until it ends."""
+    from service.cli.training_jobs import watch_job
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    raise typer.Exit(watch_job(terminal_of(ctx, json, db, where), where, job, after))
+
+
+@training_app.command(epilog="Example: evolve training cancel last")
+def cancel(
+    ctx: typer.Context,
+    job: JobId,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """End a training job within seconds. Its checkpoint stays."""
+    from service.cli.training_jobs import change_job
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    change_job(terminal_of(ctx, json, db, where), where, job, "cancel")
+
+
+@training_app.command(epilog="Example: evolve training resume last")
+def resume(
+    ctx: typer.Context,
+    job: JobId,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Queue a cancelled or failed training job again. It continues from its checkpoint."""
+    from service.cli.training_jobs import change_job
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    change_job(terminal_of(ctx, json, db, where), where, job, "resume")
+
+
+@training_app.command(epilog="Example: evolve training allow last, or: evolve training allow --all")
+def allow(
+    ctx: typer.Context,
+    run: AllowedRun = "",
+    *,
+    all_runs: AllRuns = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Allow training on a run, or on all runs. Each answer is recorded."""
+    from service.cli.training_jobs import permit
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    permit(terminal_of(ctx, json, db, where), where, run, all_runs=all_runs, allowed=True)
+
+
+@training_app.command(epilog="Example: evolve training forbid last, or: evolve training forbid --all")
+def forbid(
+    ctx: typer.Context,
+    run: AllowedRun = "",
+    *,
+    all_runs: AllRuns = False,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """Forbid training on a run, or on all runs. Jobs that learn from it fail."""
+    from service.cli.training_jobs import permit
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    permit(terminal_of(ctx, json, db, where), where, run, all_runs=all_runs, allowed=False)
+
+
+@training_app.command(epilog="Example: evolve training permissions")
+def permissions(
+    ctx: typer.Context, db: Db = None, server: Server = None, api_key_file: KeyFile = None, json: Json = False
+) -> None:
+    """List what may be trained on."""
+    from service.cli.training_jobs import list_permissions
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    list_permissions(terminal_of(ctx, json, db, where), where)

@@ -1,0 +1,241 @@
+"""The commands of training jobs: `evolve training submit`, `list`, `show`, `watch`, `cancel`, `resume`, `allow`, ..."""
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from service.bootstrap.sites import open_site, open_training
+from service.cli import formatting
+from service.cli.exit_codes import FAILED, INTERRUPTED, OK
+from service.cli.listing import plain_table
+from service.cli.records import find_run
+from service.cli.terminal import Terminal, plain
+from service.client.service_choice import SourceOptions
+from service.config import load_settings
+from service.errors import AmbiguousIdError, NotFoundError, UsageError
+from service.ports import JOB_ENDED, JOB_FAILED, JOB_SUCCEEDED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from service.schemas.training import TrainingEvent, TrainingJob
+    from service.usecases.training_site import TrainingSite
+
+LAST = "last"
+POLL_SECONDS = 1.0
+MAX_LOOKED_THROUGH = 1000
+NONE_YET = "there is no training job yet: submit one with evolve training submit POLICY"
+# The figure that a line shows first; back ends that tell another have theirs in their order.
+SHOWN = ("best", "mean", "loss", "reward", "entropy")
+MAX_FIGURES = 3
+
+
+def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) -> None:
+    """Queue a training job.
+
+    Raises:
+        UsageError: a word does not fit.
+    """
+    from pydantic import ValidationError
+
+    from service.schemas.training import TrainingJobCreate
+
+    try:
+        body = TrainingJobCreate.model_validate({key: value for key, value in words.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    with _training(where) as site:
+        job = site.submit(body)
+    _tell(terminal, job, f"{job.id} is queued. A trainer takes it: evolve trainer")
+    if not terminal.as_json:
+        terminal.note(f"Watch it with: {terminal.command('training watch')}")
+
+
+def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:
+    """Print training jobs, newest first."""
+    with _training(where) as site:
+        jobs = site.jobs(limit)
+    if terminal.as_json:
+        for job in jobs:
+            terminal.emit(job.model_dump(mode="json"))
+        return
+    if not jobs:
+        terminal.note(NONE_YET)
+        return
+    table = plain_table("job", "policy", "state", "method", "step>", "version>", "created")
+    for job in jobs:
+        table.add_row(
+            job.id,
+            plain(job.policy),
+            job.state,
+            plain(str(job.request.get("method", ""))),
+            _step(job),
+            "" if job.version is None else str(job.version),
+            f"{job.created_at.astimezone():%Y-%m-%d %H:%M}",
+        )
+    terminal.show(table)
+
+
+def show_job(terminal: Terminal, where: SourceOptions, named: str) -> None:
+    """Print a training job, with its evaluation if it has ended."""
+    with _training(where) as site:
+        job = _found(site, named)
+        newest = site.events(job.id, max(0, job.sequence - 1))
+    if terminal.as_json:
+        terminal.emit(job.model_dump(mode="json"))
+        return
+    lines = [f"{job.id}: {job.state}", f"policy {plain(job.policy)}"]
+    lines += [
+        f"{plain(name)} {plain(str(value))}"
+        for name, value in sorted(job.request.items())
+        if value not in (None, "", [])
+    ]
+    lines += [f"runs {len(job.runs)}"] if job.runs else []
+    if job.progress is not None:
+        lines.append(f"{plain(job.progress.stage)} {_step(job)}: {_figures(job.progress.figures)}")
+    if job.checkpoint is not None:
+        lines.append(f"checkpoint {plain(job.checkpoint.stage)} {job.checkpoint.step}")
+    lines += [f"error {plain(job.error)}"] if job.error else []
+    lines += [_line(event) for event in newest if event.kind == "training.succeeded"]
+    terminal.show("\n".join(lines))
+
+
+def watch_job(terminal: Terminal, where: SourceOptions, named: str, after: int) -> int:
+    """Print the events of a job as they come, until it ends. Returns the exit code."""
+    with _training(where) as site:
+        job = _found(site, named)
+        try:
+            while True:
+                for event in site.events(job.id, after):
+                    after = event.sequence
+                    if terminal.as_json:
+                        terminal.emit(event.model_dump(mode="json"))
+                    else:
+                        terminal.show(_line(event))
+                job = site.get(job.id)
+                if job.state in JOB_ENDED and after >= job.sequence:
+                    break
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            terminal.note("The job continues. Cancel it with: " + terminal.command(f"training cancel {job.id}"))
+            return INTERRUPTED
+    return OK if job.state == JOB_SUCCEEDED else FAILED if job.state == JOB_FAILED else INTERRUPTED
+
+
+def change_job(terminal: Terminal, where: SourceOptions, named: str, change: str) -> None:
+    """Cancel or resume a job."""
+    with _training(where) as site:
+        changes: dict[str, Callable[[str], TrainingJob]] = {"cancel": site.cancel, "resume": site.resume}
+        job = changes[change](_found(site, named).id)
+    ending = change == "cancel" and job.state not in JOB_ENDED
+    _tell(terminal, job, f"{job.id} stops within seconds" if ending else f"{job.id} is {job.state}")
+
+
+def permit(terminal: Terminal, where: SourceOptions, run: str, *, all_runs: bool, allowed: bool) -> None:
+    """Record whether a run, or all runs, may be trained on.
+
+    Raises:
+        UsageError: neither or both are named.
+    """
+    if bool(run) == all_runs:
+        raise UsageError("name a run, or all of them with --all")
+    settings = load_settings()
+    if run:
+        with open_site(settings, where) as records:
+            run = find_run(records.reader, run).id
+    with open_training(settings, where) as site:
+        answer = site.permit(run or None, allowed=allowed)
+    if terminal.as_json:
+        terminal.emit(answer.model_dump(mode="json"))
+        return
+    what = answer.run_id or "every run without an answer of its own"
+    terminal.show(f"{what} {'may' if allowed else 'may not'} be trained on")
+
+
+def list_permissions(terminal: Terminal, where: SourceOptions) -> None:
+    """Print what may be trained on."""
+    with _training(where) as site:
+        answers = site.permissions()
+    if terminal.as_json:
+        for answer in answers:
+            terminal.emit(answer.model_dump(mode="json"))
+        return
+    if not answers:
+        terminal.note("no run may be trained on: allow it with evolve training allow RUN, or all with --all")
+        return
+    table = plain_table("run", "allowed", "by~", "at")
+    for answer in answers:
+        allowed = "yes" if answer.allowed else "no"
+        table.add_row(answer.run_id or "all others", allowed, plain(answer.by), formatting.moment(answer.at))
+    terminal.show(table)
+
+
+@contextmanager
+def _training(where: SourceOptions) -> "Iterator[TrainingSite]":
+    with open_training(load_settings(), where) as site:
+        yield site
+
+
+def _found(site: "TrainingSite", named: str) -> "TrainingJob":
+    """A job by its id, by the beginning of it, or the newest as `last`.
+
+    Raises:
+        NotFoundError, AmbiguousIdError: no job, or several.
+    """
+    if named == LAST:
+        if newest := site.jobs(1):
+            return newest[0]
+        raise NotFoundError(NONE_YET)
+    matching = [job for job in site.jobs(MAX_LOOKED_THROUGH) if job.id.startswith(named)] if named else []
+    if len(matching) > 1:
+        raise AmbiguousIdError(f"{len(matching)} training jobs begin with {named[:64]!r}: name more of the id")
+    return matching[0] if matching else site.get(named or " ")
+
+
+def _tell(terminal: Terminal, job: "TrainingJob", sentence: str) -> None:
+    if terminal.as_json:
+        terminal.emit(job.model_dump(mode="json"))
+    else:
+        terminal.show(sentence)
+
+
+def _step(job: "TrainingJob") -> str:
+    return "" if job.progress is None else f"{job.progress.step}/{job.progress.steps}"
+
+
+def _figures(figures: dict[str, float]) -> str:
+    chosen = [name for name in SHOWN if name in figures] or list(figures)
+    return ", ".join(f"{plain(name)} {formatting.number(figures[name], 3)}" for name in chosen[:MAX_FIGURES])
+
+
+def _line(event: "TrainingEvent") -> str:
+    """An event as a line: its time, what happened, and its figures."""
+    told = event.payload
+    kind = event.kind.removeprefix("training.")
+    words = {
+        "started": lambda: _from(told.get("checkpoint") or {}),
+        "checkpoint": lambda: f"{told['stage']} {told['step']}",
+        "progress": lambda: f"{told['stage']} {told['step']}/{told['steps']}  {_figures(told['figures'])}",
+        "failed": lambda: str(told.get("error", "")),
+        "succeeded": lambda: _outcome(told),
+    }
+    said = words[kind]() if kind in words else ""
+    return f"{event.at.astimezone():%H:%M:%S} {kind}" + (f": {plain(said)}" if said else "")
+
+
+def _from(checkpoint: dict[str, Any]) -> str:
+    return f"from the checkpoint {checkpoint['stage']} {checkpoint['step']}" if checkpoint else "from the beginning"
+
+
+def _outcome(told: dict[str, Any]) -> str:
+    """What came of a job: the version, the paired difference with its interval, and the decision of the gate."""
+    said = f"version {told['version']}"
+    if one := told.get("evaluation"):
+        said += (
+            f", {one['metric']} {one['mean']:.3f} against {one['baseline_mean']:.3f}:"
+            f" {one['difference']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        )
+    if told.get("promoted"):
+        return f"{said}, promoted"
+    return f"{said}. Not promoted: {told['refusal']}" if told.get("refusal") else said
