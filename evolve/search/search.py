@@ -246,12 +246,13 @@ class Search:
         return SearchStep(events=events.taken())
 
     def check_change(self, change: RequestedChange) -> None:
-        """Check a change that a person asked for; nothing is made of it.
+        """Check a change that a person asked for; nothing is made of it. One that was made already can be.
 
         Raises:
             ConfigurationError: it cannot be made.
         """
-        check_change(change, self.state, self._ensemble.weights)
+        if change.data.change_id not in self.state.changes.made:
+            check_change(change, self.state, self._ensemble.weights)
 
     def change(self, change: RequestedChange) -> SearchStep:
         """Make a change that a person asked for; asked for again, it counts once.
@@ -267,7 +268,9 @@ class Search:
         return SearchStep(events=events.taken(), candidates=inserted)
 
     def refuse(self, change: RequestedChange, reason: str) -> SearchStep:
-        """Log that a change cannot be made."""
+        """Log that a change cannot be made; one that was made or refused already leaves no second event."""
+        if change.data.change_id in self.state.changes.made:
+            return SearchStep()
         events = EventRecorder(self.state)
         events.add(refusal(change, reason))
         return SearchStep(events=events.taken())
