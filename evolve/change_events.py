@@ -77,6 +77,7 @@ class InsightsWritten(ChangeData):
     """A version of the run's insights, which stands in prompts until the next; an empty text ends that.
 
     Attributes:
+        text: empty where an event was sent, for it quotes programs.
         source: who wrote it: `facts` (the run, without a model), `analyst`, `person` or `earlier_run`.
         evaluations: candidates that were evaluated when it became due.
         policy: the analyst that was asked; empty: none was.
@@ -85,7 +86,7 @@ class InsightsWritten(ChangeData):
     """
 
     kind: ClassVar[EventKind] = EventKind.INSIGHTS_WRITTEN
-    text: str
+    text: str = ""
     source: str
     evaluations: int
     policy: str = field(default="", metadata=OMITTED)

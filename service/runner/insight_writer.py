@@ -107,7 +107,8 @@ class InsightWriter:
                 return await analyst.write(request, self._proposal(), charges), ""
         except (PolicyError, TimeoutError) as error:
             reason = str(error) or f"it did not answer within {TIMEOUT_SECONDS:.0f} s"
-            _log.warning("insights.refused", run_id=self._run_id, policy=analyst.name, reason=reason)
+            # The reason may quote the model and its server: it stands in the event, which the run's readers see.
+            _log.warning("insights.refused", run_id=self._run_id, policy=analyst.name, error=type(error).__name__)
             return "", reason
 
     def _proposal(self) -> Proposal:
