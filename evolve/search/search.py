@@ -7,7 +7,7 @@ from functools import partial
 
 from evolve import payloads
 from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, plain, room
-from evolve.change_events import RequestedChange
+from evolve.change_events import InsightsWritten, RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
@@ -298,14 +298,20 @@ class Search:
         last = self.state.latest
         return self.state.yields.detail(reason, last.evaluation.reason if last else "", denied)
 
-    def close(self, cut: Mapping[int, CompletedReply] = NOTHING_CUT) -> SearchStep:
+    def close(
+        self, cut: Mapping[int, CompletedReply] = NOTHING_CUT, insights: Iterable[InsightsWritten] = ()
+    ) -> SearchStep:
         """Let go of everything in flight, because the run has ended.
 
         Args:
             cut: what the policy had written by then of proposals that await it, and what that took, by number.
+            insights: the version that was under way, with what the analyst took; one of the proposals pays it.
         """
         events = EventRecorder(self.state)
-        for event in let_go(self.state.open, self.state.pending.values(), cut):
+        for written in insights:
+            events.add(written)
+        owed = self.state.changes.insights.owed
+        for event in let_go(self.state.open, self.state.pending.values(), cut, owed):
             events.take(event)
         return SearchStep(events=events.taken())
 
