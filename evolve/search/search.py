@@ -1,12 +1,11 @@
 """The search: `ask` for proposals, `tell` what came of them; every decision is an event."""
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from evolve import payloads
-from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, plain, room
+from evolve.budget import check_money, ended_by, extended, plain
 from evolve.change_events import InsightsWritten, RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
@@ -30,7 +29,7 @@ from evolve.search.requested_changes import check_change, make_change, refusal
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
-from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
+from evolve.search.stopping import STOPPING_RULE, answer_limit, open_stopping_rule
 from evolve.search.strategies import open_strategy
 from evolve.similarity.changed_parts import changed_parts
 
@@ -133,7 +132,7 @@ class Search:
         drawn = self._ensemble.draw(number, away, self.state.account.since_best)
         if drawn is None or drawn.policy_request.policy in busy or self._seeding or self.state.latest is None:
             return SearchStep()
-        limit = partial(self._limit, away)
+        limit = partial(answer_limit, self.state, away)
         if limit(1) < 1 or self._over(elapsed_seconds):
             return SearchStep()
         proposal = self._proposer.propose(number, drawn, limit)
@@ -361,20 +360,6 @@ class Search:
         # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
         first = next(iter(self.state.pending.values()), None)
         return not self.state.started or (first is not None and first.proposal_number == 0)
-
-    def _limit(self, away: Collection[str], maximum: int) -> int:
-        state = self.state
-        free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
-        limit = maximum if free is None else min(maximum, free)
-        if self.state.config.concurrency.policy or self.state.config.strategy == "best_of_n":
-            return limit
-        remaining = expected(state.budget, state.account, room(state.budget, state.account, 0, len(state.pending)))
-        if remaining is None:
-            return limit
-        tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
-        minimum = max((self.state.config.answers or 1) * (self.state.config.samples or 1), min(maximum, tenth))
-        # What a policy that is away was asked for holds nobody up.
-        return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
 
     def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
         events.add(self.state.offer(individual, island))
