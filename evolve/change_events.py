@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from evolve.event_types import OMITTED, EventData, EventKind
 from evolve.program import Program
-from evolve.proposal import Charge
+from evolve.proposal import Charge, Individual
 
 MAX_INSERTED_FILES = 200  # of a program that a person inserts
 
@@ -56,6 +56,23 @@ class BanLifted(ChangeData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityGiven(ChangeData):
+    """A person gives a candidate priority: it is the parent of the next `proposals`."""
+
+    kind: ClassVar[EventKind] = EventKind.PRIORITY_GIVEN
+    candidate_id: str
+    proposals: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityLifted(ChangeData):
+    """A person lifts the priority of a candidate before it is used up."""
+
+    kind: ClassVar[EventKind] = EventKind.PRIORITY_LIFTED
+    candidate_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChanged(ChangeData):
     """A person gives keys of the configuration other values; `policies.NAME` is the weight of a policy."""
 
@@ -77,6 +94,7 @@ class InsightsWritten(ChangeData):
     """A version of the run's insights, which stands in prompts until the next; an empty text ends that.
 
     Attributes:
+        text: empty where an event was sent, for it quotes programs.
         source: who wrote it: `facts` (the run, without a model), `analyst`, `person` or `earlier_run`.
         evaluations: candidates that were evaluated when it became due.
         policy: the analyst that was asked; empty: none was.
@@ -85,7 +103,7 @@ class InsightsWritten(ChangeData):
     """
 
     kind: ClassVar[EventKind] = EventKind.INSIGHTS_WRITTEN
-    text: str
+    text: str = ""
     source: str
     evaluations: int
     policy: str = field(default="", metadata=OMITTED)
@@ -95,10 +113,11 @@ class InsightsWritten(ChangeData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedChange:
-    """What a front door hands to a search: the event to be, and the program that the event names."""
+    """What a front door hands to a search: the event to be, with the program or the individual that the event names."""
 
     data: ChangeData
     program: Program | None = None
+    individual: Individual | None = None
 
 
 CHANGE_KINDS: tuple[EventKind, ...] = (
@@ -107,6 +126,8 @@ CHANGE_KINDS: tuple[EventKind, ...] = (
     EventKind.PROGRAM_INSERTED,
     EventKind.CANDIDATE_BANNED,
     EventKind.BAN_LIFTED,
+    EventKind.PRIORITY_GIVEN,
+    EventKind.PRIORITY_LIFTED,
     EventKind.SETTINGS_CHANGED,
     EventKind.CHANGE_REFUSED,
 )

@@ -43,6 +43,8 @@ class EventKind(StrEnum):
     INSIGHTS_WRITTEN = "insights.written"
     CANDIDATE_BANNED = "candidate.banned"
     BAN_LIFTED = "ban.lifted"
+    PRIORITY_GIVEN = "priority.given"
+    PRIORITY_LIFTED = "priority.lifted"
     SETTINGS_CHANGED = "settings.changed"
     CHANGE_REFUSED = "change.refused"
     PROPOSAL_CREATED = "proposal.created"
@@ -236,6 +238,7 @@ class ProposalCreated(EventData):
     tuning: int = field(default=0, metadata=OMITTED)
     prompt: int | None = field(default=None, metadata=OMITTED)
     writes: bool = field(default=False, metadata=OMITTED)
+    priority: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

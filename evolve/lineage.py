@@ -144,6 +144,11 @@ class Lineage:
                 best[parent] = best[row]
         self._best = best
 
+    def fitness(self, candidate_id: str) -> float | None:
+        """What a candidate was credited with; None: it failed, or came while it was banned."""
+        fitness = float(self._fitness[self._rows[candidate_id]])
+        return None if fitness == -np.inf else fitness
+
     def __contains__(self, candidate_id: str) -> bool:
         """Whether a candidate was evaluated."""
         return candidate_id in self._rows

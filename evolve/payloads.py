@@ -67,6 +67,7 @@ def describe_proposal(proposal: Proposal) -> ProposalCreated:
         tuning=proposal.tuning.session if proposal.tuning else 0,
         prompt=proposal.prompt.number if proposal.prompt else None,
         writes=bool(proposal.prompt_trials),
+        priority=proposal.priority_id,
     )
 
 
@@ -100,6 +101,7 @@ def rebuild_proposal(created: ProposalCreated, loaded: Mapping[str, Individual])
         hint_id=created.hint,
         insights_id=created.insights,
         change_id=created.change,
+        priority_id=created.priority,
     )
 
 

@@ -119,6 +119,7 @@ class Proposal:
         hint_id: id of the change that gave that hint.
         insights: what the run has learnt so far, in a short text; empty: there is none.
         insights_id: id of the change that wrote them.
+        priority_id: id of the change that gave its parent priority; empty: none did.
         change_id: of the change by which a person brought its program; empty: a policy is asked.
         tuning: of a proposal to a tuner.
         prompt: of the pool, which its texts are from; None: the pool is off, or the policy reads no prompts.
@@ -150,6 +151,7 @@ class Proposal:
     hint_id: str = ""
     insights: str = ""
     insights_id: str = ""
+    priority_id: str = ""
     change_id: str = ""
     tuning: TuningRecord | None = None
     prompt: PromptTrial | None = None

@@ -1,9 +1,14 @@
 """What was changed of a run at work beside its search, as a fold of its events."""
 
-from evolve.change_events import ChangeData, HintGiven, InsightsWritten
+from collections.abc import Callable
+
+from evolve.change_events import ChangeData, HintGiven, InsightsWritten, PriorityGiven, PriorityLifted
 from evolve.configuration import InsightsConfig
+from evolve.event_types import ProposalCreated
+from evolve.proposal import Individual
 from evolve.search.hints import Hints
 from evolve.search.insights import Insights
+from evolve.search.priorities import Priorities
 
 MANUAL = "manual"  # the operator of a candidate that a person brought
 
@@ -14,20 +19,42 @@ class Changes:
     Attributes:
         made: ids of all changes.
         hints: the hints among them.
+        priorities: of candidates.
         insights: the versions of its insights.
         manual: numbers of the proposals that hold programs of people.
     """
 
     def __init__(self, insights: InsightsConfig | None = None) -> None:
         self.made: set[str] = set()
-        self.hints = Hints()
+        self.hints, self.priorities = Hints(), Priorities()
         self.insights = Insights(insights or InsightsConfig())
         self.manual: set[int] = set()
 
-    def make(self, change: ChangeData) -> None:
-        """Take note of a change."""
+    def make(self, change: ChangeData, individual: Callable[[str], Individual]) -> None:
+        """Take note of a change.
+
+        Args:
+            change: the change.
+            individual: gives the individual of a candidate that it names.
+
+        Raises:
+            KeyError: it lifts what does not stand.
+        """
         self.made.add(change.change_id)
         if isinstance(change, HintGiven):
             self.hints.give(change)
         if isinstance(change, InsightsWritten):
             self.insights.write(change)
+        if isinstance(change, PriorityGiven):
+            self.priorities.give(change, individual(change.candidate_id))
+        if isinstance(change, PriorityLifted):
+            self.priorities.lift(change.candidate_id)
+
+    def use(self, created: ProposalCreated) -> None:
+        """Count a proposal that has a hint, or starts from a candidate with a priority.
+
+        Raises:
+            KeyError: one of them does not stand.
+        """
+        self.hints.use(created.hint)
+        self.priorities.use(created.priority)

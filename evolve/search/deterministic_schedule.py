@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from evolve.budget import extended
-from evolve.change_events import ChangeData, RequestedChange
+from evolve.change_events import ChangeData, InsightsWritten, RequestedChange
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError, ReplayError
 from evolve.evaluation import Evaluation, Outcome
@@ -141,10 +141,13 @@ class DeterministicSchedule:
         """One sentence on an end that is a failure, with the cure; else empty. See `Search.explain`."""
         return self._search.explain(reason, denied)
 
-    def close(self, cut: Mapping[int, CompletedReply] = NOTHING_CUT) -> SearchStep:
+    def close(
+        self, cut: Mapping[int, CompletedReply] = NOTHING_CUT, insights: Iterable[InsightsWritten] = ()
+    ) -> SearchStep:
         """Let go of everything in flight, with what of it was cut off and with what waits for its turn."""
         kept = {number: end.cut if isinstance(end, _Failure) else end for number, end in self._ends.items()}
-        return self._search.close({**{number: last for number, last in kept.items() if last is not None}, **cut})
+        last_words = {number: last for number, last in kept.items() if last is not None}
+        return self._search.close({**last_words, **cut}, insights)
 
     def replay(
         self,

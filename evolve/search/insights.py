@@ -24,11 +24,12 @@ class Insights:
         standing: the version that stands in prompts; None: none does.
         kept: lines that people or an earlier run wrote, which the run's own versions repeat.
         owed: what the analyst took, and no completion has paid yet.
+        evaluations: those at which the run wrote its last version.
     """
 
     def __init__(self, config: InsightsConfig) -> None:
         self._every = config.every
-        self._evaluations = 0  # of the last version that the run wrote
+        self.evaluations = 0
         self.versions: dict[str, InsightsWritten] = {}
         self.standing: InsightsWritten | None = None
         self.kept = ""
@@ -41,7 +42,7 @@ class Insights:
 
     def due(self, evaluations: int) -> bool:
         """Whether the run is to write the next version, after so many evaluations."""
-        return self._every > 0 and evaluations >= self._evaluations + self._every
+        return self._every > 0 and evaluations >= self.evaluations + self._every
 
     def write(self, written: InsightsWritten) -> None:
         """Let a version stand in place of the one before it."""
@@ -50,7 +51,7 @@ class Insights:
         self.standing = written if text else None
         self.owed += written.charges
         if written.source not in _OF_PEOPLE:
-            self._evaluations = written.evaluations
+            self.evaluations = written.evaluations
         else:
             own = set(before.splitlines()) - set(self.kept.splitlines())
             lines = [line for line in text.splitlines() if line not in own]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evolve.credit.bandit import MIN_VISITS, Arm, GainScale, choose, gain, reasons
+from evolve.evaluation import Outcome
 from evolve.event_types import (
     CandidateCreated,
     CandidateEvaluated,
@@ -136,8 +137,10 @@ class PromptPool:
         return [prompt for prompt in self.prompts.values() if not prompt.retired]
 
     def _evaluate(self, data: CandidateEvaluated) -> None:
-        self._fitness[data.candidate_id] = data.fitness
         proposal = self._candidates.pop(data.candidate_id, None)
+        if data.outcome == Outcome.CANCELLED:  # it says nothing against the prompt
+            return
+        self._fitness[data.candidate_id] = data.fitness
         if proposal is not None:
             prompt = self.prompts[self._prompt_of[proposal]]
             parent = self._fitness.get(self._parents[proposal])

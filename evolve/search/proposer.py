@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evolve.configuration import RunConfig
-from evolve.credit.operators import WRITE_PROMPT
+from evolve.credit.operators import REPAIR, WRITE_PROMPT
 from evolve.event_types import ProposalCreated
 from evolve.identity import proposal_id
 from evolve.payloads import rebuild_proposal
@@ -17,7 +17,7 @@ from evolve.reply_form import ReplyForm
 from evolve.search.ensemble import DrawnPolicy, PolicyRequest
 from evolve.search.form_credit import program_tokens
 from evolve.search.state import SearchState
-from evolve.search.strategies import ProposalPlan, Strategy
+from evolve.search.strategies import ProposalPlan, Strategy, prioritize
 
 
 class Proposer:
@@ -53,6 +53,9 @@ class Proposer:
             plan, session = self._state.tuning.plan(plan, members, number, self._state.bans)
         if policy_request.writes_prompts and self._state.prompts.due():
             return self._writing(number, policy_request.policy, plan, limit_of, int(rng.integers(2**31)))
+        priority = None if policy_request.tunes or plan.operator == REPAIR else self._state.changes.priorities.first
+        if priority is not None:
+            plan = prioritize(plan, priority.individual)
         form, form_rationale = self._form(number, policy_request, plan.parent)
         maximum = (form.answers, form.samples) if form else self._own(policy_request)
         limit = limit_of(math.prod(maximum))
@@ -88,6 +91,7 @@ class Proposer:
             hint_id=hint.change_id if hint else "",
             insights=insights.text if insights else "",
             insights_id=insights.change_id if insights else "",
+            priority_id=priority.change.change_id if priority else "",
             tuning=self._state.tuning.record(session, seed, plan.parent) if session else None,
             prompt=prompt,
         )

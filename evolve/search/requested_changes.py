@@ -10,6 +10,8 @@ from evolve.change_events import (
     ChangeRefused,
     HintGiven,
     InsightsWritten,
+    PriorityGiven,
+    PriorityLifted,
     ProgramInserted,
     RequestedChange,
     SettingsChanged,
@@ -27,6 +29,7 @@ from evolve.search.changes import MANUAL
 from evolve.search.event_recorder import EventRecorder
 from evolve.search.hints import check_hint
 from evolve.search.insights import check_insights
+from evolve.search.priorities import check_priority
 from evolve.search.run_settings import check_settings, check_weights, weights_of
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
@@ -54,6 +57,10 @@ def check_change(change: RequestedChange, state: SearchState, weights: Mapping[s
         _check_ban(data, state)
     if isinstance(data, BanLifted) and data.candidate_id not in state.bans.standing:
         raise ConfigurationError(f"the candidate {data.candidate_id} is not banned")
+    if isinstance(data, PriorityGiven):
+        _check_priority(data, change.individual, state)
+    if isinstance(data, PriorityLifted) and data.candidate_id not in state.changes.priorities.standing:
+        raise ConfigurationError(f"the candidate {data.candidate_id} has no priority")
     if isinstance(data, SettingsChanged):
         objectives = [objective.name for objective in state.problem.objectives]
         check_settings(data.settings, state.config, weights, objectives)
@@ -71,7 +78,7 @@ def make_change(
 ) -> tuple[Candidate, ...]:
     """Make a change; the candidates that are to be evaluated for it."""
     data = change.data
-    events.add(data)
+    events.add(data, change.individual)
     if isinstance(data, ProgramInserted) and change.program is not None:
         return _insert(data, change.program, maker, state, events)
     if isinstance(data, CandidateBanned):
@@ -89,6 +96,16 @@ def _check_place(data: ProgramInserted, state: SearchState) -> None:
         raise ConfigurationError(f"the parent {data.parent} is banned with its descendants: lift its ban first")
     if not 0 <= data.island < len(state.islands):
         raise ConfigurationError(f"the run has no island {data.island}: its islands are 0 to {len(state.islands) - 1}")
+
+
+def _check_priority(data: PriorityGiven, individual: Individual | None, state: SearchState) -> None:
+    if state.config.strategy in BASELINES:
+        raise ConfigurationError(f"the strategy {state.config.strategy} chooses no parents: it takes no priority")
+    check_priority(data, state.lineage, state.bans)
+    try:
+        _ = individual or state.find(data.candidate_id)
+    except KeyError as error:
+        raise ConfigurationError(f"the candidate {data.candidate_id} was not brought with its program") from error
 
 
 def _check_ban(data: CandidateBanned, state: SearchState) -> None:

@@ -1,13 +1,12 @@
 """The search: `ask` for proposals, `tell` what came of them; every decision is an event."""
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from evolve import payloads
-from evolve.budget import SHARE_IN_FLIGHT, check_money, ended_by, expected, extended, paced, plain, room
-from evolve.change_events import RequestedChange
+from evolve.budget import check_money, ended_by, extended, plain
+from evolve.change_events import InsightsWritten, RequestedChange
 from evolve.configuration import BudgetConfig, RunConfig
 from evolve.errors import AnswerError, ProgramError
 from evolve.evaluation import Evaluation, Outcome
@@ -30,7 +29,7 @@ from evolve.search.requested_changes import check_change, make_change, refusal
 from evolve.search.scoring import CandidateScorer
 from evolve.search.shutdown import NOTHING_CUT, let_go
 from evolve.search.state import SearchState
-from evolve.search.stopping import STOPPING_RULE, open_stopping_rule
+from evolve.search.stopping import STOPPING_RULE, answer_limit, open_stopping_rule
 from evolve.search.strategies import open_strategy
 from evolve.similarity.changed_parts import changed_parts
 
@@ -133,7 +132,7 @@ class Search:
         drawn = self._ensemble.draw(number, away, self.state.account.since_best)
         if drawn is None or drawn.policy_request.policy in busy or self._seeding or self.state.latest is None:
             return SearchStep()
-        limit = partial(self._limit, away)
+        limit = partial(answer_limit, self.state, away)
         if limit(1) < 1 or self._over(elapsed_seconds):
             return SearchStep()
         proposal = self._proposer.propose(number, drawn, limit)
@@ -246,12 +245,13 @@ class Search:
         return SearchStep(events=events.taken())
 
     def check_change(self, change: RequestedChange) -> None:
-        """Check a change that a person asked for; nothing is made of it.
+        """Check a change that a person asked for; nothing is made of it. One that was made already can be.
 
         Raises:
             ConfigurationError: it cannot be made.
         """
-        check_change(change, self.state, self._ensemble.weights)
+        if change.data.change_id not in self.state.changes.made:
+            check_change(change, self.state, self._ensemble.weights)
 
     def change(self, change: RequestedChange) -> SearchStep:
         """Make a change that a person asked for; asked for again, it counts once.
@@ -267,7 +267,9 @@ class Search:
         return SearchStep(events=events.taken(), candidates=inserted)
 
     def refuse(self, change: RequestedChange, reason: str) -> SearchStep:
-        """Log that a change cannot be made."""
+        """Log that a change cannot be made; one that was made or refused already leaves no second event."""
+        if change.data.change_id in self.state.changes.made:
+            return SearchStep()
         events = EventRecorder(self.state)
         events.add(refusal(change, reason))
         return SearchStep(events=events.taken())
@@ -295,14 +297,20 @@ class Search:
         last = self.state.latest
         return self.state.yields.detail(reason, last.evaluation.reason if last else "", denied)
 
-    def close(self, cut: Mapping[int, CompletedReply] = NOTHING_CUT) -> SearchStep:
+    def close(
+        self, cut: Mapping[int, CompletedReply] = NOTHING_CUT, insights: Iterable[InsightsWritten] = ()
+    ) -> SearchStep:
         """Let go of everything in flight, because the run has ended.
 
         Args:
             cut: what the policy had written by then of proposals that await it, and what that took, by number.
+            insights: the version that was under way, with what the analyst took; one of the proposals pays it.
         """
         events = EventRecorder(self.state)
-        for event in let_go(self.state.open, self.state.pending.values(), cut):
+        for written in insights:
+            events.add(written)
+        owed = self.state.changes.insights.owed
+        for event in let_go(self.state.open, self.state.pending.values(), cut, owed):
             events.take(event)
         return SearchStep(events=events.taken())
 
@@ -352,20 +360,6 @@ class Search:
         # Seeds are the first candidates of a run, and a dict keeps its order: the first that is pending tells.
         first = next(iter(self.state.pending.values()), None)
         return not self.state.started or (first is not None and first.proposal_number == 0)
-
-    def _limit(self, away: Collection[str], maximum: int) -> int:
-        state = self.state
-        free = room(self.state.budget, state.account, state.outstanding, len(state.pending))
-        limit = maximum if free is None else min(maximum, free)
-        if self.state.config.concurrency.policy or self.state.config.strategy == "best_of_n":
-            return limit
-        remaining = expected(state.budget, state.account, room(state.budget, state.account, 0, len(state.pending)))
-        if remaining is None:
-            return limit
-        tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
-        minimum = max((self.state.config.answers or 1) * (self.state.config.samples or 1), min(maximum, tenth))
-        # What a policy that is away was asked for holds nobody up.
-        return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))
 
     def _insert(self, individual: Individual, island: int, events: EventRecorder) -> None:
         events.add(self.state.offer(individual, island))

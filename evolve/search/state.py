@@ -40,6 +40,7 @@ from evolve.search.form_credit import FormRecords
 from evolve.search.insights import PURPOSE
 from evolve.search.islands import Island
 from evolve.search.open_proposal import OpenProposal
+from evolve.search.priorities import prioritized
 from evolve.search.prompt_pool import PromptPool
 from evolve.search.run_settings import follows_trials, weights_of, with_settings
 from evolve.search.shutdown import ENDED
@@ -55,19 +56,15 @@ class SearchState:
         config: that of the run, with the settings that were changed since.
         policy_weights: weights of policies that were changed, by name.
         budget: that of the configuration, with what was extended since.
-        asked: number of the latest proposal.
-        open: proposals by number that await their policy.
+        asked, open: number of the latest proposal; proposals by number that await their policy.
         pending: candidates by id that await their evaluation.
         seen: fingerprint of every candidate -> id of the first that had it.
-        seeds: seeds that were evaluated with success.
-        starts: those of them that are not banned.
+        seeds, starts: seeds that were evaluated with success, and those of them that are not banned.
         latest: what was evaluated last, failed or not.
         latest_unbanned: of that what is not banned; where a person banned it, a member of an archive.
-        improvements: evaluations and fitness at each time that the best improved.
-        lineage: how each candidate that was evaluated stands.
+        improvements, lineage: evaluations and fitness at each new best; how each candidate that was evaluated stands.
         trials: proposals whose success will say how their operators and policies do, where that is asked.
-        gain_scale: what a gain on an island is measured by.
-        forms: what each reply form has brought the policies that are asked in several.
+        gain_scale, forms: what a gain on an island is measured by; what each reply form has brought the policies.
         reached: whether one individual has reached the target of every objective that has one.
         yields, tuning, prompts: what the answers of policies became, what tuners found out, which prompts compete.
     """
@@ -87,7 +84,7 @@ class SearchState:
         self.policy_weights: dict[str, float] = {}
         self.tuning, self.prompts = TuningSessions(), PromptPool(config.prompt_pool)
         self.budget = config.budget
-        self.asked = 0
+        self.asked, self.reached = 0, False
         self.open: dict[int, OpenProposal] = {}
         self.pending: dict[str, Candidate] = {}
         self.seen: dict[str, str] = {}
@@ -97,7 +94,7 @@ class SearchState:
         self.latest_unbanned: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.reached, self.changes, self.bans = False, Changes(config.insights), Bans()
+        self.changes, self.bans = Changes(config.insights), Bans()
         self._set(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
@@ -137,7 +134,7 @@ class SearchState:
         for island in self.islands:
             if candidate_id in island.archive.members:
                 return island.archive.members.get(candidate_id)
-        raise KeyError(candidate_id)
+        return self.changes.priorities.find(candidate_id)
 
     @property
     def started(self) -> bool:
@@ -157,6 +154,7 @@ class SearchState:
         """Ids of the individuals whose programs and texts a replay must still bring."""
         wanted = {i.candidate_id: None for i in self._loose()}
         wanted |= {member.candidate_id: None for island in self.islands for member in island.archive.members}
+        wanted |= dict.fromkeys(self.changes.priorities.standing)
         for entry in self.open.values():
             wanted |= dict.fromkeys([*dict(entry.created.parents), *entry.created.failures])
         return list(wanted)
@@ -174,6 +172,7 @@ class SearchState:
                 island.archive.members.replace(loaded_twin(known, member))
             island.fill(lambda failure: loaded_twin(known, failure))
         self.bans.fill(lambda member: loaded_twin(known, member))
+        self.changes.priorities.fill(lambda member: loaded_twin(known, member))
         self.seeds[:] = [loaded_twin(known, seed) for seed in self.seeds]
         self._find_starts()
         self.latest = self.latest and loaded_twin(known, self.latest)
@@ -195,14 +194,15 @@ class SearchState:
     def _extended(self, data: BudgetExtended, _: Subject | None) -> None:
         self.budget = extended(self.budget, data.key, data.to)
 
-    def _changed(self, data: ChangeData, _: Subject | None) -> None:
-        self.changes.make(data)
+    def _changed(self, data: ChangeData, subject: Subject | None) -> None:
+        self.changes.make(data, lambda name: prioritized(name, self.lineage, self.find, subject))
         if isinstance(data, SettingsChanged):
             self._set(with_settings(self.config, data.settings))
             self.policy_weights |= weights_of(data.settings)
         if not isinstance(data, CandidateBanned | BanLifted):
             return
         self.bans.make(data, self.lineage)
+        self.changes.priorities.forget(self.bans)
         for island in self.islands:
             island.forget(self.bans)
         self._find_starts()
@@ -241,11 +241,11 @@ class SearchState:
             return
         self.islands[data.island].arm.visits += 1
         self.trials.policy_credit.ask(data.policy)
-        self.changes.hints.use(data.hint)
         if data.form:
             self.forms.begin(number, data.policy, data.form)
         if self._tried:
             self._try(data)
+        self.changes.use(data)
 
     def _try(self, data: ProposalCreated) -> None:
         kin = [(self.find(candidate), role) for candidate, role in data.parents]

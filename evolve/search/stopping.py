@@ -1,10 +1,12 @@
-"""Stopping rules: ends of a run that a user brings, beside the limits of the budget."""
+"""Stopping rules: ends of a run that a user brings, and how many answers the budget still leaves a proposal."""
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from evolve.budget import SHARE_IN_FLIGHT, expected, paced, room
 from evolve.configuration import RunConfig
 from evolve.errors import ExtensionError
 from evolve.extensions import Extension, ExtensionKind, Extensions, guarded
@@ -94,3 +96,25 @@ class _GuardedRule:
 
     def _broken(self, what: str) -> ExtensionError:
         return ExtensionError(f"{self._extension} breaks the contract of stopping rules: {what}")
+
+
+def answer_limit(state: SearchState, away: Collection[str], maximum: int) -> int:
+    """How many answers the next proposal may bring.
+
+    Args:
+        state: of the search.
+        away: policies that cannot be asked.
+        maximum: as many as it would ask for.
+    """
+    config, pending = state.config, len(state.pending)
+    free = room(state.budget, state.account, state.outstanding, pending)
+    limit = maximum if free is None else min(maximum, free)
+    if config.concurrency.policy or config.strategy == "best_of_n":
+        return limit
+    remaining = expected(state.budget, state.account, room(state.budget, state.account, 0, pending))
+    if remaining is None:
+        return limit
+    tenth = math.ceil((state.account.answers + remaining) / SHARE_IN_FLIGHT)
+    minimum = max((config.answers or 1) * (config.samples or 1), min(maximum, tenth))
+    # What a policy that is away was asked for holds nobody up.
+    return min(limit, paced(remaining, state.outstanding_of_others(away), maximum, minimum))

@@ -18,6 +18,8 @@ from evolve.search.islands import Island
 from evolve.selection import Selected, SelectionParams, brief, briefly
 
 _MATINGS = 4
+PRIORITY = "priority"  # the selection of a parent that a person gave priority
+_BESIDE_PARENT = ("island", "operator")
 
 Rationale = Mapping[str, Any]
 
@@ -174,6 +176,20 @@ class Sequential:
         """Revise what was evaluated last."""
         del number, islands, rng
         return ProposalPlan(island=0, operator="revise", parent=latest)
+
+
+def prioritize(plan: ProposalPlan, individual: Individual) -> ProposalPlan:
+    """A plan that starts from a candidate with a priority, in place of the parent that was selected."""
+    parents = [one for one in (plan.second_parent, plan.parent) if one and one.candidate_id != individual.candidate_id]
+    return replace(
+        plan,
+        parent=individual,
+        second_parent=parents[0] if plan.second_parent is not None else None,
+        inspirations=tuple(one for one in plan.inspirations if one.candidate_id != individual.candidate_id),
+        selection=PRIORITY,
+        weights=(),
+        rationale={name: told for name, told in plan.rationale.items() if name in _BESIDE_PARENT},
+    )
 
 
 class StrategyFactory(Protocol):

@@ -49,6 +49,7 @@ from service.cli.options import (
 )
 from service.cli.policy_app import policy_app
 from service.cli.results_app import Output, results_app
+from service.cli.steer_app import steer_app
 from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.training_app import training_app
@@ -66,6 +67,7 @@ app = typer.Typer(
 problem_app = typer.Typer(help="Check, set up, import or make a problem.", context_settings=HELP, no_args_is_help=True)
 app.add_typer(results_app)
 app.add_typer(control_app)
+app.add_typer(steer_app)
 app.add_typer(batch_app)
 app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(policy_app, name="policy", rich_help_panel="Search")

@@ -79,6 +79,25 @@ def lift_ban(terminal: Terminal, controller: RunController, run_id: str, named: 
     _show_steered(terminal, controller, run, f"{run.id} may use {formatting.short(candidate.id)} again")
 
 
+def prioritize(terminal: Terminal, controller: RunController, run_id: str, named: str, proposals: int) -> None:
+    """Give a candidate of an active run priority."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.prioritize(run, candidate.id, proposals)
+    count = "its next proposal" if proposals == 1 else f"its next {proposals} proposals"
+    _show_steered(terminal, controller, run, f"{run.id} starts {count} from {formatting.short(candidate.id)}")
+
+
+def lift_priority(terminal: Terminal, controller: RunController, run_id: str, named: str) -> None:
+    """Lift the priority of a candidate of an active run."""
+    reader = controller.site.reader
+    run = find_run(reader, run_id)
+    candidate = find_candidate(reader, named, run.id)
+    run = controller.control.lift_priority(run, candidate.id)
+    _show_steered(terminal, controller, run, f"{run.id} gives {formatting.short(candidate.id)} no priority any more")
+
+
 def change(terminal: Terminal, controller: RunController, run_id: str, words: Sequence[str]) -> None:
     """Give settings of an active run other values; limits of the budget go the way of `extend`."""
     from service.problems.configuration import parse_sets

@@ -257,21 +257,6 @@ class PlainLines:
             self._terminal.note(" · ".join(parts))
 
 
-class EventLog:
-    """Every committed event as a log entry, for those who asked for them."""
-
-    def __init__(self) -> None:
-        import structlog
-
-        self._log = structlog.get_logger("run")
-
-    def committed(self, events: Sequence["LoggedEvent"], status: "RunStatus") -> None:  # noqa: ARG002 - the observer's signature
-        """Log what is durable now."""
-        for entry in events:
-            fields = {key: value for key, value in entry.as_json().items() if key not in ("schema", "kind", "at")}
-            self._log.info(str(entry.event.kind), **fields)
-
-
 class EventLines:
     """Every committed event as a JSON line on stdout; when nobody reads on, the run is asked to stop."""
 

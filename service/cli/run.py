@@ -16,9 +16,10 @@ from service.bootstrap.storage import open_storage
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
+from service.cli.event_log import EventLog
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.problem import show_warnings
-from service.cli.progress import EventLines, EventLog, Goal, LiveLine, PlainLines, limits
+from service.cli.progress import EventLines, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
 from service.cli.run_options import RunOptions, require_own_problem
 from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_json

@@ -10,6 +10,7 @@ from evolve.event_types import BestImproved, RunUnblocked, RunWaiting
 from evolve.events import Event, EventKind
 from service.cli import formatting
 from service.cli.end_reason import limit_sources
+from service.cli.event_log import EventLog
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
 from service.cli.progress import Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
@@ -62,7 +63,7 @@ def _follow(terminal: Terminal, site: RunSite, run: RunRecord, after: int) -> No
             terminal.write(as_line(event) + "\n")
         return
     if terminal.verbosity > 0:
-        _log(_until_rest(site, run, run.sequence))
+        EventLog().tell(_until_rest(site, run, run.sequence))
         return
     objective = str(run.objectives[0]["name"]) if len(run.objectives) == 1 else ""
     goal = Goal(budget=limits(run.config.get("budget", {})), objective=objective, model=used_model(run))
@@ -144,15 +145,6 @@ def _logged(run: RunRecord, told: Mapping[str, Any]) -> list[LoggedEvent]:
 def _scores(run: RunRecord, objective: str, fitness: float | None) -> Mapping[str, float]:
     score = as_score(run, fitness)
     return {} if not objective or score is None else {objective: score}
-
-
-def _log(events: Iterator[Mapping[str, Any]]) -> None:
-    import structlog
-
-    log = structlog.get_logger("run")
-    for event in events:
-        fields = {key: value for key, value in event.items() if key not in ("schema", "kind", "at")}
-        log.info(str(event.get("kind")), **fields)
 
 
 def _detached(terminal: Terminal, run: RunRecord) -> int:

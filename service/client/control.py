@@ -12,6 +12,7 @@ from service.schemas.bans import BanCreate
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit
+from service.schemas.priorities import PriorityCreate
 from service.schemas.requests import checked
 from service.schemas.run_settings import SettingsChange
 from service.schemas.runs import BudgetExtension, RunFork, RunPatch
@@ -58,6 +59,15 @@ class RemoteControl:
     def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
         """Want the ban of a candidate lifted."""
         return run_record(self._client.send(calls.lift_ban(run.id, candidate_id)))
+
+    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> RunRecord:
+        """Want the next proposals to start from a candidate."""
+        priority = checked(PriorityCreate, candidate_id=candidate_id, proposals=proposals)
+        return run_record(self._client.send(calls.create_priority(run.id, priority)))
+
+    def lift_priority(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the priority of a candidate lifted."""
+        return run_record(self._client.send(calls.lift_priority(run.id, candidate_id)))
 
     def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
         """Want settings to have new values for the proposals to come."""

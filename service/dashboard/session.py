@@ -134,5 +134,16 @@ class FormData(dict[str, str]):
         """All values of a field, in the order of the form."""
         return [value for key, value in self._pairs if key == name]
 
+    def proposals(self, default: int) -> int:
+        """The number of proposals that a change is for.
+
+        Raises:
+            UsageError: what was written is not a number.
+        """
+        written = self.get("proposals", "").strip() or str(default)
+        if not (written.isascii() and written.isdigit()):
+            raise UsageError(f"{written[:40]!r} is not a number of proposals: write one such as 10")
+        return int(written)
+
 
 FormDep = Annotated[FormData, Depends(form_of)]

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from evolve.change_events import ChangeData, RequestedChange
+from evolve.change_events import ChangeData, PriorityGiven, RequestedChange
 from evolve.event_codec import decode, encode
 from evolve.events import EventKind
 from evolve.program import Program
 from service.db.account_models import RunChangeRow
-from service.db.row_mappers import chunks
+from service.db.row_mappers import chunks, individuals
 from service.errors import ConflictError
 
 MAX_WAITING = 100  # of a run that nobody drives, so that nobody fills the database with what it may never take
@@ -37,12 +37,12 @@ def request(connection: Connection, run_id: str, change: RequestedChange) -> Non
 
 
 def waiting_changes(connection: Connection, run_ids: Sequence[str]) -> Mapping[str, Sequence[RequestedChange]]:
-    """The changes of each run that wait, the oldest first."""
+    """The changes of each run that wait, the oldest first, each with the texts that the search needs to make it."""
     found: dict[str, list[RequestedChange]] = defaultdict(list)
     query = select(*RunChangeRow.__table__.c).order_by(RunChangeRow.id)
     for chunk in chunks(run_ids):
         for row in connection.execute(query.where(RunChangeRow.run_id.in_(chunk))):
-            found[row.run_id].append(_change(row))
+            found[row.run_id].append(_change(connection, row))
     return found
 
 
@@ -52,7 +52,12 @@ def forget(connection: Connection, run_id: str, change_ids: Sequence[str]) -> No
     connection.execute(delete(RunChangeRow).where(*mine))
 
 
-def _change(row: Row[Any]) -> RequestedChange:
+def _change(connection: Connection, row: Row[Any]) -> RequestedChange:
     data = decode(EventKind(row.kind), row.payload)
     assert isinstance(data, ChangeData), "only changes are kept here"
-    return RequestedChange(data=data, program=Program.of(row.files) if row.files else None)
+    named = [data.candidate_id] if isinstance(data, PriorityGiven) else []
+    return RequestedChange(
+        data=data,
+        program=Program.of(row.files) if row.files else None,
+        individual=next(iter(individuals(connection, row.run_id, named)), None) if named else None,
+    )

@@ -52,7 +52,7 @@ def ban_change(
         NotFoundError: the run has no such candidate.
         ConflictError: the run has ended, or the candidate is not evaluated.
     """
-    _refuse_ended(run)
+    refuse_ended(run)
     candidate_id = evaluated_candidate(reader, run, named).id
     ban = CandidateBanned(change_id=change_id, by=by, candidate_id=candidate_id, descendants=descendants)
     return RequestedChange(data=ban)
@@ -67,13 +67,18 @@ def lift_change(
         NotFoundError: the run has no such candidate.
         ConflictError: the run has ended, or the candidate is not banned itself.
     """
-    _refuse_ended(run)
+    refuse_ended(run)
     candidate_id = evaluated_candidate(reader, run, named).id
     if candidate_id not in standing_bans(reader, run, waiting):
         raise ConflictError(f"candidate {candidate_id} has no ban of its own that could be lifted")
     return RequestedChange(data=BanLifted(change_id=change_id, by=by, candidate_id=candidate_id))
 
 
-def _refuse_ended(run: RunRecord) -> None:
+def refuse_ended(run: RunRecord) -> None:
+    """Refuse a change of a run that has ended.
+
+    Raises:
+        ConflictError: it has.
+    """
     if run.state in ENDED:
         raise ConflictError(f"run {run.id} has ended, it is {run.state}: fork it, or start another")

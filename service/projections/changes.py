@@ -6,10 +6,18 @@ from datetime import datetime
 
 import numpy as np
 
-from evolve.change_events import ChangeData, ChangeRefused, HintGiven, ProgramInserted, RequestedChange
+from evolve.change_events import (
+    ChangeData,
+    ChangeRefused,
+    HintGiven,
+    PriorityGiven,
+    ProgramInserted,
+    RequestedChange,
+)
 from evolve.event_types import EventKind, ProposalCreated
 from service.ports import CandidateRecord, LoggedEvent, RunReader, RunRecord
 from service.projections.columns import Columns, Places
+from service.projections.priorities import proposals_with_priority
 from service.projections.progress_curve import best_so_far
 
 KINDS = (
@@ -17,6 +25,8 @@ KINDS = (
     str(EventKind.PROGRAM_INSERTED),
     str(EventKind.CANDIDATE_BANNED),
     str(EventKind.BAN_LIFTED),
+    str(EventKind.PRIORITY_GIVEN),
+    str(EventKind.PRIORITY_LIFTED),
     str(EventKind.SETTINGS_CHANGED),
     str(EventKind.CHANGE_REFUSED),
 )
@@ -35,8 +45,9 @@ class ChangeEffect:
         change: its event.
         at: when the search made it; None: not yet.
         candidate: that of an inserted program.
-        proposals: with a hint in their prompts, or that brought an inserted program and what descends from it; of a
-            change of the whole search those whose candidates were evaluated next, at most 100 evaluations.
+        proposals: with a hint in their prompts, from the candidate of a priority, or that brought an inserted program
+            and what descends from it; of a change of the whole search those whose candidates were evaluated next, at
+            most 100 evaluations.
         evaluations: of the candidates of these proposals.
         valid: those of them with the outcome ok.
         improvements: those of them that became the best of the run.
@@ -105,8 +116,11 @@ class _Evaluations:
 def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged: LoggedEvent) -> ChangeEffect:
     change = logged.event.data
     assert isinstance(change, ChangeData), "the base of these kinds"
-    if isinstance(change, HintGiven):
-        numbers = _hinted(reader, run, change, logged.sequence)
+    if isinstance(change, HintGiven | PriorityGiven):
+        if isinstance(change, HintGiven):
+            numbers = _hinted(reader, run, change, logged.sequence)
+        else:
+            numbers = proposals_with_priority(reader, run.id, change, logged.sequence)
         places = evaluations.of_proposals(numbers)
         return _counted(evaluations, places, change=change, at=logged.at, proposals=len(numbers))
     if isinstance(change, ChangeRefused):

@@ -41,6 +41,8 @@ MARKS = (
     str(EventKind.PROGRAM_INSERTED),
     str(EventKind.CANDIDATE_BANNED),
     str(EventKind.BAN_LIFTED),
+    str(EventKind.PRIORITY_GIVEN),
+    str(EventKind.PRIORITY_LIFTED),
     str(EventKind.SETTINGS_CHANGED),
 )
 MAX_SCORES, MAX_MARKS = 64, 2000

@@ -17,6 +17,7 @@ from service.ports import Analyst
 from service.runner.storage_retry import StorageRetry
 
 TIMEOUT_SECONDS = 600.0
+CUT_OFF = "the run ended before it answered"
 _log = structlog.get_logger("runner")
 
 
@@ -53,6 +54,7 @@ class InsightWriter:
         self._facts, self._analyst = facts, analyst
         self._retry, self._wake = retry, wake
         self._task: asyncio.Task[InsightsWritten] | None = None
+        self._charges: list[Charge] = []
 
     def turn(self, *, committed: bool) -> InsightsWritten | None:
         """The next version, once it is written; starts to write one that is due.
@@ -70,30 +72,44 @@ class InsightWriter:
             self._task.add_done_callback(lambda _: self._wake())
         return None
 
-    async def cancel(self) -> None:
-        """End a version that is under way."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+    async def cancel(self) -> tuple[InsightsWritten, ...]:
+        """End a version that is under way; what is to be logged of it where the run ends.
+
+        That is the version, where it was written and nobody took it, or what the analyst took of one that was cut off:
+        the version before it stands, and the next is due as before.
+        """
+        task, self._task = self._task, None
+        if task is None:
+            return ()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if not task.cancelled() and task.exception() is None:
+            return (task.result(),)
+        insights = self._state.changes.insights
+        source = ANALYST if insights.text else FACTS
+        return (self._version(insights.text, source, insights.evaluations, CUT_OFF),) if self._charges else ()
 
     async def _write(self) -> InsightsWritten:
         evaluations = self._state.account.evaluations
+        self._charges = []
         assert self._facts is not None, "checked when this was made"
         facts = await self._retry.call(self._facts)
-        text, reason, charges = "", "", list[Charge]()
+        text, reason = "", ""
         if self._analyst is not None:
-            text, reason = await self._ask(self._analyst, facts, charges)
-        insights = self._state.changes.insights
+            text, reason = await self._ask(self._analyst, facts, self._charges)
+        kept = self._state.changes.insights.kept
+        return self._version(joined_text(kept, text or facts), ANALYST if text else FACTS, evaluations, reason)
+
+    def _version(self, text: str, source: str, evaluations: int, reason: str) -> InsightsWritten:
         return InsightsWritten(
-            change_id=insights_id(self._run_id, len(insights.versions) + 1),
+            change_id=insights_id(self._run_id, len(self._state.changes.insights.versions) + 1),
             by="",
-            text=joined_text(insights.kept, text or facts),
-            source=ANALYST if text else FACTS,
+            text=text,
+            source=source,
             evaluations=evaluations,
             policy=self._analyst.name if self._analyst else "",
             reason=reason,
-            charges=tuple(charges),
+            charges=tuple(self._charges),
         )
 
     async def _ask(self, analyst: Analyst, facts: str, charges: list[Charge]) -> tuple[str, str]:
@@ -107,7 +123,8 @@ class InsightWriter:
                 return await analyst.write(request, self._proposal(), charges), ""
         except (PolicyError, TimeoutError) as error:
             reason = str(error) or f"it did not answer within {TIMEOUT_SECONDS:.0f} s"
-            _log.warning("insights.refused", run_id=self._run_id, policy=analyst.name, reason=reason)
+            # The reason may quote the model and its server: it stands in the event, which the run's readers see.
+            _log.warning("insights.refused", run_id=self._run_id, policy=analyst.name, error=type(error).__name__)
             return "", reason
 
     def _proposal(self) -> Proposal:

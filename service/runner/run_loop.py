@@ -281,7 +281,7 @@ class RunLoop:
             for step in self._dispatcher.landed():
                 self._event_buffer.write(step.events)
         if not reason and desired is DesiredState.CANCELLED:
-            self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
+            await self._close()
             self._event_buffer.note(RunCancelled(by=self._orders.by))
         if pauses:
             self._event_buffer.note(RunPaused(by=self._orders.by))
@@ -292,7 +292,7 @@ class RunLoop:
     async def _examined(self, reason: str) -> bool:
         """Let go of the search, and examine what it found; whether all of that is done."""
         await self._dispatcher.cancel()
-        self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
+        await self._close()
         self._closing.plan(reason, self._search.state)
         if not self._closing.left:
             return True
@@ -311,8 +311,12 @@ class RunLoop:
             await ended(work)
         return not self._closing.left
 
+    async def _close(self) -> None:
+        """Let go of all that is in flight, because the run has ended, with what its analyst took until now."""
+        insights = await self._insights.cancel()
+        self._event_buffer.write(self._search.close(self._dispatcher.cut, insights).events)
+
     def _finish(self, reason: str) -> None:
-        self._event_buffer.write(self._search.close(self._dispatcher.cut).events)
         best = self._search.state.best
         self._event_buffer.note(
             RunFinished(

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
+from evolve.change_events import InsightsWritten
 from evolve.event_types import (
     BestImproved,
     CandidateCreated,
@@ -24,6 +26,9 @@ from service.runner.event_buffer import EventBuffer
 from service.runner.lease import LEASE_SECONDS, held
 from service.runner.storage_retry import StorageRetry, undisturbed
 from service.timestamps import rfc3339
+
+if TYPE_CHECKING:
+    from evolve.proposal import Charge
 
 
 async def settle(log: RunLog, clock: Clock, record: RunRecord, intent: Intent, owner: str) -> str:
@@ -102,6 +107,7 @@ class _Run:
         self._run_id = run_id
         self._open: set[int] = set()
         self._pending: set[str] = set()
+        self._owed: tuple[Charge, ...] = ()
 
     def read(self) -> None:
         """Fold the log."""
@@ -113,7 +119,7 @@ class _Run:
         """Let go of proposals and candidates under way."""
         pending = sorted(self._pending)
         candidates = await undisturbed(lambda: self._log.candidates(self._run_id, pending))
-        self.event_buffer.write(let_go(self._open, candidates))
+        self.event_buffer.write(let_go(self._open, candidates, owed=self._owed))
 
     def _apply(self, event: Event) -> None:
         self.state = entered(event) or self.state
@@ -122,6 +128,9 @@ class _Run:
                 self._open.add(number)
             case ProposalAnswered(proposal_number=number) | ProposalFailed(proposal_number=number):
                 self._open.discard(number)
+                self._owed = () if event.data.tokens is not None else self._owed
+            case InsightsWritten(charges=charges):
+                self._owed += charges
             case CandidateCreated(candidate_id=candidate_id):
                 self._pending.add(candidate_id)
             case CandidateDuplicate(candidate_id=candidate_id) | CandidateEvaluated(candidate_id=candidate_id):

@@ -48,6 +48,25 @@ class BanLiftedEvent(EventBase):
     by: str = Field(description="Name of the key that requested it")
 
 
+class PriorityGivenEvent(EventBase):
+    """A person gave a candidate priority. It is the parent of the next proposals."""
+
+    kind: Literal["priority.given"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    proposals: Count = Field(description="Number of proposals that start from it")
+    by: str = Field(description="Name of the key that requested it")
+
+
+class PriorityLiftedEvent(EventBase):
+    """A person lifted the priority of a candidate."""
+
+    kind: Literal["priority.lifted"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    candidate_id: str = Field(description="Id of the candidate")
+    by: str = Field(description="Name of the key that requested it")
+
+
 class SettingsChangedEvent(EventBase):
     """A person changed settings of the run. They hold for the proposals to come."""
 
@@ -90,3 +109,17 @@ class PromptWrittenEvent(EventBase):
     parent: Count = Field(description="Number of the prompt that it was written from. 0: the configured texts")
     problem: str = Field(description="Text of the problem. Empty: the configured one")
     request: str = Field(description="Words of the request. Empty: the configured ones")
+
+
+ChangeEvent = (
+    HintGivenEvent
+    | PromptWrittenEvent
+    | InsightsWrittenEvent
+    | ProgramInsertedEvent
+    | CandidateBannedEvent
+    | BanLiftedEvent
+    | PriorityGivenEvent
+    | PriorityLiftedEvent
+    | SettingsChangedEvent
+    | ChangeRefusedEvent
+)

@@ -13,14 +13,21 @@ class Change(Foreign):
 
     id: str = Field(description="Id of the change")
     kind: Literal[
-        "hint.given", "program.inserted", "candidate.banned", "ban.lifted", "settings.changed", "change.refused"
+        "hint.given",
+        "program.inserted",
+        "candidate.banned",
+        "ban.lifted",
+        "priority.given",
+        "priority.lifted",
+        "settings.changed",
+        "change.refused",
     ] = Field(description="Kind of its event")
     by: str = Field(description="Name of the key that requested it")
     at: Moment | None = Field(description="When the search made it. Null: not yet")
     text: str = Field(description="The suggestion of a hint. Empty: it ended the standing hint, or it is no hint")
-    wanted: Count = Field(description="Number of proposals that a hint was given for. 0: it is no hint")
+    wanted: Count = Field(description="Number of proposals that a hint or a priority was given for. 0: it is neither")
     candidate_id: str | None = Field(
-        description="The candidate of an inserted program, or whose ban it is about. Null: there is none"
+        description="The candidate of an inserted program, or whose ban or priority it is about. Null: there is none"
     )
     descendants: bool = Field(description="Whether a ban covers the descendants of its candidate too")
     settings: dict[str, JsonValue] = Field(description="New values by dotted key, where settings were changed")
@@ -30,7 +37,8 @@ class Change(Foreign):
     parent: str | None = Field(description="The parent of an inserted program. Null: it is a hint")
     proposals: Count = Field(
         description=(
-            "Number of proposals with the hint in their prompts, or of the program and its descendants."
+            "Number of proposals with the hint in their prompts, from the candidate with priority, or of the program"
+            " and its descendants."
             " For another change, those of the next 100 evaluations"
         )
     )

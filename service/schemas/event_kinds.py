@@ -7,16 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel
 
-from service.schemas.change_event_kinds import (
-    BanLiftedEvent,
-    CandidateBannedEvent,
-    ChangeRefusedEvent,
-    HintGivenEvent,
-    InsightsWrittenEvent,
-    ProgramInsertedEvent,
-    PromptWrittenEvent,
-    SettingsChangedEvent,
-)
+from service.schemas.change_event_kinds import ChangeEvent
 from service.schemas.event_parts import (
     BudgetLimit,
     EvaluationEvent,
@@ -207,6 +198,9 @@ class ProposalCreatedEvent(EventBase):
     change: str = Field(
         default="", description="Id of the change by which a person inserted its program. Left out otherwise"
     )
+    priority: str = Field(
+        default="", description="Id of the change by which a person gave its parent priority. Left out otherwise"
+    )
     tuning: Count = Field(
         default=0, description="Number of the proposal that began its tuning session. Left out if no numbers are tuned"
     )
@@ -368,14 +362,7 @@ class EventSchema(
             | HoldoutScoredEvent
             | AuditScoredEvent
             | BudgetExtendedEvent
-            | HintGivenEvent
-            | PromptWrittenEvent
-            | InsightsWrittenEvent
-            | ProgramInsertedEvent
-            | CandidateBannedEvent
-            | BanLiftedEvent
-            | SettingsChangedEvent
-            | ChangeRefusedEvent
+            | ChangeEvent
             | ProposalCreatedEvent
             | ProposalAnsweredEvent
             | ProposalFailedEvent

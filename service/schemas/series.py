@@ -131,6 +131,8 @@ class RunMark(Reply):
         "program.inserted",
         "candidate.banned",
         "ban.lifted",
+        "priority.given",
+        "priority.lifted",
         "settings.changed",
     ] = Field(
         description="Kind of the event",

@@ -15,6 +15,7 @@ from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
 from service.projections.bans import ban_change, lift_change
 from service.projections.insertion import InsertedProgram, insertion_change
+from service.projections.priorities import lift_priority_change, priority_change
 from service.projections.run_settings import settings_change
 from service.projections.run_site import RunSite
 from service.runner.undriven_runs import settle
@@ -48,6 +49,12 @@ class RunControl(Protocol):
 
     def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
         """Want the ban of a candidate lifted."""
+
+    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> RunRecord:
+        """Want the next proposals to start from a candidate."""
+
+    def lift_priority(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the priority of a candidate lifted."""
 
     def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
         """Want settings to have new values for the proposals to come."""
@@ -136,6 +143,22 @@ class StoredControl:
         intents = self._storage.intents(run.tenant)
         waiting = intents.changes(run.id)
         change = lift_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
+        return intents.change(run.id, change)
+
+    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> RunRecord:
+        """Want the next proposals to start from a candidate."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        intents, reader = self._storage.intents(run.tenant), self._storage.reader
+        waiting = intents.changes(run.id)
+        change = priority_change(reader, run, candidate_id, waiting, change_id, COMMAND_LINE, proposals=proposals)
+        return intents.change(run.id, change)
+
+    def lift_priority(self, run: RunRecord, candidate_id: str) -> RunRecord:
+        """Want the priority of a candidate lifted."""
+        change_id = new_id(CHANGE, self._storage.clock.now())
+        intents = self._storage.intents(run.tenant)
+        waiting = intents.changes(run.id)
+        change = lift_priority_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
         return intents.change(run.id, change)
 
     def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:

@@ -89,3 +89,29 @@ def test_a_setting_is_changed_on_the_page_setup(page: Page, service: Service, li
     page.goto(f"/runs/{live_run}")
     row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
     expect(row.first).to_contain_text("inspirations.top = 1")
+
+
+def test_a_candidate_has_priority_on_its_page_until_it_is_used_up_or_lifted(
+    page: Page, service: Service, live_run: str
+) -> None:
+    found = until(lambda: service.get(f"/v1/runs/{live_run}/candidates?outcome=ok&limit=5")["items"][2:])
+    candidate = found[0]
+    page.goto(f"/candidates/{candidate['id']}")
+    page.get_by_label("for").fill("3")
+    page.get_by_role("button", name="Give priority").click()
+    until(lambda: service.get(f"/v1/runs/{live_run}/changes")["items"][0]["proposals"] == 3)
+    page.goto(f"/runs/{live_run}#changes")
+    row = page.get_by_role("region", name="Changes by people").locator("tbody tr")
+    expect(row.first).to_contain_text(f"Priority of {candidate['name']}")
+    expect(row.first.get_by_role("cell", name="3 of 3")).to_be_visible()
+    page.goto(f"/candidates/{candidate['id']}")
+    page.get_by_label("for").fill("5000")
+    page.get_by_role("button", name="Give priority").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("priority")
+    expect(page.get_by_text("of 5,000 proposals are still to start from it")).to_be_visible()
+    assert_accessible(page, within="#candidate-head")
+    until(lambda: service.get(f"/v1/runs/{live_run}/priorities")["items"][0]["at"])
+    page.get_by_role("button", name="Lift the priority").click()
+    expect(page.get_by_role("button", name="Give priority")).to_be_visible()
+    until(lambda: service.get(f"/v1/runs/{live_run}/changes")["items"][0]["kind"] == "priority.lifted")
+    assert service.get(f"/v1/runs/{live_run}/priorities")["items"] == []

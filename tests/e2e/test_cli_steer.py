@@ -54,6 +54,11 @@ def events(evolve: EvolveHere) -> list[dict[str, Any]]:
         (("ban", "last", "0.0", "--lift"), 5, "has no ban of its own"),
         (("ban", "last", "0.0", "--lift", "--descendants"), 2, "lifting a ban lifts all of it"),
         (("ban", "OVER", "0.0"), 5, "has ended, it is succeeded"),
+        (("priority", "last", "99.0"), 3, "99.0"),
+        (("priority", "last", "0.0", "--lift"), 5, "has no priority"),
+        (("priority", "last", "0.0", "--lift", "--proposals", "3"), 2, "lifting a priority ends it"),
+        (("priority", "last", "0.0", "--proposals", "0"), 2, "--proposals"),
+        (("priority", "OVER", "0.0"), 5, "has ended, it is succeeded"),
         (("change", "last", "seed=2"), 2, "You can change selection, operators"),
         (("change", "last", "topology"), 2, "write key=value"),
         (("change", "last", "migration_rate=nan"), 2, "must be a finite number"),
@@ -117,3 +122,26 @@ def test_a_ban_and_settings_hold_for_the_next_runner_of_the_run(evolve: EvolveHe
     assert {event["selection"] for event in asked[1:]} <= {"tournament", ""}
     assert banned["candidate_id"] not in {one for event in asked for one, _ in event["parents"]}
     assert sum(event["kind"] == "candidate.evaluated" for event in told_events) == 46
+
+
+def test_a_priority_holds_for_the_next_runner_of_the_run(evolve: EvolveHere) -> None:
+    evolve.call("extend", "last", "--evaluations", "70")
+    lines = evolve.call("export", "last", "--format", "jsonl", "-o", "-").splitlines()
+    valid = [one for one in map(json.loads, lines) if one["outcome"] == "ok" and one["proposal_number"]]
+    worst, *_, best = sorted(valid, key=lambda one: float(one["fitness"]))
+    told = evolve.call("priority", "last", worst["candidate_id"], "--proposals", "4")
+    assert "starts its next 4 proposals from" in told
+    assert evolve.json("priority", "last", best["name"])["state"] == "queued"
+    assert "no priority any more" in evolve.call("priority", "last", best["name"], "--lift")
+    evolve.call("run", "--resume", "last", "-q")
+    told_events = events(evolve)
+    given = [one for one in told_events if one["kind"] == "priority.given"]
+    assert [(one["candidate_id"], one["proposals"], one["by"]) for one in given] == [
+        (worst["candidate_id"], 4, "command line"),
+        (best["candidate_id"], 10, "command line"),
+    ]
+    asked = [one for one in told_events if one["kind"] == "proposal.created" and "priority" in one]
+    assert [(one["priority"], one["parents"][0][0]) for one in asked] == [
+        (given[0]["change_id"], worst["candidate_id"])
+    ] * 4
+    assert "change.refused" not in {one["kind"] for one in told_events}

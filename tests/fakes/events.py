@@ -20,6 +20,8 @@ _REST: Mapping[EventKind, Mapping[str, Any]] = {
     EventKind.PROGRAM_INSERTED: _BY,
     EventKind.CANDIDATE_BANNED: _BY,
     EventKind.BAN_LIFTED: _BY,
+    EventKind.PRIORITY_GIVEN: _BY,
+    EventKind.PRIORITY_LIFTED: _BY,
     EventKind.SETTINGS_CHANGED: _BY,
     EventKind.CHANGE_REFUSED: _BY,
     EventKind.RUN_FINISHED: {"candidate_id": None, "fitness": None},

@@ -1,10 +1,18 @@
 """Runs of the toy world in which people ask for changes at chosen moments."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from evolve.change_events import BanLifted, CandidateBanned, RequestedChange, SettingsChanged
+from evolve.change_events import (
+    BanLifted,
+    CandidateBanned,
+    PriorityGiven,
+    PriorityLifted,
+    RequestedChange,
+    SettingsChanged,
+)
 from evolve.configuration import RunConfig
 from evolve.errors import ConfigurationError
 from evolve.problem import Problem
@@ -30,6 +38,17 @@ def lift(candidate_id: str) -> RequestedChange:
     return RequestedChange(data=BanLifted(change_id=f"chg_{next(_IDS)}", by="ada", candidate_id=candidate_id))
 
 
+def prioritize(candidate_id: str, proposals: int = 10) -> RequestedChange:
+    change_id = f"chg_{next(_IDS)}"
+    return RequestedChange(
+        data=PriorityGiven(change_id=change_id, by="ada", candidate_id=candidate_id, proposals=proposals)
+    )
+
+
+def lift_priority(candidate_id: str) -> RequestedChange:
+    return RequestedChange(data=PriorityLifted(change_id=f"chg_{next(_IDS)}", by="ada", candidate_id=candidate_id))
+
+
 def steered(
     asked: Mapping[int, Ask],
     config: RunConfig,
@@ -50,6 +69,8 @@ def steered(
         ask = asked.get(next(arrivals))
         if ask is not None:
             change = ask(search.state)
+            if isinstance(change.data, PriorityGiven):  # as storage brings it
+                change = replace(change, individual=world.individuals.get(change.data.candidate_id))
             try:
                 world._send(search, search.change(change))
             except ConfigurationError as error:

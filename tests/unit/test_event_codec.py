@@ -3,7 +3,8 @@
 import json
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.change_events import ChangeData
+from evolve.change_events import ChangeData, InsightsWritten
 from evolve.errors import ReplayError
 from evolve.event_codec import CLASSES, FIELDS, decode, encode
 from evolve.event_types import EventData, EventKind, RunPaused, RunWaiting
@@ -22,6 +23,7 @@ from evolve.money import Money
 from evolve.proposal import Charge, Usage
 from evolve.reply_form import ReplyForm
 from evolve.search import state
+from service.ports import LoggedEvent
 from service.schemas.event_kinds import EventSchema
 from service.schemas.event_parts import EventBase
 from tests.fakes.events import proposal_created
@@ -138,6 +140,14 @@ def test_the_document_of_the_api_has_the_fields_of_the_dataclass(kind: EventKind
     for codec in sent:
         omitted = codec.omitted or bool(codec.beside)
         assert not (omitted and told[codec.key].is_required()), f"{codec.key} may be left out of {kind}"
+
+
+def test_insights_that_were_sent_are_read_without_their_text() -> None:
+    written = InsightsWritten(change_id="ins_1", by="", text="- rings", source="facts", evaluations=8)
+    logged = LoggedEvent(run_id="run_1", sequence=3, at=datetime(2026, 1, 1, tzinfo=UTC), event=Event(written))
+    sent = logged.as_json()
+    assert "text" not in sent
+    assert Event.stored(EventKind.INSIGHTS_WRITTEN, sent).data == replace(written, text="")
 
 
 def test_each_step_of_the_state_takes_the_data_of_its_kind() -> None:

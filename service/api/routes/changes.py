@@ -10,6 +10,8 @@ from evolve.change_events import (
     ChangeData,
     ChangeRefused,
     HintGiven,
+    PriorityGiven,
+    PriorityLifted,
     ProgramInserted,
     SettingsChanged,
 )
@@ -46,7 +48,7 @@ def _change(one: ChangeEffect) -> Change:
             "by": change.by,
             "at": one.at,
             "text": hint.text if hint else "",
-            "wanted": hint.proposals if hint else 0,
+            "wanted": change.proposals if isinstance(change, HintGiven | PriorityGiven) else 0,
             "candidate_id": candidate.id if candidate else _subject(change),
             "descendants": isinstance(change, CandidateBanned) and change.descendants,
             "settings": dict(change.settings) if isinstance(change, SettingsChanged) else {},
@@ -68,7 +70,8 @@ def _change(one: ChangeEffect) -> Change:
 
 def _subject(change: ChangeData) -> str | None:
     """The candidate that a change is about."""
-    return change.candidate_id if isinstance(change, CandidateBanned | BanLifted) else None
+    about = isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted)
+    return change.candidate_id if about else None
 
 
 def _outcome(candidate: CandidateRecord) -> str:

@@ -8,6 +8,7 @@ from service.schemas.changes import ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit, InsightsList
+from service.schemas.priorities import PriorityCreate, PriorityList
 from service.schemas.run_settings import RunSettings, SettingsChange
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPatch
 
@@ -27,6 +28,21 @@ def create_ban(run_id: str, body: BanCreate) -> Call[Run]:
 def lift_ban(run_id: str, candidate_id: str) -> Call[Run]:
     """Lift the ban of a candidate. The candidates that it removed are offered to their archives again."""
     return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=Run)
+
+
+def list_priorities(run_id: str) -> Call[PriorityList]:
+    """List the priorities of a run that were not lifted or used up."""
+    return Call(method="GET", path=place("/v1/runs/{}/priorities", run_id), answer=PriorityList)
+
+
+def create_priority(run_id: str, body: PriorityCreate) -> Call[Run]:
+    """Give a candidate priority. The next proposals of the run start from it, also if no archive holds it."""
+    return Call(method="POST", path=place("/v1/runs/{}/priorities", run_id), body=body, answer=Run)
+
+
+def lift_priority(run_id: str, candidate_id: str) -> Call[Run]:
+    """Lift the priority of a candidate before it is used up."""
+    return Call(method="DELETE", path=place("/v1/runs/{}/priorities/{}", run_id, candidate_id), answer=Run)
 
 
 def get_settings(run_id: str) -> Call[RunSettings]:

@@ -149,6 +149,8 @@ const KINDS = [
   "insights.written",
   "candidate.banned",
   "ban.lifted",
+  "priority.given",
+  "priority.lifted",
   "settings.changed",
   "change.refused",
   "holdout.scored",

@@ -28,6 +28,8 @@ const MARKS = {
   "program.inserted": "✎",
   "candidate.banned": "⊘",
   "ban.lifted": "○",
+  "priority.given": "↑",
+  "priority.lifted": "↓",
   "settings.changed": "⚙",
 };
 

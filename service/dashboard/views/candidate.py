@@ -21,6 +21,7 @@ from service.errors import ConflictError, NotFoundError, RefusedError, UsageErro
 from service.schemas.annotations import Note, Pin
 from service.schemas.bans import Ban, BanCreate
 from service.schemas.candidates import Candidate, Source
+from service.schemas.priorities import DEFAULT_PRIORITY_PROPOSALS, Priority, PriorityCreate
 from service.schemas.requests import checked
 from service.schemas.runs import Run
 
@@ -100,6 +101,24 @@ async def lift_ban(candidate_id: CandidateId, api: Api) -> Response:
     return go_to(f"/candidates/{candidate.id}")
 
 
+@router.post("/priority")
+async def give_priority(candidate_id: CandidateId, api: Api, form: FormDep) -> Response:
+    """Have the next proposals of the run start from a candidate."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    proposals = form.proposals(DEFAULT_PRIORITY_PROPOSALS)
+    wanted = checked(PriorityCreate, candidate_id=candidate.id, proposals=proposals)
+    await api.send(calls.create_priority(candidate.run_id, wanted))
+    return go_to(f"/candidates/{candidate.id}")
+
+
+@router.post("/no-priority")
+async def lift_priority(candidate_id: CandidateId, api: Api) -> Response:
+    """Lift the priority of a candidate."""
+    candidate = await api.send(calls.get_candidate(candidate_id))
+    await api.send(calls.lift_priority(candidate.run_id, candidate.id))
+    return go_to(f"/candidates/{candidate.id}")
+
+
 @router.post("/evaluate")
 async def evaluate_again(candidate_id: CandidateId, api: Api) -> Response:
     """Have a candidate evaluated once more."""
@@ -123,14 +142,14 @@ async def render_candidate(
 ) -> HTMLResponse:
     """The page of a candidate."""
     family = calls.list_children(candidate.id, limit=CHILDREN)
-    (run, source, attempts, pins, notes, bans), (parent, page, proposal, (before, after)) = await asyncio.gather(
+    (run, source, attempts, pins, notes, steering), (parent, page, proposal, beside) = await asyncio.gather(
         asyncio.gather(
             api.send(calls.get_run(candidate.run_id)),
             _source(api, candidate),
             api.send(calls.list_evaluations(candidate.id, limit=ATTEMPTS)),
             _pins(api, candidate),
             _notes(api, candidate),
-            _bans(api, candidate),
+            _steering(api, candidate),
         ),
         asyncio.gather(
             first_parent(api, candidate),
@@ -148,8 +167,8 @@ async def render_candidate(
         "candidate.html",
         status,
         parent=parent,
-        before=before,
-        after=after,
+        before=beside[0],
+        after=beside[1],
         files=files if source else None,
         base=base_commit(dict(texts))[:MAX_COMMIT],
         files_left_out=max(0, len(texts) - MAX_FILES),
@@ -163,7 +182,7 @@ async def render_candidate(
         attempts=attempts.items,
         children=page,
         pinned=any(one.candidate_id == candidate.id for one in pins),
-        bans=bans,
+        **steering,
         notes=notes,
         proposal=proposal,
         again=run.state in {*ENDED, "paused"} and candidate.program_id is not None and candidate.status == "evaluated",
@@ -280,6 +299,18 @@ async def _bans(api: AsyncClient, candidate: Candidate) -> Sequence[Ban]:
     """The bans by which a candidate is banned: its own first, and those of its ancestors."""
     found = await if_any(api, calls.list_bans(candidate.run_id, candidate_id=candidate.id))
     return sorted(found.items if found else (), key=lambda ban: ban.candidate_id != candidate.id)
+
+
+async def _priority(api: AsyncClient, candidate: Candidate) -> Priority | None:
+    """The priority that a candidate has."""
+    found = await if_any(api, calls.list_priorities(candidate.run_id))
+    return next((one for one in (found.items if found else ()) if one.candidate_id == candidate.id), None)
+
+
+async def _steering(api: AsyncClient, candidate: Candidate) -> dict[str, Any]:
+    """What people want the search to do with a candidate."""
+    bans, priority = await asyncio.gather(_bans(api, candidate), _priority(api, candidate))
+    return {"bans": bans, "priority": priority, "default_proposals": DEFAULT_PRIORITY_PROPOSALS}
 
 
 async def _notes(api: AsyncClient, candidate: Candidate) -> list[Note]:

@@ -11,7 +11,6 @@ from service.dashboard.pages import PageRoute, go_to, may
 from service.dashboard.run_page import ENDED, RunId, render_run
 from service.dashboard.session import Api, FormDep
 from service.dashboard.views.candidate import if_any
-from service.errors import UsageError
 from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
 from service.schemas.requests import checked
 from service.schemas.run_settings import SettingsChange
@@ -30,10 +29,7 @@ async def show_changes(request: Request, run_id: RunId, api: Api) -> Response:
 @router.post("/hints")
 async def give_hint(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run a hint, or end the one that stands."""
-    proposals = form.get("proposals", "").strip() or str(DEFAULT_HINT_PROPOSALS)
-    if not (proposals.isascii() and proposals.isdigit()):
-        raise UsageError(f"{proposals[:40]!r} is not a number of proposals: write one such as 10")
-    hint = checked(HintCreate, text=form.get("text", ""), proposals=int(proposals))
+    hint = checked(HintCreate, text=form.get("text", ""), proposals=form.proposals(DEFAULT_HINT_PROPOSALS))
     run = await api.send(calls.create_hint(run_id, hint))
     return go_to(f"/runs/{run.id}#changes")
 

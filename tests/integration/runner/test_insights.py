@@ -1,6 +1,7 @@
 """Insights of a run while it is driven: written from its own record, or by an analyst whose errors stop nothing."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 from evolve.change_events import InsightsWritten, RequestedChange
 from evolve.configuration import DeterministicConfig, InsightsConfig
 from evolve.errors import ConfigurationError, PolicyError, PolicyRefused, PolicyUnavailable
-from evolve.event_types import CandidateEvaluated, ProposalAnswered, ProposalCreated
+from evolve.event_types import CandidateEvaluated, ProposalAnswered, ProposalCreated, ProposalFailed
 from evolve.money import FREE
+from evolve.ports import Policy
 from evolve.prompt import AnalystRequest
-from evolve.proposal import Charge, Proposal, Usage
+from evolve.proposal import Charge, CompletedReply, Proposal, Reply, Usage
 from evolve.search.insights import ANALYST, FACTS, PERSON
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
@@ -22,6 +24,7 @@ from service.ports import Analyst, Intent, LoggedEvent, NewRun
 from service.problems.description import measures_as_json, objectives_as_json
 from service.projections.insights import stored_facts
 from service.runner.desired_state import RunOrders
+from service.runner.undriven_runs import settle
 from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_run
 from tests.databases import sqlite_file
@@ -185,6 +188,99 @@ def test_what_the_analyst_takes_is_paid_with_the_next_completion(tmp_path: Path)
     assert {charge.policy for charge in charges} == {"ann"}
     assert len(charges) >= len(played.written) - 1
     assert played.tokens == 10 * len(charges)
+
+
+@dataclass
+class SlowAnalyst(ToyAnalyst):
+    """Takes its ten tokens, says so, and does not answer before it is cut off."""
+
+    asked: Callable[[], None] = lambda: None
+
+    async def write(self, request: AnalystRequest, proposal: Proposal, charges: list[Charge]) -> str:
+        await super().write(request, proposal, charges)
+        self.asked()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets the event")
+
+
+WANTED = Intent(desired_state="cancelled", by="ada")
+
+
+def cancelled(folder: Path, policy: Policy, *, undriven: bool = False) -> tuple[Played, str]:
+    """A run that is cancelled while its analyst answers; or is left with its first insights, and cancelled then."""
+    database = open_database(sqlite_file(folder / "runs.db"))
+    try:
+        log, reader = SqlRunLog(database, SystemClock()), SqlRunReader(database)
+        log.create(stored_run())
+        orders, notes = RunOrders(), Notes()
+        work = replace(
+            job(log, policy, evaluations=2000, insights=InsightsConfig(every=8)),
+            facts=partial(stored_facts, reader, RUN),
+            analyst=ToyAnalyst() if undriven else SlowAnalyst(asked=lambda: orders.want(WANTED)),
+        )
+
+        def leave(seen: Sequence[LoggedEvent]) -> None:
+            if any(isinstance(one.event.data, InsightsWritten) for one in seen):
+                orders.leave()
+
+        notes.react = leave if undriven else notes.react
+        play(work, notes, orders)
+        if undriven:
+            asyncio.run(settle(log, SystemClock(), reader.run(RUN), WANTED, "test"))
+        run = reader.run(RUN)
+        return Played(list(log.events(RUN)), run.counters.tokens_input + run.counters.tokens_output), run.state
+    finally:
+        database.close()
+
+
+def charged(played: Played) -> list[tuple[int, Charge]]:
+    """What was paid beside completions, with the numbers of their proposals."""
+    ends = [one.event.data for one in played.logged if isinstance(one.event.data, ProposalAnswered | ProposalFailed)]
+    return [(data.proposal_number, charge) for data in ends for charge in data.charges]
+
+
+@dataclass
+class CutPolicy(ToyPolicy):
+    """Answers five proposals; of later ones it has written `tokens` when it is cut off."""
+
+    tokens: int = 0
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if proposal.number <= 5:
+            async for reply in super().propose(proposal):
+                yield reply
+            return
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self.tokens:
+                yield CompletedReply(completions=("half",), usage=Usage(output=self.tokens), cost=FREE)
+
+
+@pytest.mark.parametrize("policy", [CutPolicy(), CutPolicy(tokens=1)], ids=["unwritten", "half written"])
+def test_what_the_analyst_took_when_the_run_ended_is_paid_with_the_first_completion_cut_off(
+    tmp_path: Path, policy: CutPolicy
+) -> None:
+    played, state = cancelled(tmp_path, policy)
+    assert state == "cancelled"
+    [(payer, charge)] = charged(played)
+    assert (charge.policy, charge.usage.total) == ("ann", 10)
+    failed = [one.event.data for one in played.logged if isinstance(one.event.data, ProposalFailed)]
+    cut = [data.proposal_number for data in failed if data.tokens and data.tokens.total]
+    assert payer == (cut or [data.proposal_number for data in failed])[0]
+    assert played.tokens == 10 + len(cut)
+    [written] = played.written
+    assert (written.text, written.evaluations, written.charges) == ("", 0, (charge,))
+    assert "ended before" in written.reason
+
+
+def test_what_the_analyst_took_of_a_run_that_nobody_drives_any_more_is_paid_when_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    played, state = cancelled(tmp_path, CutPolicy(), undriven=True)
+    assert state == "cancelled"
+    assert len(charged(played)) == len(played.written) == 1
+    assert played.tokens == 10
 
 
 def test_the_text_of_an_earlier_run_is_the_first_version_and_is_kept(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from evolve.configuration import RunConfig
 from evolve.event_types import IndividualsRemoved
 from evolve.events import Event
 from evolve.search.state import SearchState
-from tests.fakes.steering import Ask, ban, lift, setting, steered
+from tests.fakes.steering import Ask, ban, lift, lift_priority, prioritize, setting, steered
 from tests.fakes.world import World, new_search, resume, toy_problem
 from tests.property.search.test_fold import told
 from tests.property.search.test_search import ASKINGS, WAYS, config, repeated
@@ -36,6 +36,24 @@ def lifted(place: float) -> Ask:
     def ask(state: SearchState) -> RequestedChange:
         standing = list(state.bans.standing) or list(state.lineage)
         return lift(standing[int(place * len(standing))])
+
+    return ask
+
+
+def prioritized(place: float, proposals: int) -> Ask:
+    """A priority of any candidate that was evaluated, most of which no archive holds."""
+
+    def ask(state: SearchState) -> RequestedChange:
+        everybody = list(state.lineage)
+        return prioritize(everybody[int(place * len(everybody))], proposals)
+
+    return ask
+
+
+def priority_lifted(place: float) -> Ask:
+    def ask(state: SearchState) -> RequestedChange:
+        standing = list(state.changes.priorities.standing) or list(state.lineage)
+        return lift_priority(standing[int(place * len(standing))])
 
     return ask
 
@@ -69,6 +87,8 @@ ASKS = st.one_of(
     st.builds(banned, PLACES, descendants=st.booleans()),
     st.builds(lifted, PLACES),
     st.builds(hinted, st.integers(1, 9)),
+    st.builds(prioritized, PLACES, st.integers(1, 9)),
+    st.builds(priority_lifted, PLACES),
 )
 CHANGES = st.dictionaries(st.integers(3, 60), ASKS, min_size=1, max_size=6)
 

@@ -1,5 +1,4 @@
 import io
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,7 +13,6 @@ from evolve.proposal import CompletedReply, Proposal, RejectedText
 from service.cli.progress import (
     EvaluationRate,
     EventLines,
-    EventLog,
     Goal,
     LiveLine,
     PlainLines,
@@ -23,7 +21,6 @@ from service.cli.progress import (
 from service.cli.terminal import OutputClosed, Terminal
 from service.ports import Activity, Counters, LoggedEvent
 from service.runner.status import RunStatus, StatusFold
-from service.telemetry import configure_logging
 from tests.unit.cli.recording import RUN
 from tests.unit.individuals import individual
 
@@ -202,15 +199,6 @@ def test_a_reader_that_leaves_stops_the_run_once() -> None:
     lines.committed([EVENT], STATUS)
     lines.committed([EVENT], STATUS)
     assert asked == [1]
-
-
-@pytest.mark.usefixtures("_logs_as_before")
-def test_who_asked_for_logs_gets_the_events() -> None:
-    stream = io.StringIO()
-    configure_logging(1, stream)
-    EventLog().committed([EVENT], STATUS)
-    logged = json.loads(stream.getvalue())
-    assert (logged["event"], logged["run_id"], logged["sequence"], logged["by"]) == ("run.started", RUN, 2, "x")
 
 
 def test_the_line_moves_between_commits_while_a_model_writes() -> None:

@@ -220,6 +220,25 @@ def test_a_ban_that_is_asked_for_twice_counts_once() -> None:
     assert len(of_kind(world.log, CandidateBanned)) == 1
 
 
+@BOTH
+def test_a_change_that_is_delivered_again_counts_once_where_it_could_not_be_made_a_second_time(
+    config: RunConfig,
+) -> None:
+    lifted = lift(SEED)
+    asked = {60: lambda _: ban(SEED), 70: lambda _: lifted, 80: lambda _: lifted, 90: lambda _: lifted}
+    world, search = steered(asked, config)
+    assert len(of_kind(world.log, BanLifted)) == 1
+    assert of_kind(world.log, ChangeRefused) == []
+    assert not search.state.bans.standing
+
+
+@BOTH
+def test_a_change_that_was_refused_and_is_delivered_again_is_refused_once(config: RunConfig) -> None:
+    refused = ban(SEED, descendants=True)
+    world, _ = steered({60: lambda _: refused, 80: lambda _: refused}, config)
+    assert len(of_kind(world.log, ChangeRefused)) == 1
+
+
 def test_the_credit_of_a_banned_candidate_leaves_its_ancestors() -> None:
     world, search = steered({60: lambda state: ban(best(state), descendants=True)}, FREE)
     bans = search.state.bans

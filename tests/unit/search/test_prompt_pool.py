@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
 from evolve.errors import ConfigurationError
-from evolve.event_types import EventData, ProposalCreated
+from evolve.event_types import CandidateEvaluated, EventData, ProposalCreated
 from evolve.events import Event
 from evolve.policy_events import PromptWritten
 from evolve.prompt import PromptRequest, build_prompt, build_writing_prompt, read_written
@@ -90,6 +91,21 @@ def test_a_replay_passes_equal_pools_and_puts_an_open_proposal_again_with_its_pr
     for event in world.log:
         pool.fold(event.data)
     assert pool.ranked() == search.state.prompts.ranked()
+
+
+def test_a_cancelled_evaluation_says_nothing_against_its_prompt() -> None:
+    world, _ = played()
+    pool, checked = PromptPool(CONFIG.prompt_pool), 0
+    for event in world.log:
+        data = event.data
+        if isinstance(data, CandidateEvaluated) and checked < 3 and len(pool.prompts) > 1:
+            before = pool.ranked(), [copy(one.arm) for one in pool.prompts.values()]
+            pool.fold(replace(data, outcome="cancelled", fitness=None))
+            assert (pool.ranked(), [one.arm for one in pool.prompts.values()]) == before
+            checked += 1
+        else:
+            pool.fold(data)
+    assert checked == 3
 
 
 def test_the_pool_is_off_without_its_key_and_for_policies_that_read_no_prompts() -> None:
