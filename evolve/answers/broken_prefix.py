@@ -1,9 +1,10 @@
 """Programs that can no longer become valid Python, found while a model writes them."""
 
-import ast
 import codeop
 import re
 import warnings
+
+from evolve.answers.syntax_trees import syntax_tree
 
 # A look parses all that stands there: the next comes when this much, and a quarter, has been added.
 MIN_CHARACTERS = 512
@@ -14,7 +15,7 @@ _END = re.compile(r"^(?:```|</)", re.MULTILINE)
 _EDITS = "<<<<<<<"
 _INCOMPLETE = "incomplete input"
 # Python's own prompt asks with the second whether a line is to follow.
-_FLAGS = ast.PyCF_ONLY_AST | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]  # not in its stubs
+_FLAGS: int = codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]  # not in its stubs
 
 
 class BrokenPrefixDetector:
@@ -52,7 +53,7 @@ def complaint(completion: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(code, "", "exec", _FLAGS, dont_inherit=True)
+            syntax_tree(code, flags=_FLAGS)
     except SyntaxError as error:
         return "" if _INCOMPLETE in str(error.msg) else f"the program is not valid Python: {error.msg}"
     except (ValueError, OverflowError, RecursionError, MemoryError):

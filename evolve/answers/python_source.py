@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.program import Program
 
 # Characters of a program beyond which its syntax is not looked at. Parsing takes up to 4 us and 600 bytes a character:
@@ -39,7 +40,7 @@ def _tree(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            return syntax_tree(text)
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SyntaxError("nested too deeply") from error
     except ValueError as error:

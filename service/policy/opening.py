@@ -1,6 +1,5 @@
 """Opens the policies of a run: each is asked who it is before anything is asked of it."""
 
-import ast
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.configuration import RunConfig
 from evolve.errors import PolicyDenied, PolicyError, PolicyUnavailable
 from evolve.extensions import Extensions
@@ -137,7 +137,7 @@ def _readable(seed: Program, entry: str) -> bool:
     texts = [text for path, text in seed.files if path.endswith(".py")]
     try:
         for text in texts:
-            ast.parse(text)
+            syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return not texts or not entry or any(entry in text for text in texts)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from evolve.answers.syntax_trees import syntax_tree
+
 _MAX_TEXT = 200
 _MAX_TEXTS = 500
 
@@ -42,7 +44,7 @@ class SourceNames:
 def read_names(content: bytes) -> SourceNames:
     """The names of a source; none where it is not Python."""
     try:
-        tree = ast.parse(content)
+        tree = syntax_tree(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return SourceNames()
     imports: list[ImportedName] = []

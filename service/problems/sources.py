@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.errors import ProgramError
 from evolve.program import Program
 from service.problems.folder import Folder
@@ -58,7 +59,7 @@ def defined_names(source: str) -> set[str] | None:
         SyntaxError: the text is not Python, or nested too deeply for the parser.
     """
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (ValueError, RecursionError, MemoryError) as error:
         raise SyntaxError(str(error) or "it is nested too deeply") from error
     names: set[str] = set()

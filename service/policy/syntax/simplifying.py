@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from evolve.answers.syntax_trees import syntax_tree
 from service.policy.syntax import structure, tune
 from service.policy.syntax.draw import pick
 from service.policy.syntax.source import Draft, SourceText, TextChange
@@ -87,7 +88,7 @@ def _parts(text: str) -> list[tuple[str, str]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            node = ast.parse(enclosed, mode="eval").body
+            node = syntax_tree(enclosed, "eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     value = _value(node)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from evolve.answers.python_source import MAX_PARSED
+from evolve.answers.syntax_trees import syntax_tree
 from service.policy.syntax.numeral import Numeral, read
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -143,7 +144,7 @@ def parse(text: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a program's doubtful escape sequences are its own business
         try:
-            return ast.parse(text)
+            return syntax_tree(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply for the parser
             return None
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from evolve.answers.syntax_trees import syntax_tree
 from service.errors import UsageError
 from service.problems.folder import LARGE_DATA, MAX_BYTES, left_out
 
@@ -60,7 +61,7 @@ def _named(tokens: Iterable[str], folder: Path) -> Iterator[str]:
 def _modules(file: Path, folder: Path) -> Iterator[str]:
     """Files of the modules beside a Python file that it imports."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = syntax_tree(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

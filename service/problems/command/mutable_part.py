@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evolve.answers.regions import regions
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.errors import AnswerError
 
 START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"
@@ -70,7 +71,7 @@ def find_mutable_part(text: str) -> MutablePart | None:
     Markers that the script has already are kept.
     """
     try:
-        module = ast.parse(text)
+        module = syntax_tree(text)
         marked = regions(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError, AnswerError):
         return None

@@ -1,8 +1,8 @@
 """The files of a question: its evaluator, the code that runs programs on tests, a seed, and the form of an answer."""
 
-import ast
 from typing import Any
 
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.domains import eureqa, livecodebench, musique, toolrl
 from evolve.domains.maze.grid import MOVES, Maze
 
@@ -136,7 +136,7 @@ def _program(question: livecodebench.CodingTask) -> str:
     last = body.rpartition("\n")[2]
     started = f"{body}\n{' ' * (len(last) - len(last.lstrip()) + 4)}pass\n"
     try:
-        ast.parse(started)
+        syntax_tree(started)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"class Solution:\n    def {question.function}(self, *arguments):\n        pass\n"
     return started

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evolve.answers.syntax_trees import syntax_tree
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MAX_STEPS = 2_000
 
@@ -71,7 +73,7 @@ class PythonSource:
 def parse(text: str) -> PythonSource:
     """A Python file; one without statements where the text is not Python."""
     try:
-        body = ast.parse(text).body
+        body = syntax_tree(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return PythonSource(text)
     return PythonSource(text, body, _named_values(body))

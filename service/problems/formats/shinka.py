@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from evolve.answers.syntax_trees import syntax_tree
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
 from service.problems.formats.bridge import bridge_files, bridge_tables
 from service.problems.problem_document import problem_name
@@ -82,7 +83,7 @@ def _settings(folder: ProblemFolder) -> dict[str, Any]:
 
 def _named_values(source: str) -> Iterator[tuple[str, Any]]:
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
