@@ -8,8 +8,11 @@ import typer
 from service.cli.options import (
     HELP,
     Db,
+    InsertedFiles,
+    InsertionParent,
     Json,
     KeyFile,
+    RemovedPaths,
     RunId,
     RunLabels,
     RunName,
@@ -236,21 +239,10 @@ def hint(
 def insert(
     ctx: typer.Context,
     run_id: Named,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent."),
-    ] = None,
+    files: InsertedFiles = None,
     *,
-    remove: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="File of the parent that the program does not have, over a git repository."),
-    ] = None,
-    parent: Annotated[
-        str,
-        typer.Option(
-            metavar="CANDIDATE", help="Candidate that the program descends from.", show_default="the first seed"
-        ),
-    ] = "",
+    remove: RemovedPaths = None,
+    parent: InsertionParent = "",
     island: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Island of the program.", show_default="the parent's")
     ] = None,

@@ -49,6 +49,18 @@ def _interpreter(python: str) -> str:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+InsertedFiles = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE...", help="Files of the program. The others stay as in its parent."),
+]
+InsertionParent = Annotated[
+    str,
+    typer.Option(metavar="CANDIDATE", help="Candidate that the program descends from.", show_default="the first seed"),
+]
+RemovedPaths = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="File of the parent that the program does not have, over a git repository."),
+]
 Evaluations = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Budget: candidates evaluated.", show_default="the problem's, else 200"),
