@@ -170,8 +170,7 @@ async def render_candidate(
         before=beside[0],
         after=beside[1],
         files=files if source else None,
-        base=base_commit(dict(texts))[:MAX_COMMIT],
-        files_left_out=max(0, len(texts) - MAX_FILES),
+        **_about_source(texts),
         compared=await compare(api, candidate, source, against) if source else None,
         rivals=_rivals(run, candidate, pins),
         view=view,
@@ -189,6 +188,11 @@ async def render_candidate(
         waits=wanted is not None and len(attempts.items) <= wanted,
         **{"complaint": "", "typed": "", "edited": "", **values},
     )
+
+
+def _about_source(texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The commit that a program changes, if it lies over one, and the number of files that are not shown."""
+    return {"base": base_commit(dict(texts))[:MAX_COMMIT], "files_left_out": max(0, len(texts) - MAX_FILES)}
 
 
 def _values(candidate: Candidate, parent: Candidate | None) -> dict[str, Any]:
