@@ -47,7 +47,7 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) 
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     with _training(where) as site:
         job = site.submit(body)
-    _tell(terminal, job, f"{job.id} is queued. A trainer takes it: evolve trainer")
+    _tell(terminal, job, f"{formatting.short(job.id)} is queued. A trainer takes it: evolve trainer")
     if not terminal.as_json:
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
 
@@ -66,7 +66,7 @@ def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:
     table = plain_table("job", "policy", "state", "method", "step>", "version>", "created")
     for job in jobs:
         table.add_row(
-            job.id,
+            formatting.short(job.id),
             plain(job.policy),
             job.state,
             plain(str(job.request.get("method", ""))),
@@ -118,7 +118,8 @@ def watch_job(terminal: Terminal, where: SourceOptions, named: str, after: int) 
                     break
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            terminal.note("The job continues. Cancel it with: " + terminal.command(f"training cancel {job.id}"))
+            command = terminal.command(f"training cancel {formatting.short(job.id)}")
+            terminal.note(f"The job continues. Cancel it with: {command}")
             return INTERRUPTED
     return OK if job.state == JOB_SUCCEEDED else FAILED if job.state == JOB_FAILED else INTERRUPTED
 
@@ -129,7 +130,7 @@ def change_job(terminal: Terminal, where: SourceOptions, named: str, change: str
         changes: dict[str, Callable[[str], TrainingJob]] = {"cancel": site.cancel, "resume": site.resume}
         job = changes[change](_found(site, named).id)
     ending = change == "cancel" and job.state not in JOB_ENDED
-    _tell(terminal, job, f"{job.id} stops within seconds" if ending else f"{job.id} is {job.state}")
+    _tell(terminal, job, f"{formatting.short(job.id)} {'stops within seconds' if ending else f'is {job.state}'}")
 
 
 def permit(terminal: Terminal, where: SourceOptions, run: str, *, all_runs: bool, allowed: bool) -> None:
