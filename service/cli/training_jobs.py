@@ -14,6 +14,7 @@ from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
 from service.ports import JOB_ENDED, JOB_FAILED, JOB_SUCCEEDED
+from service.projections.training import asked_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,11 +87,7 @@ def show_job(terminal: Terminal, where: SourceOptions, named: str) -> None:
         terminal.emit(job.model_dump(mode="json"))
         return
     lines = [f"{job.id}: {job.state}", f"policy {plain(job.policy)}"]
-    lines += [
-        f"{plain(name)} {plain(str(value))}"
-        for name, value in sorted(job.request.items())
-        if value not in (None, "", [])
-    ]
+    lines += [f"{plain(name)} {plain(value)}" for name, value in asked_settings(job.request).items()]
     lines += [f"runs {len(job.runs)}"] if job.runs else []
     if job.progress is not None:
         lines.append(f"{plain(job.progress.stage)} {_step(job)}: {_figures(job.progress.figures)}")

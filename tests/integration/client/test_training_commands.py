@@ -93,9 +93,13 @@ def test_a_job_is_submitted_followed_and_shown(place: Place) -> None:
         "base walker@1",
         "count 12/12: loss 0.0833",
         "checkpoint count 12",
-        "promoted",
+        "kinds small, hard",
+        "promote yes",
+        "seed 0",
+        "], promoted",
     ):
         assert line in shown
+    assert "max_seconds" not in shown
     table = place.call("training", "list")
     assert "12/12" in table
     assert "succeeded" in table
