@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from evolve.identity import candidate_name
 
-# Ids of runs and batches begin with their millisecond; twelve characters of the others hold eight digits of a hash.
-_SHORT = {"run": 17, "bat": 17}
+# Ids of runs, batches and training jobs begin with their millisecond; twelve characters of the others hold eight digits
+# of a hash.
+_SHORT = {"run": 17, "bat": 17, "trn": 17}
 _SHORT_OTHERS = 12
 CHANGE = "chg"  # the prefix of ids of changes that people ask of runs
 _PLACE = re.compile(r"(?:([A-Za-z0-9_-]{1,100})\.)?([0-9]{1,9})\.([0-9]{1,9})", re.ASCII)

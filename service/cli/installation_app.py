@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli.options import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
+from service.cli.training_options import SaveEvery, Threads
 
 PANEL = "Installation"
 installation_app = typer.Typer(context_settings=HELP)
@@ -147,8 +148,8 @@ def trainer(
             help="Folder of checkpoints. Trainers that share it continue each other's jobs.",
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processor threads (0: all).")] = 0,
-    save_every: Annotated[int, typer.Option(min=1, metavar="N", help="Steps between two checkpoints.")] = 50,
+    threads: Threads = 0,
+    save_every: SaveEvery = 50,
     db: Db = None,
 ) -> None:
     """Start a trainer, which takes the training jobs of the database."""

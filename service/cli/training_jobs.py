@@ -14,6 +14,7 @@ from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
 from service.ports import JOB_ENDED, JOB_FAILED, JOB_SUCCEEDED
+from service.projections.training import asked_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) 
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     with _training(where) as site:
         job = site.submit(body)
-    _tell(terminal, job, f"{job.id} is queued. A trainer takes it: evolve trainer")
+    _tell(terminal, job, f"{formatting.short(job.id)} is queued. A trainer takes it: evolve trainer")
     if not terminal.as_json:
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
 
@@ -66,7 +67,7 @@ def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:
     table = plain_table("job", "policy", "state", "method", "step>", "version>", "created")
     for job in jobs:
         table.add_row(
-            job.id,
+            formatting.short(job.id),
             plain(job.policy),
             job.state,
             plain(str(job.request.get("method", ""))),
@@ -86,11 +87,7 @@ def show_job(terminal: Terminal, where: SourceOptions, named: str) -> None:
         terminal.emit(job.model_dump(mode="json"))
         return
     lines = [f"{job.id}: {job.state}", f"policy {plain(job.policy)}"]
-    lines += [
-        f"{plain(name)} {plain(str(value))}"
-        for name, value in sorted(job.request.items())
-        if value not in (None, "", [])
-    ]
+    lines += [f"{plain(name)} {plain(value)}" for name, value in asked_settings(job.request).items()]
     lines += [f"runs {len(job.runs)}"] if job.runs else []
     if job.progress is not None:
         lines.append(f"{plain(job.progress.stage)} {_step(job)}: {_figures(job.progress.figures)}")
@@ -118,7 +115,8 @@ def watch_job(terminal: Terminal, where: SourceOptions, named: str, after: int) 
                     break
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            terminal.note("The job continues. Cancel it with: " + terminal.command(f"training cancel {job.id}"))
+            command = terminal.command(f"training cancel {formatting.short(job.id)}")
+            terminal.note(f"The job continues. Cancel it with: {command}")
             return INTERRUPTED
     return OK if job.state == JOB_SUCCEEDED else FAILED if job.state == JOB_FAILED else INTERRUPTED
 
@@ -129,7 +127,7 @@ def change_job(terminal: Terminal, where: SourceOptions, named: str, change: str
         changes: dict[str, Callable[[str], TrainingJob]] = {"cancel": site.cancel, "resume": site.resume}
         job = changes[change](_found(site, named).id)
     ending = change == "cancel" and job.state not in JOB_ENDED
-    _tell(terminal, job, f"{job.id} stops within seconds" if ending else f"{job.id} is {job.state}")
+    _tell(terminal, job, f"{formatting.short(job.id)} {'stops within seconds' if ending else f'is {job.state}'}")
 
 
 def permit(terminal: Terminal, where: SourceOptions, run: str, *, all_runs: bool, allowed: bool) -> None:

@@ -23,6 +23,18 @@ Temperature = Annotated[float | None, typer.Option("--temperature", metavar="X",
 Divergence = Annotated[float | None, typer.Option("--divergence", metavar="X", help="Weight of the KL penalty.")]
 Alpha = Annotated[float, typer.Option("--alpha", metavar="X", help="Concentration of the objectives' weights.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="S", help="Seed of every random draw.")]
+Threads = Annotated[int, typer.Option("--threads", min=0, metavar="N", help="Number of processor threads (0: all).")]
+SaveEvery = Annotated[int, typer.Option("--save-every", min=1, metavar="N", help="Steps between two checkpoints.")]
+ModelFolder = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        readable=False,
+        help="Folder for the model. Interrupted training continues there.",
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in FOLDER.")]
 Start = Annotated[
     Path | None, typer.Option("--start", metavar="FOLDER", readable=False, help="Adapter of the model to train on.")

@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class FigureCurve:
     """A figure over the steps of a stage.
 
     Attributes:
@@ -41,7 +41,7 @@ class StageCurves:
     step: int
     steps: int
     names: Sequence[str]
-    curves: Sequence[Curve]
+    curves: Sequence[FigureCurve]
     rows: Sequence[tuple[int, Sequence[float | None]]]
 
 
@@ -72,7 +72,7 @@ def _stage(name: str, found: Mapping[int, Mapping[str, float]], steps: int) -> S
     )
 
 
-def curve(name: str, points: Sequence[tuple[int, float]]) -> Curve:
+def curve(name: str, points: Sequence[tuple[int, float]]) -> FigureCurve:
     """A curve through points, at least one."""
     values = [value for _, value in points]
     low, high = min(values), max(values)
@@ -82,7 +82,7 @@ def curve(name: str, points: Sequence[tuple[int, float]]) -> Curve:
     if len(places) == 1:
         places = [(MARGIN, places[0][1]), (2 * MARGIN, places[0][1])]
     path = "M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    return Curve(name=name, path=path, newest=values[-1], low=low, high=high)
+    return FigureCurve(name=name, path=path, newest=values[-1], low=low, high=high)
 
 
 def thinned(items: Sequence[Item], count: int) -> Sequence[Item]:

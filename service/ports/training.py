@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
 from service.ports.log import nobody
@@ -220,5 +221,11 @@ class TrainingBackend(Protocol):
     def training(self, job: TrainingJob) -> Mapping[str, Any]:
         """What the version says of its training, its problems among it."""
 
-    def evaluate(self, job: TrainingJob, model: Path) -> HeldOutValues:
-        """Values of a model on problems that the job never trains on. The same problems for each model."""
+    def evaluate(self, job: TrainingJob, model: Path, stopped: Event) -> HeldOutValues:
+        """Values of a model on problems that the job never trains on. The same problems for each model.
+
+        Args:
+            job: for whose version it is evaluated.
+            model: its folder.
+            stopped: is set when the job is not to go on here. The evaluation then ends with an error.
+        """

@@ -1,5 +1,8 @@
 """Training jobs as every front door shows them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from service.ports import TrainingEvent, TrainingJob, TrainingPermission
 from service.schemas import training as wire
 
@@ -25,6 +28,21 @@ def job_reply(job: TrainingJob) -> wire.TrainingJob:
             "finished_at": job.finished_at,
         }
     )
+
+
+def asked_settings(request: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a job that are not empty, as people read them, by name."""
+    found = {}
+    for name, value in sorted(request.items()):
+        if isinstance(value, bool):
+            found[name] = "yes" if value else ""
+        elif isinstance(value, list):
+            found[name] = ", ".join(map(str, value))
+        elif isinstance(value, float):
+            found[name] = f"{value:g}" if value else ""
+        else:
+            found[name] = "" if value is None else str(value)
+    return {name: shown for name, shown in found.items() if shown}
 
 
 def event_reply(event: TrainingEvent) -> wire.TrainingEvent:

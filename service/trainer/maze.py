@@ -3,11 +3,14 @@
 import hashlib
 import json
 import re
-import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
+
+import numpy as np
 
 from evolve.domains import open_domain
 from evolve.domains.maze import KINDS, mazes, read, render
@@ -15,13 +18,14 @@ from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
 from service.errors import ConflictError, UsageError
 from service.ports import HeldOutValues, TrainingJob, TrainingStep
-from service.trainer.backend_process import bound_command, fault_of
+from service.trainer.backend_process import BackendProcess
 
 ANSWERS = 4  # of a chain, as the maze policies are trained
 K = 16
 CHAINS = 8
 SEED = 7
 EVALUATION_SECONDS = 3600.0
+POLL_SECONDS = 0.5
 _NUMBERS = ("k", "steps", "warm_steps", "seed", "alpha")
 _CHECKPOINT = re.compile(r"(warm-start|reinforce)-(\d+)\.pt")
 _EVOLVE = (sys.executable, "-m", "service.cli.main")
@@ -100,7 +104,7 @@ class MazeBackend:
         numbers = {name: job.request[name] for name in _NUMBERS if job.request.get(name) is not None}
         return {"method": self._method(job), **numbers, "kinds": list(kinds), "problems": problems}
 
-    def evaluate(self, job: TrainingJob, model: Path) -> HeldOutValues:
+    def evaluate(self, job: TrainingJob, model: Path, stopped: Event) -> HeldOutValues:
         """The expected best of 16 answers to the first mazes of the test split.
 
         Raises:
@@ -110,12 +114,13 @@ class MazeBackend:
         output = model.parent / f"evaluation-{model.name}"
         words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
         words += ["--limit", str(count), "--chains", str(CHAINS), "--answers", str(ANSWERS), "--temperature", "1"]
-        self._measure(words)
+        self._measure(words, stopped)
         domain, values = open_domain("maze"), {}
         for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
-            scalars = [domain.scalar(row) for chain in told["rewards"] for row in chain]
-            values[told["question"]] = float(best_at_k(scalars, K))
+            scalars = [domain.scalar(np.asarray(row)) for chain in told["rewards"] for row in chain]
+            missing = CHAINS * ANSWERS - len(scalars)  # of chains that ended early: they are worth nothing
+            values[told["question"]] = float(best_at_k(scalars + [0.0] * missing, K))
         asked = mazes(next(iter(KINDS)), "test", count)
         return HeldOutValues(
             metric=f"best@{K}",
@@ -124,18 +129,23 @@ class MazeBackend:
         )
 
     @staticmethod
-    def _measure(words: Sequence[str]) -> None:
+    def _measure(words: Sequence[str], stopped: Event) -> None:
         """Run an evaluation.
 
         Raises:
-            ConflictError: it failed, or took too long.
+            ConflictError: it failed, took too long, or was stopped.
         """
-        bound = bound_command(words)
+        process, began = BackendProcess(words), time.monotonic()
         try:
-            done = subprocess.run(bound, capture_output=True, text=True, timeout=EVALUATION_SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise ConflictError(f"the evaluation took longer than {EVALUATION_SECONDS:g} seconds") from error
-        if reason := fault_of(done.returncode, done.stderr):
+            while not process.ended:
+                process.lines(POLL_SECONDS)
+                if stopped.is_set():
+                    raise ConflictError("the evaluation was stopped")
+                if time.monotonic() - began > EVALUATION_SECONDS:
+                    raise ConflictError(f"the evaluation took longer than {EVALUATION_SECONDS:g} seconds")
+        finally:
+            process.stop()
+        if reason := process.fault():
             raise ConflictError(f"the evaluation failed: {reason}")
 
     @staticmethod

@@ -54,8 +54,14 @@ class Publisher(Protocol):
             RefusedError: the permission was revoked.
         """
 
-    def publish(self, job: TrainingJob, backend: TrainingBackend, model: Path) -> "PublishedVersion":
-        """Store a model as a version, evaluate it, and promote it if the job asks for it."""
+    def publish(
+        self, job: TrainingJob, backend: TrainingBackend, model: Path, stopped: threading.Event
+    ) -> "PublishedVersion":
+        """Store a model as a version, evaluate it, and promote it if the job asks for it.
+
+        Raises:
+            ConflictError: `stopped` was set, for example.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +166,12 @@ class Trainer:
         hold.record("training.started", {"checkpoint": _checkpoint(backend, folder)}, **started)
         command = backend.command(job, self._publisher.base(job), folder)
         self._run(command, backend, folder, hold)
-        with hold.kept():
-            found = self._publisher.publish(job, backend, backend.model(job, folder))
+        try:
+            with hold.kept() as stopped:
+                found = self._publisher.publish(job, backend, backend.model(job, folder), stopped)
+        except ConflictError:
+            hold.renew(now=True)  # says why it was stopped, if it was
+            raise
         told = {"version": found.version, "promoted": found.promoted, "evaluation": dict(found.evaluation)}
         told |= {"refusal": found.refusal} if found.refusal else {}
         hold.end("training.succeeded", JOB_SUCCEEDED, self._clock, payload=told, version=found.version)
@@ -218,8 +228,8 @@ class _Hold:
     newest: TrainingStep | None = None
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
 
-    def renew(self) -> None:
-        """Renew the lease in time.
+    def renew(self, *, now: bool = False) -> None:
+        """Renew the lease in time, or `now`.
 
         Raises:
             _CancelledError, _LeavingError: the job is not to go on here.
@@ -227,7 +237,7 @@ class _Hold:
         """
         if self.leaving.is_set():
             raise _LeavingError
-        if time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
+        if not now and time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
             return
         desired = self.store.renew(self.job.id, self.fence, LEASE_SECONDS)
         self.renewed = time.monotonic()
@@ -279,23 +289,27 @@ class _Hold:
 
 
 class _LeaseRenewal:
-    """Renews a lease beside work that does not look."""
+    """Renews a lease beside work that does not look, and tells it when the job is not to go on here."""
 
     def __init__(self, hold: _Hold) -> None:
-        self._hold, self._over = hold, threading.Event()
+        self._hold, self._over, self._stopped = hold, threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> threading.Event:
         self._thread.start()
+        return self._stopped
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
     def _keep(self) -> None:
-        while not self._over.wait(RENEW_SECONDS):
+        while not self._over.wait(POLL_SECONDS):
             try:
-                self._hold.store.renew(self._hold.job.id, self._hold.fence, LEASE_SECONDS)
+                self._hold.renew()
+            except (_CancelledError, _LeavingError, LeaseLostError):
+                self._stopped.set()
+                return
             except ServiceError as error:  # the next write says so
                 log.warning("training.lease", job_id=self._hold.job.id, reason=str(error))
 

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
@@ -14,6 +15,7 @@ from service.ports import (
     HeldOutValues,
     PolicyEvaluation,
     PolicyVersion,
+    ProblemRecord,
     ProblemStore,
     Readers,
     RunFilter,
@@ -23,6 +25,7 @@ from service.ports import (
     TrainingPermission,
     TrainingStore,
 )
+from service.problems.load import load_bundle
 from service.trainer.trainer import PublishedVersion
 from service.usecases.model_folders import ModelFolders
 from service.usecases.policy_registry import StoredPolicies
@@ -137,8 +140,19 @@ class StoredTrainingJobs:
         """The descriptions of the problems of runs, each once."""
         reader = self._readers.of(tenant)
         problems = dict.fromkeys(reader.run(run_id).problem_id for run_id in runs)
-        documents = (self._problems.get(tenant, problem).document for problem in problems)
-        return [str(document.get("description", "")) for document in documents]
+        return [self._description(self._problems.get(tenant, problem)) for problem in problems]
+
+    def _description(self, problem: ProblemRecord) -> str:
+        """The description of a problem. If it was run without a service, only its folder is stored.
+
+        Raises:
+            StorageError: the folder is damaged.
+            InvalidProblemError: this version cannot read it.
+        """
+        if "description" in problem.document:
+            return str(problem.document["description"])
+        bundle = self._problems.bundle(problem.bundle_hash)
+        return load_bundle(bundle, problem.name).problem.description
 
     def allowed(self, tenant: str) -> Callable[[str], bool]:
         """Whether a run of a tenant may be trained on."""
@@ -178,14 +192,15 @@ class VersionPublisher:
         """Refuse a job whose runs may not be trained on any more."""
         refuse_unpermitted(job.runs, self._jobs.allowed(job.tenant))
 
-    def publish(self, job: TrainingJob, backend: TrainingBackend, model: Path) -> PublishedVersion:
+    def publish(self, job: TrainingJob, backend: TrainingBackend, model: Path, stopped: Event) -> PublishedVersion:
         """Store a model as a version, evaluate it, and promote it if the job asks for it. Repeating stores nothing."""
         self.check(job)
         found = self._stored(job) or self._store(job, backend, model)
         promoted = self._registry.get(job.tenant, job.policy).promoted
         told: Mapping[str, Any] = {}
         if promoted is not None and promoted != found.version and job.request.get("test_problems"):
-            found = self._evaluate(job, backend, model, found, promoted)
+            other = self._registry.version(job.tenant, job.policy, promoted)
+            found = self._evaluate(job, backend, model, found, other, stopped)
             told = {name: found.evaluations[-1][name] for name in _TOLD}
         if not job.request.get("promote"):
             return PublishedVersion(version=found.version, evaluation=told)
@@ -211,15 +226,21 @@ class VersionPublisher:
         return next((found for found in versions if found.training.get("job") == job.id), None)
 
     def _evaluate(
-        self, job: TrainingJob, backend: TrainingBackend, model: Path, found: PolicyVersion, promoted: int
+        self,
+        job: TrainingJob,
+        backend: TrainingBackend,
+        model: Path,
+        found: PolicyVersion,
+        promoted: PolicyVersion,
+        stopped: Event,
     ) -> PolicyVersion:
         """Evaluate a version and the promoted one on the same held-out problems."""
-        other = self._folder(self._registry.version(job.tenant, job.policy, promoted))
+        other = self._folder(promoted)
         copy = model.parent / f"promoted-{other.name[:12]}"
         if not copy.exists():
             copy.symlink_to(other, target_is_directory=True)  # its evaluation is written beside it
-        own, theirs = (backend.evaluate(job, folder) for folder in (model, copy))
-        return self._registry.evaluate(job.tenant, job.policy, found.version, paired(own, theirs, promoted))
+        own, theirs = (backend.evaluate(job, folder, stopped) for folder in (model, copy))
+        return self._registry.evaluate(job.tenant, job.policy, found.version, paired(own, theirs, promoted.version))
 
     def _folder(self, found: PolicyVersion) -> Path:
         model = str(found.settings.get("model", ""))

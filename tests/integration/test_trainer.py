@@ -21,7 +21,7 @@ from service.config import DatabaseSettings, Settings
 from service.db.policy_models import TrainingJobRow
 from service.db.storage import SqlStorage
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
-from service.ports import JOB_ENDED, RunRequest, TrainingBackend, TrainingJob, Upload
+from service.ports import JOB_ENDED, HeldOutValues, RunRequest, TrainingBackend, TrainingJob, Upload
 from tests.fakes.tiny_llama import write_model
 from tests.fakes.training_backend import EVERY, JOURNAL, CountingBackend
 from tests.patience import PATIENCE_SECONDS
@@ -140,6 +140,58 @@ def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None
     canceller.join()
     assert place.get(working).state == "cancelled"
     assert place.kinds(working)[-1] == "training.cancelled"
+
+
+class Evaluating(CountingBackend):
+    """A back end whose evaluations last until they are stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.evaluates = threading.Event()
+
+    def evaluate(self, job: TrainingJob, model: Path, stopped: threading.Event) -> HeldOutValues:
+        self.evaluates.set()
+        assert stopped.wait(PATIENCE_SECONDS)
+        raise ConflictError("the evaluation was stopped")
+
+
+def test_a_job_is_cancelled_while_its_version_is_evaluated(place: Place, tmp_path: Path) -> None:
+    place.registry.add_version("default", "walker", files(tmp_path, 1))
+    place.registry.promote("default", "walker", 1, by="")
+    job, backend = place.submit(promote=True), Evaluating()
+
+    def cancel() -> None:
+        assert backend.evaluates.wait(PATIENCE_SECONDS)
+        place.jobs.cancel("default", job.id)
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    place.train(backend)
+    canceller.join()
+    assert (place.get(job).state, place.get(job).error) == ("cancelled", "")
+    assert place.registry.version("default", "walker", 2).state == "candidate"
+    place.jobs.resume("default", job.id)
+    place.train()
+    assert (place.get(job).version, place.registry.get("default", "walker").promoted) == (2, 2)
+
+
+def test_a_trainer_leaves_while_a_version_is_evaluated(place: Place, tmp_path: Path) -> None:
+    place.registry.add_version("default", "walker", files(tmp_path, 1))
+    place.registry.promote("default", "walker", 1, by="")
+    job, backend = place.submit(), Evaluating()
+    trainer = make_trainer(place.settings, place.storage, folder=place.folder, backends={"count": backend})
+
+    def leave() -> None:
+        assert backend.evaluates.wait(PATIENCE_SECONDS)
+        trainer.leave()
+
+    leaver = threading.Thread(target=leave)
+    leaver.start()
+    trainer.run()
+    leaver.join()
+    assert place.get(job).state == "running"
+    place.train()
+    assert (place.get(job).state, place.get(job).version) == ("succeeded", 2)
 
 
 def until(found: Any) -> None:

@@ -11,6 +11,7 @@ from service.dashboard.session import Api
 from service.dashboard.training_curves import HEIGHT, WIDTH, stage_curves
 from service.errors import NotFoundError
 from service.ports import JOB_CANCELLED, JOB_ENDED
+from service.projections.training import asked_settings
 from service.schemas.training import TrainingEvent, TrainingEventPage, TrainingJob
 
 SHOWN, PAGE, MAX_EVENTS = 50, 200, 2000
@@ -57,7 +58,7 @@ async def _standing(request: Request, api: AsyncClient, job_id: str) -> dict[str
         "job": job,
         "stages": stage_curves(events),
         "size": (WIDTH, HEIGHT),
-        "settings": {name: value for name, value in job.request.items() if value not in (None, "", [], 0, False)},
+        "settings": asked_settings(job.request),
         "evaluation": last.get("evaluation") or None,
         "promoted": bool(last.get("promoted")),
         "refusal": str(last.get("refusal", "")),

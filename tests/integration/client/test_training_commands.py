@@ -93,9 +93,13 @@ def test_a_job_is_submitted_followed_and_shown(place: Place) -> None:
         "base walker@1",
         "count 12/12: loss 0.0833",
         "checkpoint count 12",
-        "promoted",
+        "kinds small, hard",
+        "promote yes",
+        "seed 0",
+        "], promoted",
     ):
         assert line in shown
+    assert "max_seconds" not in shown
     table = place.call("training", "list")
     assert "12/12" in table
     assert "succeeded" in table
@@ -132,6 +136,17 @@ def test_runs_are_allowed_and_forbidden(place: Place, tmp_path: Path) -> None:
     assert "all others" in place.call("training", "permissions")
     for words in ((), (run, "--all")):
         assert place.said("training", "allow", *words).code == 2
+
+
+def test_a_job_learns_from_the_texts_of_its_runs_wherever_they_ran(place: Place) -> None:
+    place.call("run", str(ROOT / "examples" / "maze"), "--policy", "bundled:maze-base", "--evaluations", "4")
+    place.call("training", "allow", "--all")
+    place.call("training", "submit", "walker", "--problem", "maze")
+    settings = Settings(database=DatabaseSettings(url=SecretStr(place.evolve.url)))
+    with open_storage(settings) as storage:
+        (job,) = storage.training.jobs("default")
+    (text,) = job.request["texts"]
+    assert "maze 8x8, at most 24 moves" in text
 
 
 @pytest.mark.parametrize(
