@@ -70,8 +70,9 @@ def _change(one: ChangeEffect) -> Change:
 
 def _subject(change: ChangeData) -> str | None:
     """The candidate that a change is about."""
-    about = isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted)
-    return change.candidate_id if about else None
+    if isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted):
+        return change.candidate_id
+    return None
 
 
 def _outcome(candidate: CandidateRecord) -> str:
