@@ -10,11 +10,13 @@ from evolve.change_events import (
     ChangeData,
     ChangeRefused,
     HintGiven,
+    InsightsWritten,
     PriorityGiven,
     ProgramInserted,
     RequestedChange,
 )
-from evolve.event_types import EventKind, ProposalCreated
+from evolve.event_types import EventData, EventKind, ProposalCreated
+from evolve.search.insights import PERSON
 from service.ports import CandidateRecord, LoggedEvent, RunReader, RunRecord
 from service.projections.columns import Columns, Places
 from service.projections.priorities import proposals_with_priority
@@ -22,6 +24,7 @@ from service.projections.progress_curve import best_so_far
 
 KINDS = (
     str(EventKind.HINT_GIVEN),
+    str(EventKind.INSIGHTS_WRITTEN),
     str(EventKind.PROGRAM_INSERTED),
     str(EventKind.CANDIDATE_BANNED),
     str(EventKind.BAN_LIFTED),
@@ -33,6 +36,7 @@ KINDS = (
 MAX_CHANGES = 100
 MAX_FOLLOWING = 100  # evaluations after a change of the whole search that are compared with those before
 MAX_DESCENDANTS = 1000
+MAX_INFORMED = 10_000  # proposals that are counted with one version of insights
 _PROPOSED = (str(EventKind.PROPOSAL_CREATED),)
 _POSITIONS = 1 << 24  # more than a proposal has answers
 
@@ -45,9 +49,9 @@ class ChangeEffect:
         change: its event.
         at: when the search made it; None: not yet.
         candidate: that of an inserted program.
-        proposals: with a hint in their prompts, from the candidate of a priority, or that brought an inserted program
-            and what descends from it; of a change of the whole search those whose candidates were evaluated next, at
-            most 100 evaluations.
+        proposals: with a hint or an edit of insights in their prompts, from the candidate of a priority, or that
+            brought an inserted program and what descends from it; of a change of the whole search those whose
+            candidates were evaluated next, at most 100 evaluations.
         evaluations: of the candidates of these proposals.
         valid: those of them with the outcome ok.
         improvements: those of them that became the best of the run.
@@ -74,7 +78,7 @@ def change_effects(
     reader: RunReader, run: RunRecord, columns: Columns, waiting: Sequence[RequestedChange]
 ) -> list[ChangeEffect]:
     """The newest changes of a run, the newest first, those that wait for its runner before all."""
-    made = list(reader.events(run.id, kinds=KINDS))[-MAX_CHANGES:]
+    made = [entry for entry in reader.events(run.id, kinds=KINDS) if _of_people(entry.event.data)][-MAX_CHANGES:]
     evaluations = _Evaluations(columns)
     found = [_effect(reader, run, evaluations, logged) for logged in reversed(made)]
     known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
@@ -116,11 +120,8 @@ class _Evaluations:
 def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged: LoggedEvent) -> ChangeEffect:
     change = logged.event.data
     assert isinstance(change, ChangeData), "the base of these kinds"
-    if isinstance(change, HintGiven | PriorityGiven):
-        if isinstance(change, HintGiven):
-            numbers = _hinted(reader, run, change, logged.sequence)
-        else:
-            numbers = proposals_with_priority(reader, run.id, change, logged.sequence)
+    if isinstance(change, HintGiven | InsightsWritten | PriorityGiven):
+        numbers = _chosen(reader, run, change, logged.sequence)
         places = evaluations.of_proposals(numbers)
         return _counted(evaluations, places, change=change, at=logged.at, proposals=len(numbers))
     if isinstance(change, ChangeRefused):
@@ -136,6 +137,33 @@ def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged
     family = [brought[0], *reader.descendants(brought[0].id, MAX_DESCENDANTS)]
     places, count = evaluations.of_candidates(family), len({one.proposal_number for one in family})
     return _counted(evaluations, places, change=change, at=logged.at, candidate=brought[0], proposals=count)
+
+
+def _of_people(change: EventData) -> bool:
+    """Whether a person asked for a change: most versions of insights are the run's own."""
+    return not isinstance(change, InsightsWritten) or change.source == PERSON
+
+
+def _chosen(
+    reader: RunReader, run: RunRecord, change: HintGiven | InsightsWritten | PriorityGiven, sequence: int
+) -> list[int]:
+    """The proposals that a change is about."""
+    if isinstance(change, HintGiven):
+        return _hinted(reader, run, change, sequence)
+    if isinstance(change, InsightsWritten):
+        return _informed(reader, run, change, sequence)
+    return proposals_with_priority(reader, run.id, change, sequence)
+
+
+def _informed(reader: RunReader, run: RunRecord, insights: InsightsWritten, sequence: int) -> list[int]:
+    """The proposals with a version of insights: they follow it until another takes its place."""
+    numbers: list[int] = []
+    for created in _proposals(reader, run, sequence, MAX_INFORMED) if insights.text else ():
+        if created.insights == insights.change_id:
+            numbers.append(created.proposal_number)
+        elif not (created.change or created.writes):
+            break
+    return numbers
 
 
 def _hinted(reader: RunReader, run: RunRecord, hint: HintGiven, sequence: int) -> list[int]:

@@ -9,7 +9,7 @@ from evolve.configuration import BASELINES
 from evolve.evaluation import Outcome
 from evolve.event_types import EventKind, ProposalCreated
 from service.errors import ConflictError
-from service.ports import ResultReader, RunReader, RunRecord
+from service.ports import RunReader, RunRecord
 from service.projections.bans import covering, refuse_ended, standing_bans
 from service.projections.candidates import evaluated_candidate
 
@@ -77,7 +77,7 @@ def standing_priorities(
 
 
 def priority_change(
-    reader: ResultReader,
+    reader: RunReader,
     run: RunRecord,
     named: str,
     waiting: Sequence[RequestedChange],

@@ -14,6 +14,7 @@ class Change(Foreign):
     id: str = Field(description="Id of the change")
     kind: Literal[
         "hint.given",
+        "insights.written",
         "program.inserted",
         "candidate.banned",
         "ban.lifted",
@@ -24,7 +25,9 @@ class Change(Foreign):
     ] = Field(description="Kind of its event")
     by: str = Field(description="Name of the key that requested it")
     at: Moment | None = Field(description="When the search made it. Null: not yet")
-    text: str = Field(description="The suggestion of a hint. Empty: it ended the standing hint, or it is no hint")
+    text: str = Field(
+        description="The text of a hint or of an edit of insights. Empty: it ended what stood, or it is neither"
+    )
     wanted: Count = Field(description="Number of proposals that a hint or a priority was given for. 0: it is neither")
     candidate_id: str | None = Field(
         description="The candidate of an inserted program, or whose ban or priority it is about. Null: there is none"
@@ -37,8 +40,8 @@ class Change(Foreign):
     parent: str | None = Field(description="The parent of an inserted program. Null: it is a hint")
     proposals: Count = Field(
         description=(
-            "Number of proposals with the hint in their prompts, from the candidate with priority, or of the program"
-            " and its descendants."
+            "Number of proposals with the hint or the insights in their prompts, from the candidate with priority, or"
+            " of the program and its descendants."
             " For another change, those of the next 100 evaluations"
         )
     )

@@ -1,11 +1,14 @@
 """Insights over the API and on the overview: who may read and edit them, and that events quote none of them."""
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
 from evolve.change_events import InsightsWritten
 from evolve.event_codec import encode
-from evolve.events import EventKind
+from evolve.event_types import ProposalCreated
+from evolve.events import Event, EventKind
 from service.ports import LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
 from tests.api.visiting import visitor
@@ -18,6 +21,14 @@ FACTS = "Facts from 4 evaluated candidates of this run:\n- <b>rings</b>"
 def written(story: Story, number: int, text: str, **more: object) -> LoggedEvent:
     data = InsightsWritten(change_id=f"chg_{number}", by="", text=text, source="facts", evaluations=4)
     return story.tell(EventKind.INSIGHTS_WRITTEN, **{**encode(data), **more})
+
+
+def informed(story: Story, number: int, fitness: float, insights: str) -> list[LoggedEvent]:
+    """A child of the seed, from a prompt with a version of insights."""
+    proposed, *rest = story.child(number, story.id(0), fitness)
+    created, proposal = proposed.event.data, proposed.event.subject
+    assert isinstance(created, ProposalCreated)
+    return [replace(proposed, event=Event(replace(created, insights=insights), proposal)), *rest]
 
 
 async def test_the_versions_are_listed_with_what_waits(told: Told, owner: httpx.AsyncClient) -> None:
@@ -62,6 +73,28 @@ async def test_reading_needs_the_right_to_programs_and_editing_the_right_to_stee
     (event,) = [one for one in events if one["kind"] == "insights.written"]
     assert event["evaluations"] == 4
     assert "text" not in event
+
+
+async def test_edits_of_people_are_among_their_changes_with_what_they_brought(
+    told: Told, owner: httpx.AsyncClient
+) -> None:
+    story = small_run(told)
+    told.append([written(story, 1, FACTS), written(story, 2, "- <b>mine</b>", by="ada", source="person")])
+    told.append(informed(story, 4, 5.0, "chg_2"))
+    told.append([written(story, 3, FACTS)])
+    told.append(informed(story, 5, 6.0, "chg_3"))
+    path = f"/v1/runs/{RUN}/changes"
+    [change] = (await owner.get(path)).json()["items"]
+    assert (change["kind"], change["id"], change["by"], change["text"]) == (
+        "insights.written", "chg_2", "ada", "- <b>mine</b>",
+    )  # fmt: skip
+    assert (change["proposals"], change["evaluations"], change["improvements"], change["best_fitness"]) == (1, 1, 1, 5)
+    assert (await owner.post(PATH, json={"text": "- next"})).status_code == 202
+    items = (await owner.get(path)).json()["items"]
+    assert [(one["text"], one["at"] is None) for one in items] == [("- next", True), ("- <b>mine</b>", False)]
+    async with visitor(told) as page:
+        shown = (await page.get(f"/runs/{RUN}")).text
+        assert "Insights: - &lt;b&gt;mine&lt;/b&gt;" in shown
 
 
 async def test_an_ended_run_takes_no_version(told: Told, owner: httpx.AsyncClient) -> None:

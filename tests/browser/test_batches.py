@@ -128,6 +128,29 @@ def test_a_drag_along_an_axis_selects_runs(page: Page, service: Service, batch: 
     expect(rows).to_have_count(2)
 
 
+@pytest.mark.parametrize("part", [0.02, 0.5, 0.98])
+def test_a_click_on_an_axis_clears_its_brush_alone(page: Page, batch: str, part: float) -> None:
+    page.goto(f"/batches/{batch}?brush.islands=2~2")
+    picture = page.locator("svg.parallel")
+    expect(picture.locator("rect.brush")).to_have_count(1)
+    other = page.get_by_label("Best fitness from")
+    other.select_option(index=1)
+    expect(picture.locator("rect.brush")).to_have_count(2)
+    picture.evaluate("picture => picture.scrollIntoView({block: 'center'})")
+    axis = picture.locator("line[data-axis=islands]").bounding_box()
+    assert axis
+    # Lines of runs, which are links, begin at both ends of the axis.
+    page.mouse.click(axis["x"] + axis["width"] / 2, axis["y"] + part * axis["height"])
+    expect(picture.locator("rect.brush")).to_have_count(1)
+    expect(page.get_by_label("islands from")).to_have_value("")
+    expect(page.get_by_label("islands to")).to_have_value("")
+    expect(other).not_to_have_value("")
+    expect(page).not_to_have_url(re.compile(r"brush\.islands"))
+    expect(page).to_have_url(re.compile(rf"/batches/{batch}"))
+    page.reload()
+    expect(picture.locator("rect.brush")).to_have_count(1)
+
+
 def test_a_keyboard_selects_runs_as_well(page: Page, batch: str) -> None:
     page.goto(f"/batches/{batch}")
     page.get_by_label("islands from").focus()

@@ -10,6 +10,7 @@ from evolve.change_events import (
     ChangeData,
     ChangeRefused,
     HintGiven,
+    InsightsWritten,
     PriorityGiven,
     PriorityLifted,
     ProgramInserted,
@@ -40,14 +41,13 @@ def list_changes(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: Fol
 
 def _change(one: ChangeEffect) -> Change:
     change, candidate = one.change, one.candidate
-    hint = change if isinstance(change, HintGiven) else None
     return Change.model_validate(
         {
             "id": change.change_id,
             "kind": str(change.kind),
             "by": change.by,
             "at": one.at,
-            "text": hint.text if hint else "",
+            "text": change.text if isinstance(change, HintGiven | InsightsWritten) else "",
             "wanted": change.proposals if isinstance(change, HintGiven | PriorityGiven) else 0,
             "candidate_id": candidate.id if candidate else _subject(change),
             "descendants": isinstance(change, CandidateBanned) and change.descendants,
@@ -70,8 +70,9 @@ def _change(one: ChangeEffect) -> Change:
 
 def _subject(change: ChangeData) -> str | None:
     """The candidate that a change is about."""
-    about = isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted)
-    return change.candidate_id if about else None
+    if isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted):
+        return change.candidate_id
+    return None
 
 
 def _outcome(candidate: CandidateRecord) -> str:

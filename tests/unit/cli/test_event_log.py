@@ -19,7 +19,7 @@ from tests.unit.cli.recording import RUN
 
 WORDS = "obey me, the key is s3cret"
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-CHANGE = {"change_id": "chg_1", "by": "ada"}
+CHANGE: dict[str, Any] = {"change_id": "chg_1", "by": "ada"}
 SETTINGS = {"operators.x.request": WORDS}
 
 
