@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "create_hint": {"text": "try rings"},
     "edit_insights": {"text": "- rings"},
     "create_ban": {"candidate_id": "CANDIDATE"},
+    "create_priority": {"candidate_id": "CANDIDATE"},
     "change_settings": {"settings": {"selection_options.exploration": 1}},
     "insert_candidate": {"files": {"program.py": "x = 77\n"}},
     "create_problem": {"files": {"problem.toml": "schema = 1\n"}},
