@@ -7,7 +7,15 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from service.errors import (
+    ConflictError,
+    InvalidProblemError,
+    NotFoundError,
+    RefusedError,
+    StorageAwayError,
+    StorageError,
+    UsageError,
+)
 from service.identifiers import new_id
 from service.policy_settings.shipped import REGISTERED
 from service.ports import (
@@ -145,14 +153,17 @@ class StoredTrainingJobs:
     def _description(self, problem: ProblemRecord) -> str:
         """The description of a problem. If it was run without a service, only its folder is stored.
 
-        Raises:
-            StorageError: the folder is damaged.
-            InvalidProblemError: this version cannot read it.
+        A folder that is damaged, or that this version cannot read, tells nothing.
         """
         if "description" in problem.document:
             return str(problem.document["description"])
         bundle = self._problems.bundle(problem.bundle_hash)
-        return load_bundle(bundle, problem.name).problem.description
+        try:
+            return load_bundle(bundle, problem.name).problem.description
+        except StorageAwayError:
+            raise
+        except (InvalidProblemError, StorageError):
+            return ""
 
     def allowed(self, tenant: str) -> Callable[[str], bool]:
         """Whether a run of a tenant may be trained on."""
