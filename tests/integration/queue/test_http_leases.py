@@ -163,7 +163,7 @@ async def test_a_renewal_that_waits_answers_when_the_task_is_taken_back(
     began = time.monotonic()
     await queue.cancel(task().evaluation_id)
     assert await renewing is LeaseState.CANCELLED
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 4.0  # it would wait for five
 
 
 async def test_calls_of_workers_are_not_counted_by_the_minute(bench: HttpBench) -> None:
