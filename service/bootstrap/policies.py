@@ -1,11 +1,17 @@
 """The policies of runs, as this installation reaches them."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from service.config import PoliciesSettings
+from service.errors import UsageError
 from service.policy.critic import Critic
+from service.policy.lora_adapters import LoraAdapters
 from service.policy.opening import OpenedPolicies, PolicyOrder, open_policies
+from service.policy.server import Server
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import load_policies
 from service.ports import Bundle
 from service.usecases.model_folders import ModelFolders
 from service.usecases.plan import RunPlan
@@ -46,3 +52,22 @@ class ConfiguredPolicies:
             resumed=plan.record is not None,
         )
         return open_policies(order, self._settings, own)
+
+
+@asynccontextmanager
+async def open_adapters(source: str) -> AsyncIterator[tuple[PolicySettings, LoraAdapters]]:
+    """The policy that `--policy` names, and the adapters of its server.
+
+    Raises:
+        UsageError: it names no single policy with an address, or its key cannot be read.
+        NotFoundError: no such file.
+    """
+    policies = load_policies(source)
+    if len(policies) != 1 or policies[0].kind != "openai" or policies[0].base_url is None:
+        raise UsageError("adapters are loaded into a vLLM: name its address, such as --policy http://localhost:8000/v1")
+    policy = policies[0]
+    server = Server(policy, policy.read_key(), monotonic=time.monotonic)
+    try:
+        yield policy, LoraAdapters(server)
+    finally:
+        await server.close()

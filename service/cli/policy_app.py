@@ -23,6 +23,9 @@ policy_app = typer.Typer(
     help="Check a policy before a run, and manage policies with versions.", context_settings=HELP, no_args_is_help=True
 )
 
+AdapterServer = Annotated[
+    str, typer.Option(metavar="URL", help="Address of the vLLM, or a policy file with a single policy.")
+]
 Versioned = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Version of a policy, such as walker@2.")]
 
 
@@ -145,3 +148,32 @@ def archive(
 
     where = place_of(ctx, json, db, server, api_key_file)
     archive(terminal_of(ctx, json, db, where), where, version)
+
+
+@policy_app.command(epilog="Example: evolve policy load first trained/first/adapter --policy http://localhost:8000/v1")
+def load(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name to ask for it, as for a model.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Folder of a LoRA adapter, as the server finds it.")],
+    *,
+    policy: AdapterServer,
+    json: Json = False,
+) -> None:
+    """Load a LoRA adapter into a running vLLM, and check that it answers differently from its base."""
+    from service.cli.adapters import load_adapter
+
+    load_adapter(terminal_of(ctx, json), policy, name, folder)
+
+
+@policy_app.command(epilog="Example: evolve policy unload first --policy http://localhost:8000/v1")
+def unload(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a loaded adapter.")],
+    *,
+    policy: AdapterServer,
+    json: Json = False,
+) -> None:
+    """Unload a LoRA adapter from a running vLLM. Runs that ask for it fail."""
+    from service.cli.adapters import unload_adapter
+
+    unload_adapter(terminal_of(ctx, json), policy, name)

@@ -20,11 +20,13 @@ class ServedModel:
         name: to ask for it.
         context_tokens: None if the server does not say.
         owner: its owner by the server. Servers that run models themselves name themselves, such as `vllm`.
+        base: of an adapter, the model that it adapts. Empty: it is no adapter, or the server does not say.
     """
 
     name: str
     context_tokens: int | None = None
     owner: str = ""
+    base: str = ""
 
 
 def read_offered(value: object) -> list[ServedModel]:
@@ -38,7 +40,12 @@ def read_offered(value: object) -> list[ServedModel]:
         raise PolicyUnavailable("it lists its models in no known form", 0.0)
     named = {entry["id"]: entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)}
     return [
-        ServedModel(name=name, context_tokens=_context(entry, named), owner=str(entry.get("owned_by", "")))
+        ServedModel(
+            name=name,
+            context_tokens=_context(entry, named),
+            owner=str(entry.get("owned_by", "")),
+            base=str(entry.get("parent") or ""),
+        )
         for name, entry in named.items()
     ]
 

@@ -196,6 +196,25 @@ class Server:
             _refuse_page(response)
             return read_embeddings(read_json(text), len(texts))
 
+    async def post(self, path: str, body: Mapping[str, Any]) -> str | None:
+        """Send JSON to an address below the base. Returns the text of the answer. None if it has no such address.
+
+        Raises:
+            PolicyError: any failure, with a sentence.
+        """
+        with self._explained():
+            async with self._client.stream("POST", f"{self._base}/{path}", json=body) as response:
+                text = await _beginning(response, self._settings.timeout_seconds)
+            status = response.status_code
+            if status in ABSENT and '"error"' not in text:
+                return None
+            if status in DENIED or 300 <= status < 400:
+                raise self._failure(response, text)
+            if status != 200:
+                raise failure(status, text)
+            _refuse_page(response)
+            return text
+
     async def _in_time(self, response: httpx.Response, tokens: int) -> AsyncGenerator[bytes, None]:
         # A server that keeps on trickling never meets a timeout of the connection.
         maximum = self._max_seconds(tokens)

@@ -2,14 +2,13 @@
 
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from service.cli.exit_codes import REFUSED, USAGE
 from tests.conftest import VLLM_PYTHON
 from tests.e2e.evolving import Evolve
 from tests.training.problem import make_point
@@ -31,16 +30,6 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     python = Path(os.environ[VLLM_PYTHON]).absolute()
     with vllm_server(python, tmp_path_factory.mktemp("vllm"), KEY, adapters=True) as server:
         yield server
-
-
-def load(server: VllmServer, folder: Path) -> int:
-    """Have the server load an adapter; gives the status."""
-    body = json.dumps({"lora_name": ADAPTER, "lora_path": str(folder)}).encode()
-    headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{server.url}/load_lora_adapter", body, headers)
-    with urllib.request.urlopen(request, timeout=60) as response:
-        status: int = response.status
-        return status
 
 
 def test_a_run_is_answered_by_the_adapter_that_an_earlier_run_trained(vllm: VllmServer, tmp_path: Path) -> None:
@@ -66,17 +55,27 @@ def test_a_run_is_answered_by_the_adapter_that_an_earlier_run_trained(vllm: Vllm
     assert all(report["pool_size"] == 4 for report in steps)  # a model that writes chains of four
     assert all(0.3 < report["set_reward"] <= 1 for report in steps)
 
-    assert load(vllm, adapter) == 200
+    server = ("--policy", vllm.url, "--json")
+    (loaded,) = evolve.lines("policy", "load", ADAPTER, str(adapter), *server)
+    assert (loaded["name"], loaded["base"]) == (ADAPTER, MODEL)
+    assert loaded["difference"] > 0
     second = run(ADAPTER)
     assert (second["state"], second["evaluations"]) == ("succeeded", 24)
     assert second["valid"] >= 12
     assert vllm.metric("vllm:generation_tokens_total") > 0
     (proposal,) = [json.loads(line) for line in evolve.call("export", "last", "--training").splitlines()][:1]
     assert len(proposal["answers"]) > 1
+    assert evolve.lines("policy", "unload", ADAPTER, *server)[0]["loaded"] is False
+    refused = evolve.said("run", str(folder), "--policy", vllm.url, "--model", ADAPTER, "--evaluations", "24")
+    assert refused.code == REFUSED
+    assert f"does not know the model {ADAPTER}" in refused.err
 
 
 def test_an_adapter_that_is_not_there_is_refused_by_the_server(vllm: VllmServer, tmp_path: Path) -> None:
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        load(vllm, tmp_path / "nothing")
-    assert refused.value.code in {400, 404}
-    refused.value.close()
+    evolve = Evolve(tmp_path)
+    (tmp_path / "key").write_text(vllm.key)
+    evolve.environment["EVOLVE_POLICY_API_KEY_FILE"] = str(tmp_path / "key")
+    refused = evolve.said("policy", "load", "absent", "/nowhere/adapter", "--policy", vllm.url)
+    assert refused.code in {REFUSED, USAGE}
+    assert refused.err.count("evolve: ") == 1
+    assert "/nowhere/adapter" in refused.err
