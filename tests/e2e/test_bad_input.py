@@ -71,6 +71,10 @@ class Clumsy(EvolveHere):
             time.sleep(0.02)
         assert left == [], [Path(f"/proc/{one[8:]}/cmdline").read_bytes() for one in left if one.startswith("process ")]
 
+    def has_folders(self) -> bool:
+        """Whether a command works there. Python itself makes a file for a moment, to find out where it may write."""
+        return any(path.is_dir() for path in self.scratch.iterdir())
+
     def left(self) -> list[str]:
         """Files, and processes that know of the folder."""
         return [path.name for path in self.scratch.iterdir()] + [
@@ -442,7 +446,7 @@ def test_an_interrupt_before_anything_is_stored_leaves_nothing(
 ) -> None:
     (problem / "program.py").write_text(SPIN)
     words = {"run": ["run", str(problem)], "check": ["problem", "check", str(problem)], "doctor": ["doctor"]}[command]
-    process = started(clumsy, *words, until=lambda: any(clumsy.scratch.iterdir()))
+    process = started(clumsy, *words, until=clumsy.has_folders)
     os.killpg(process.pid, number)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, err
@@ -454,7 +458,7 @@ def test_an_interrupt_before_anything_is_stored_leaves_nothing(
 def test_the_second_interrupt_leaves_at_once_and_nothing_behind(clumsy: Clumsy, problem: Path) -> None:
     endless = "import time\n\ndef give():\n    time.sleep(0.9)\n    return 1.0\n"
     (problem / "program.py").write_text(endless)
-    process = started(clumsy, "run", str(problem), "--json", until=lambda: any(clumsy.scratch.iterdir()))
+    process = started(clumsy, "run", str(problem), "--json", until=clumsy.has_folders)
     assert process.stdout is not None
     while "proposal.created" not in process.stdout.readline():
         pass
