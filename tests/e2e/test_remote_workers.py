@@ -112,7 +112,7 @@ def test_a_repository_is_evaluated_by_a_worker_that_knows_the_api_alone(
         out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
         assert started[0].end(signal.SIGTERM) == 0
-    candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"])
+    candidates = check_whole(evolve, json.loads(out.splitlines()[-1])["run_id"], 8)
     evaluated = [one for one in candidates if one["status"] == "evaluated"]
     assert len(evaluated) == 8
     assert evaluated[0]["scores"] == {"size": len(LIBRARY["lib/core.py"])}

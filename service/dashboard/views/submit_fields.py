@@ -58,7 +58,7 @@ SEARCH = (
     ConfigField(key="samples", label="Chains in a proposal"),
 )
 KEYS = (*LIMITS, *SEARCH)
-SHARES = frozenset({"selection", "operators"})
+SHARES = frozenset({"selection", "operators", "selection_options.objective_weights"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
