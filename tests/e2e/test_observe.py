@@ -60,6 +60,7 @@ def test_json_lines_are_recorded_with_their_lineage(tmp_path: Path, monkeypatch:
     assert crossed["created_at"].startswith("2026-03-01T12:00:00")
     lineage = evolve(tmp_path, "lineage", run["run_id"], "--json").lines[0]
     assert [step["delta"] for step in lineage["steps"]] == [None, 1.5]
+    assert [one["changed"] for one in told(tmp_path, run["run_id"])] == ["", "constants", "constants", "constants"]
 
 
 @pytest.mark.parametrize(
