@@ -53,9 +53,9 @@ def test_the_summary_tells_scores_gap_place_and_what_is_next(
 @pytest.mark.parametrize(
     ("source", "reason", "applied"),
     [
-        ("/home/me/packing", "evaluations", True),
+        ("/packing", "evaluations", True),
         ("api:default", "evaluations", False),
-        ("/home/me/loop", "recorded", False),
+        ("/loop", "recorded", False),
     ],
 )
 def test_the_winner_of_files_on_this_machine_can_be_applied(
