@@ -1,13 +1,15 @@
 """Runs side by side in a terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from service.cli import formatting
+from service.cli.batches import whole_id
 from service.cli.control_app import BATCH
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
+from service.client.service_choice import SourceOptions
 from service.errors import UsageError
 from service.ports.reader import RunFilter
 from service.projections.run_site import RunSite
@@ -26,7 +28,7 @@ def show_comparison(
     terminal: Terminal,
     site: RunSite,
     words: Sequence[str],
-    batch_id: Callable[[str], str],
+    where: SourceOptions,
     *,
     over: "Axis",
     by: str = "",
@@ -36,14 +38,14 @@ def show_comparison(
 
     Args:
         words: runs and batches, or groups of them as NAME=RUN,RUN.
-        batch_id: the whole id of a batch.
+        where: the place of runs and batches.
         over: the axis.
         by: key by which they are grouped.
         at: budgets at which groups are compared, separated by commas.
     """
     from service.projections.comparison import Order
 
-    run_ids, names = _named(site.reader, words, batch_id)
+    run_ids, names = _named(site.reader, words, where)
     found = site.compare(run_ids, Order(over=over, by=by, names=names, budgets=_budgets(at)))
     if terminal.as_json:
         terminal.emit(found.model_dump(mode="json"))
@@ -59,7 +61,7 @@ def show_comparison(
         terminal.note(note)
 
 
-def _named(reader: "ResultReader", words: Sequence[str], batch_id: Callable[[str], str]) -> tuple[list[str], list[str]]:
+def _named(reader: "ResultReader", words: Sequence[str], where: SourceOptions) -> tuple[list[str], list[str]]:
     """Whole ids, each once, and the name of the group of each where groups are named."""
     found: dict[str, str] = {}
     equated = ["=" in word for word in words]
@@ -70,15 +72,15 @@ def _named(reader: "ResultReader", words: Sequence[str], batch_id: Callable[[str
         if "," in name:
             raise UsageError(f"{name[:60]!r} has a comma: name the group without one")
         for named_id in listed.split(","):
-            found |= dict.fromkeys(_run_ids(reader, named_id, batch_id), name)
+            found |= dict.fromkeys(_run_ids(reader, named_id, where), name)
     return list(found), list(found.values()) if any(equated) else []
 
 
-def _run_ids(reader: "ResultReader", named: str, batch_id: Callable[[str], str]) -> list[str]:
+def _run_ids(reader: "ResultReader", named: str, where: SourceOptions) -> list[str]:
     """The whole id of a run, or those of the runs of a batch, the oldest first."""
     if not named.startswith(BATCH):
         return [find_run(reader, named).id]
-    return [run.id for run in reversed(reader.runs(MAX_RUNS, only=RunFilter(batch_id=batch_id(named))))]
+    return [run.id for run in reversed(reader.runs(MAX_RUNS, only=RunFilter(batch_id=whole_id(where, named))))]
 
 
 def _budgets(text: str) -> list[float]:

@@ -1,6 +1,5 @@
 """The commands that show results, of a database or of a service."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -377,10 +376,7 @@ def report(
 def compare(
     ctx: typer.Context,
     run_ids: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...", help="Ids of runs or batches, prefixes of them, or last. Groups: NAME=RUN,RUN."
-        ),
+        list[str], typer.Argument(metavar="RUN...", help="Runs or batches, by id or prefix. Groups: NAME=RUN,RUN.")
     ],
     by: Annotated[
         str,
@@ -396,10 +392,8 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare runs at equal budgets, and show whether a group is ahead of another."""
-    from service.cli.batches import whole_id
     from service.cli.compare import show_comparison
 
     where = place_of(ctx, json, db, server, api_key_file)
-    batch_id = partial(whole_id, where)
     with site_of(where) as site:
-        show_comparison(terminal_of(ctx, json, db, where), site, run_ids, batch_id, over=over, by=by, at=at)
+        show_comparison(terminal_of(ctx, json, db, where), site, run_ids, where, over=over, by=by, at=at)
