@@ -289,7 +289,7 @@ def import_(
 
     project = named_project(problem, None, config, python, format_, root)
     terminal = terminal_of(ctx, json)
-    if seeds_from is not None:
+    if seeds_from:
         from service.cli.seeds_from import with_population
 
         project = with_population(terminal, project, place_of(ctx, json, None, None, None), seeds_from)

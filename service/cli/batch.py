@@ -198,6 +198,8 @@ def _refuse_blank(document: Mapping[str, Any]) -> None:
 
 
 def _show(terminal: Terminal, summary: "BatchSummary") -> None:
+    from service.schemas.series import MAX_COMPARED
+
     paid = any(group.cost not in (None, "0") for group in summary.groups)
     going = any(group.ended < group.runs for group in summary.groups)
     several = len({group.problem for group in summary.groups}) > 1
@@ -225,5 +227,7 @@ def _show(terminal: Terminal, summary: "BatchSummary") -> None:
             *([group.cost or "–"] if paid else []),
         )
     terminal.show(f"{plain(summary.batch.name)}: {summary.batch.state}", table)
-    following = f"batch {formatting.short(summary.batch.id)}" if going else "runs"
+    comparable = 1 < sum(group.runs for group in summary.groups) <= MAX_COMPARED
+    command = "batch" if going else "compare"
+    following = f"{command} {formatting.short(summary.batch.id)}" if going or comparable else "runs"
     terminal.note(f"next: {terminal.command(following)}", style="dim")

@@ -34,6 +34,16 @@ def find_batch(batches: Batches, named: str) -> "Batch":
     return newest[0]
 
 
+def whole_id(where: SourceOptions, named: str) -> str:
+    """The whole id of a batch.
+
+    Raises:
+        NotFoundError: no such batch.
+    """
+    with open_batches(load_settings(), where) as site:
+        return find_batch(site.batches, named).id
+
+
 def list_batches(terminal: Terminal, where: SourceOptions, limit: int) -> None:
     """Print batches, newest first."""
     with open_batches(load_settings(), where) as site:

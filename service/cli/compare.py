@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from service.cli import formatting
+from service.cli.batches import whole_id
+from service.cli.control_app import BATCH
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
+from service.client.service_choice import SourceOptions
 from service.errors import UsageError
+from service.ports.reader import RunFilter
 from service.projections.run_site import RunSite
+from service.schemas.batches import MAX_RUNS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,19 +25,27 @@ COLUMNS = 4
 
 
 def show_comparison(
-    terminal: Terminal, site: RunSite, words: Sequence[str], *, over: "Axis", by: str = "", at: str = ""
+    terminal: Terminal,
+    site: RunSite,
+    words: Sequence[str],
+    where: SourceOptions,
+    *,
+    over: "Axis",
+    by: str = "",
+    at: str = "",
 ) -> None:
     """Print runs side by side, what is to be expected of each group of them, and which group is ahead.
 
     Args:
-        words: runs, or groups of them as NAME=RUN,RUN.
+        words: runs and batches, or groups of them as NAME=RUN,RUN.
+        where: the place of runs and batches.
         over: the axis.
         by: key by which they are grouped.
         at: budgets at which groups are compared, separated by commas.
     """
     from service.projections.comparison import Order
 
-    run_ids, names = _named(site.reader, words)
+    run_ids, names = _named(site.reader, words, where)
     found = site.compare(run_ids, Order(over=over, by=by, names=names, budgets=_budgets(at)))
     if terminal.as_json:
         terminal.emit(found.model_dump(mode="json"))
@@ -48,19 +61,26 @@ def show_comparison(
         terminal.note(note)
 
 
-def _named(reader: "ResultReader", words: Sequence[str]) -> tuple[list[str], list[str]]:
+def _named(reader: "ResultReader", words: Sequence[str], where: SourceOptions) -> tuple[list[str], list[str]]:
     """Whole ids, each once, and the name of the group of each where groups are named."""
     found: dict[str, str] = {}
-    named = ["=" in word for word in words]
-    if any(named) and not all(named):
+    equated = ["=" in word for word in words]
+    if any(equated) and not all(equated):
         raise UsageError("some runs are in named groups and some are not: write every group as NAME=RUN,RUN")
     for word in words:
         name, _, listed = word.rpartition("=")
         if "," in name:
             raise UsageError(f"{name[:60]!r} has a comma: name the group without one")
-        for run_id in listed.split(","):
-            found[find_run(reader, run_id).id] = name
-    return list(found), list(found.values()) if any(named) else []
+        for named_id in listed.split(","):
+            found |= dict.fromkeys(_run_ids(reader, named_id, where), name)
+    return list(found), list(found.values()) if any(equated) else []
+
+
+def _run_ids(reader: "ResultReader", named: str, where: SourceOptions) -> list[str]:
+    """The whole id of a run, or those of the runs of a batch, the oldest first."""
+    if not named.startswith(BATCH):
+        return [find_run(reader, named).id]
+    return [run.id for run in reversed(reader.runs(MAX_RUNS, only=RunFilter(batch_id=whole_id(where, named))))]
 
 
 def _budgets(text: str) -> list[float]:
@@ -148,7 +168,10 @@ def _verdicts(found: "RunComparison") -> list[str]:
     if not told:
         return []
     if all(gap.seeds < 2 and gap.others < 2 for gap in told):
-        return ["", "no group has several seeds, so luck cannot be ruled out: run each group with several seeds"]
+        return [
+            "",
+            "no two groups have several seeds each, so luck cannot be ruled out: run each group with several seeds",
+        ]
     return ["", *(plain(gap.sentence) for gap in told)]
 
 

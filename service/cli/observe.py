@@ -61,7 +61,11 @@ def observe_loop(terminal: Terminal, options: ObserveOptions, db: str | None) ->
     best = formatting.exact(as_score(run, run.best_fitness))
     terminal.show(run.id)
     terminal.note(f"{count} recorded, {run.counters.failed} of them failed, best {options.metric} {best}")
-    terminal.note(f"next: {terminal.command(f'lineage {formatting.short(run.id)}')}", style="dim")
+    following = f"lineage {formatting.short(run.id)}"
+    if run.counters.failed == run.counters.evaluations:
+        terminal.note(f"no version has a score {options.metric}: check the name that --metric gives", style="yellow")
+        following = f"candidates {formatting.short(run.id)} --all"
+    terminal.note(f"next: {terminal.command(following)}", style="dim")
 
 
 def _versions(options: ObserveOptions) -> Iterator[ObservedVersion]:

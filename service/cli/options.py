@@ -136,11 +136,11 @@ Root = Annotated[
     ),
 ]
 SeedsFrom = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--seeds-from",
         metavar="SOURCE[:K]",
-        help="Start from the best K programs of a checkpoint or a run too.",
+        help="Start from the best K programs of a checkpoint or a run too. May be repeated.",
         show_default="none; K: 20",
     ),
 ]

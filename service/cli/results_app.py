@@ -376,7 +376,7 @@ def report(
 def compare(
     ctx: typer.Context,
     run_ids: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Run ids, prefixes of them, or last. Groups: NAME=RUN,RUN.")
+        list[str], typer.Argument(metavar="RUN...", help="Runs or batches, by id or prefix. Groups: NAME=RUN,RUN.")
     ],
     by: Annotated[
         str,
@@ -396,4 +396,4 @@ def compare(
 
     where = place_of(ctx, json, db, server, api_key_file)
     with site_of(where) as site:
-        show_comparison(terminal_of(ctx, json, db, where), site, run_ids, over=over, by=by, at=at)
+        show_comparison(terminal_of(ctx, json, db, where), site, run_ids, where, over=over, by=by, at=at)

@@ -1,6 +1,7 @@
-"""The option `--seeds-from`: the programs of a checkpoint, or of an earlier run, as further seeds."""
+"""The option `--seeds-from`: the programs of checkpoints, or of earlier runs, as further seeds."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from service.errors import InvalidProblemError, NotFoundError, UsageError
 from service.ports import ResultReader
 from service.problems.checkpoints import read_checkpoint
 from service.problems.load import load_problem
-from service.problems.population import DEFAULT_PROGRAMS, MAX_PROGRAMS, EarlierProgram, EarlierRun
+from service.problems.population import DEFAULT_PROGRAMS, MAX_PROGRAMS, EarlierProgram, EarlierRun, join_populations
 from service.problems.project import Project
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _COUNTED = re.compile(r"(.+):([0-9]{1,9})")
 
 
 def run_with_population(
-    terminal: Terminal, options: RunOptions, where: "SourceOptions", text: str | None
+    terminal: Terminal, options: RunOptions, where: "SourceOptions", texts: Sequence[str] | None
 ) -> RunOptions:
     """The words of a run whose problem has the programs that somebody names as further seeds.
 
@@ -31,32 +32,38 @@ def run_with_population(
         UsageError: what is named does not exist, or a run to continue has its own programs.
         InvalidProblemError: the problem or the checkpoint cannot be read.
     """
-    if text is None:
+    if not texts:
         return options
     if options.problem is None or options.resume:
         raise UsageError("--seeds-from adds seeds to a new run of a problem: leave out --resume and name the problem")
-    return replace(options, problem=with_population(terminal, options.problem, where, text))
+    return replace(options, problem=with_population(terminal, options.problem, where, texts))
 
 
-def with_population(terminal: Terminal, project: Project, where: "SourceOptions", text: str) -> Project:
+def with_population(terminal: Terminal, project: Project, where: "SourceOptions", texts: Sequence[str]) -> Project:
     """A problem with further seeds.
 
     Args:
         terminal: is told how many there are.
         project: the problem.
         where: the place of runs.
-        text: `CHECKPOINT[:k]` or `RUN[:k]`.
+        texts: each `CHECKPOINT[:k]` or `RUN[:k]`.
 
     Raises:
         UsageError: what is named does not exist.
         InvalidProblemError: the problem or the checkpoint cannot be read.
     """
-    name, count = _named(text)
     objectives = load_problem(project).problem.objectives
-    place = Path(name).expanduser()
-    population = (read_checkpoint(place) if place.exists() else _run(where, name, count)).best(count, objectives)
-    terminal.note(f"further seeds: {population}", style="dim")
-    return replace(project, population=population.as_files())
+    populations = []
+    for text in texts:
+        name, count = _named(text)
+        place = Path(name).expanduser()
+        population = (read_checkpoint(place) if place.exists() else _run(where, name, count)).best(count, objectives)
+        terminal.note(f"further seeds: {population}", style="dim")
+        populations.append(population)
+    joined = join_populations(populations)
+    if len(joined.programs) > MAX_PROGRAMS:
+        raise UsageError(f"--seeds-from: all together are {len(joined.programs)} programs, more than {MAX_PROGRAMS}")
+    return replace(project, population=joined.as_files())
 
 
 def _named(text: str) -> tuple[str, int]:

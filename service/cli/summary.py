@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from evolve.search.assessment import Assessment
@@ -20,6 +20,7 @@ from service.identifiers import candidate_address
 from service.policy_settings.kind_traits import WITHOUT_MODEL
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.candidates import objectives_of
+from service.projections.continuation import RECORDED
 from service.projections.end_reasons import ending
 from service.projections.gain_shares import gain_shares, shares_in_words
 
@@ -175,7 +176,7 @@ def show_summary(terminal: Terminal, outcome: RunOutcome, database: str) -> None
     terminal.show(facts(took_rows(outcome, database)), "")
     if not used_model(run):
         terminal.show(
-            "No model was used: every program came from the built-in syntax mutator.",
+            f"No model was used: every program came from {_built_in(run)}.",
             "To use a model, add: --policy http://localhost:8000/v1 --model NAME",
             "",
         )
@@ -274,11 +275,19 @@ def used_model(run: RunRecord) -> bool:
     return any(policy.get("kind") not in WITHOUT_MODEL for policy in run.policies)
 
 
+def _built_in(run: RunRecord) -> str:
+    """The policies of a run that has no model, as a sentence names them."""
+    names = {"syntax": "the built-in syntax mutator", "tuner": "the built-in tuner"}
+    kinds = dict.fromkeys(str(policy.get("kind")) for policy in run.policies)
+    return " and ".join(names.get(kind, f"the policy {kind}") for kind in kinds)
+
+
 def next_commands(outcome: RunOutcome) -> list[str]:
     """What a user does next, ready to paste."""
     run = formatting.short(outcome.run.id)
     if outcome.best is None:
         return [f"candidates {run} --all"]
+    from_here = Path(outcome.run.source).is_absolute() and outcome.run.reason != RECORDED
     best = candidate_address(outcome.run.id, outcome.best.id)
     against = (
         f"{candidate_address(outcome.run.id, outcome.seed.id)} "
@@ -289,6 +298,7 @@ def next_commands(outcome: RunOutcome) -> list[str]:
         f"best {run} -o {_target(outcome.files)}",
         f"lineage {best}",
         *([f"diff {against}{best}"] if against else []),
+        *([f"apply {run} --patch"] if against and from_here else []),
     ]
 
 

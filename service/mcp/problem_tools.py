@@ -33,6 +33,7 @@ Policy = Annotated[
 ]
 Labels = Annotated[dict[str, str] | None, Field(description='Labels of the run, such as {"name": "first try"}')]
 _ONE = "name the problem by exactly one of problem, folder and files"
+_ONE_THERE = "name the problem by either problem or files: over HTTP, folders cannot be named, so send their files"
 
 
 def add_problem_tools(server: MCPServer[Any], connect: Connect, *, local: bool) -> None:
@@ -81,7 +82,7 @@ def _add_for_files(server: MCPServer[Any], connect: Connect) -> None:
     @as_tool
     async def check_problem(context: Context[Any, Any], files: Files) -> dict[str, Any]:
         """Check a problem without storing it: every complaint about its files, and the score of each seed."""
-        return await send(connect, context, calls.check_problem(_upload(None, files)), exclude={"document"})
+        return await send(connect, context, calls.check_problem(_upload(None, files, _ONE_THERE)), exclude={"document"})
 
     @server.tool()
     @as_tool
@@ -95,24 +96,24 @@ def _add_for_files(server: MCPServer[Any], connect: Connect) -> None:
     ) -> dict[str, Any]:
         """Start a search on a problem. It returns at once. Follow the run with watch_run."""
         async with connect(context) as client:
-            stored = await _stored_problem(client, problem, None, files)
+            stored = await _stored_problem(client, problem, None, files, _ONE_THERE)
             return await _start(client, stored, config, policy, labels)
 
 
-def _upload(folder: str | None, files: dict[str, str] | None) -> ProblemCreate:
+def _upload(folder: str | None, files: dict[str, str] | None, one: str = _ONE) -> ProblemCreate:
     if bool(folder) == bool(files):
-        raise UsageError(_ONE)
+        raise UsageError(one)
     return upload_of(Path(folder).expanduser()) if folder else checked(ProblemCreate, files=files)
 
 
 async def _stored_problem(
-    client: AsyncClient, problem: str | None, folder: str | None, files: dict[str, str] | None
+    client: AsyncClient, problem: str | None, folder: str | None, files: dict[str, str] | None, one: str = _ONE
 ) -> str:
     """The name of a problem that the service has, or the id of one that it gets now."""
     if not problem:
-        return (await client.send(calls.create_problem(_upload(folder, files)))).id
+        return (await client.send(calls.create_problem(_upload(folder, files, one)))).id
     if folder or files:
-        raise UsageError(_ONE)
+        raise UsageError(one)
     return problem
 
 

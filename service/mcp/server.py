@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult
+from pydantic import ValidationError
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -51,10 +54,23 @@ def make_http_app(url: str, host: str) -> ASGIApp:
     return _KeyCheck(app, url)
 
 
+class _Server(MCPServer[Any]):
+    """A server that names the words of a call that are missing or of another kind in one sentence."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.__cause__.errors()]
+            raise ToolError(f"{name} cannot be called with these arguments: {'; '.join(faults)}") from error
+
+
 def _make(connect: Connect, *, local: bool) -> MCPServer[Any]:
-    server: MCPServer[Any] = MCPServer(
-        "evolve", title="Evolve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
-    )
+    server = _Server("evolve", title="Evolve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     add_problem_tools(server, connect, local=local)
     add_run_tools(server, connect)
     return server

@@ -13,6 +13,10 @@ from service.process.git import git
 
 SCORES, EXPORTED = "scores.json", "refs/evolve/*"  # the latter: candidates of an exported lineage
 _FIELDS, _RECORDS = "%x00", "%x01"
+# Trailers of a failed candidate in an exported history.
+_FAILURE = re.compile(
+    r"\nCandidate: cnd_.*\nOutcome: (?!ok\n)(?P<outcome>\w+)\n(?:Reason: (?P<reason>[^\n]+))?", re.DOTALL
+)
 _LINE = re.compile(r"(?:Score-)?(?P<name>[\w.-]+)\s*[:=]\s*(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 _LEFT_OUT = ("__pycache__", ".git")
 
@@ -112,8 +116,8 @@ def _files_of(place: Path) -> dict[str, str]:
 def read_history(folder: Path, paths: Sequence[str], scores: Path | None) -> Iterator[ObservedVersion]:
     """Versions of the history of HEAD in a git repository, parents first: the commits that have a score.
 
-    A score is a line `NAME: NUMBER` of the commit's message, or stands in a file by the commit's id. The parents of a
-    version are the nearest commits before it that have scores.
+    A score is a line `NAME: NUMBER` of the commit's message, or stands in a file by the commit's id. A failed candidate
+    of an exported history is a version too. The parents of a version are the nearest versions before it.
 
     Args:
         folder: in the repository.
@@ -134,16 +138,25 @@ def read_history(folder: Path, paths: Sequence[str], scores: Path | None) -> Ite
         commit, parents, author, at, message = record.strip("\n").split("\x00", 4)
         before = list(dict.fromkeys(name for parent in parents.split() for name in nearest.get(parent, [])))
         found = next((entry for name, entry in told.items() if commit.startswith(name)), None) or _scores_in(message)
-        files = _tree(folder, commit, paths) if found else {}
-        nearest[commit] = [commit] if found and files else before
-        if found and files:
+        failure = "" if found else _failure_in(message)
+        files = _tree(folder, commit, paths) if found or failure else {}
+        nearest[commit] = [commit] if files else before
+        if files:
             moment = datetime.fromtimestamp(int(at), UTC)
-            yield ObservedVersion(name=commit, files=files, parents=before, scores=found, author=author, at=moment)
+            yield ObservedVersion(
+                name=commit, files=files, parents=before, scores=found, reason=failure, author=author, at=moment
+            )
 
 
 def _scores_in(message: str) -> dict[str, float]:
     matches = (_LINE.fullmatch(line) for line in message.splitlines())
     return {match["name"].removeprefix("Score-"): float(match["value"]) for match in matches if match}
+
+
+def _failure_in(message: str) -> str:
+    """Why a candidate of an exported history failed; empty: the commit is none of these."""
+    match = _FAILURE.search(message)
+    return (match["reason"] or match["outcome"]) if match else ""
 
 
 def _tree(folder: Path, commit: str, paths: Sequence[str]) -> dict[str, str]:

@@ -113,6 +113,27 @@ class EarlierRun:
         return f"{len(self.programs)} of the {self.total} programs of {self.source}"
 
 
+def join_populations(populations: Sequence[EarlierRun]) -> EarlierRun:
+    """The programs of several earlier runs as those of one.
+
+    Names that an earlier population has too get the number of their population in front.
+    """
+    programs: list[EarlierProgram] = []
+    taken: set[str] = set()
+    for number, population in enumerate(populations, 1):
+        front = f"{number}/" if taken & {one.name for one in population.programs} else ""
+        programs += [
+            replace(one, name=front + one.name, parents=tuple(front + parent for parent in one.parents))
+            for one in population.programs
+        ]
+        taken.update(one.name for one in programs)
+    return EarlierRun(
+        source=" and ".join(population.source for population in populations),
+        programs=programs,
+        total=sum(population.total for population in populations),
+    )
+
+
 def population_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Those files of a problem that hold the programs of an earlier run; none: its run had no `--seeds-from`."""
     return {path: content for path, content in files.items() if path.startswith(f"{FOLDER}/") and FILE in files}

@@ -39,7 +39,13 @@ def private_places(settings: Settings | None = None, url: str = "") -> tuple[Pat
 
 
 def with_paths(
-    problem: Problem, settings: SandboxSettings, *, private: Sequence[Path], others: bool, source: Path | None = None
+    problem: Problem,
+    settings: SandboxSettings,
+    *,
+    private: Sequence[Path],
+    others: bool,
+    source: Path | None = None,
+    table: str = "evaluator.",
 ) -> Problem:
     """A problem whose `read` and `path` are paths of this machine that its programs may see, the operator's included.
 
@@ -49,6 +55,7 @@ def with_paths(
         private: places that stay closed to everybody's programs.
         others: whether somebody else wrote the problem: then nothing but what the operator grants is opened.
         source: the folder that the problem was read from, which stays closed too.
+        table: what stands before the keys in complaints.
 
     Raises:
         RefusedError: somebody else's problem names what is not granted.
@@ -61,8 +68,8 @@ def with_paths(
     if others:
         refuse_ungranted(spec, settings)
     complaints: list[str] = []
-    read = [_opened(text, "evaluator.read", private, source, complaints) for text in spec.read]
-    path = [_opened(text, "evaluator.path", private, source, complaints, folder=True) for text in spec.path]
+    read = [_opened(text, f"{table}read", private, source, complaints) for text in spec.read]
+    path = [_opened(text, f"{table}path", private, source, complaints, folder=True) for text in spec.path]
     hidden = [_opened(text, SCORER_READ, private, source, complaints) for text in spec.scorer_read]
     if complaints:
         raise InvalidProblemError(complaints)

@@ -277,7 +277,7 @@ def _problem(limits: SessionLimits) -> Problem:
             network=limits.egress,
         ),
     )
-    return with_paths(problem, SandboxSettings(), private=private_places(), others=False)
+    return with_paths(problem, SandboxSettings(), private=private_places(), others=False, table="")
 
 
 def _missing(keeper: KeeperLine, require: IsolationLevel) -> str:

@@ -29,7 +29,9 @@ RUNS = 2
 MIN_WALL_SECONDS = 5
 # A relative difference of two runs from which on one evaluation is not enough.
 NOISY, VERY_NOISY = 0.01, 0.05
-_SMALLER = re.compile(r"time|second|latency|duration|loss|error|cost|regret|distance|memory|bytes|size", re.IGNORECASE)
+_SMALLER = re.compile(r"loss|error|cost|regret|distance|memory|bytes|size", re.IGNORECASE)
+_TIME = re.compile(r"time|second|latency|duration", re.IGNORECASE)
+_RATE = re.compile(r"(?<![a-z])per[^a-z]?s(ec|$)|throughput", re.IGNORECASE)
 _MEMORY_MB, _PROCESSES, _DISK_MB, _OUTPUT_KB = 2048, 64, 256, 1024
 
 
@@ -64,7 +66,14 @@ class Observation:
     @property
     def looks_minimized(self) -> bool:
         """Whether its unit or name say that less is better."""
-        return bool(self.unit) or _SMALLER.search(self.name) is not None
+        if _RATE.search(self.name):
+            return False
+        return self.looks_timed or _SMALLER.search(self.name) is not None
+
+    @property
+    def looks_timed(self) -> bool:
+        """Whether its unit or name say that it is a time or a rate, which two evaluations at once distort."""
+        return bool(self.unit) or bool(_TIME.search(self.name) or _RATE.search(self.name))
 
     @property
     def checkable(self) -> bool:
@@ -82,7 +91,7 @@ class Observation:
             goal=goal,
             limits=_limits(wall, wall * min(cores, 4)),
             repeats=1 if self.noise < NOISY else 3 if self.noise < VERY_NOISY else 5,
-            slots=1 if timed or self.unit else 0,
+            slots=1 if timed or self.looks_timed else 0,
             calls=self.calls,
             values=self.values,
             lines=self.lines,

@@ -15,6 +15,7 @@ from evolve.payloads import describe_candidate, describe_completion, describe_ou
 from evolve.problem import Objective
 from evolve.program import Program
 from evolve.proposal import Candidate, CompletedReply, Individual, Prompt, Proposal, Usage
+from evolve.similarity.changed_parts import changed_parts
 from service.errors import UsageError
 from service.identifiers import new_id
 from service.ports import LoggedEvent, Storage
@@ -125,6 +126,7 @@ class _Recording:
             program=program,
             fingerprint=digest(program.id),
             parents=tuple(roles),
+            changed=changed_parts(parents[0].program, program) if parents else "",
         )
         events.append((describe_candidate(candidate), candidate))
         if parents:

@@ -154,7 +154,17 @@ def test_each_run_that_ends_is_a_line(here: Evolve, sweep: Path) -> None:
     assert [run["seed"] for run in runs] == [4, 3, 2, 1]
     assert len({run["run_id"][:17] for run in runs}) == SEEDS
     again = here.said("batch", "last")
-    assert (again.code, again.out.splitlines()[0], again.err) == (0, "named: succeeded", f"next: {EVOLVE} runs\n")
+    assert (again.code, again.out.splitlines()[0]) == (0, "named: succeeded")
+    batch = here.lines("batches", "--json")[0]["id"][:17]
+    assert again.err == f"next: {EVOLVE} compare {batch}\n"
+    compared = here.said("compare", batch)
+    assert (compared.code, "4 runs of toy/" in compared.out, "seeds 1, 2, 3, 4" in compared.out) == (0, True, True)
+    assert [line.split()[0] for line in compared.out.splitlines()[1:5]] == [run["run_id"][:17] for run in runs[::-1]]
+    named = here.said("compare", f"all={batch}", f"again={runs[0]['run_id']}")
+    assert (named.code, "3 runs of all, seeds 1, 2, 3" in named.out) == (0, True)
+    assert "no two groups have several seeds each" in named.out
+    absent = here.said("compare", "bat_00000000-0000")
+    assert (absent.code, "there is no batch bat_00000000-0000" in absent.err) == (3, True)
     quiet = here.said("batch", "last", "-q", "--json")
     assert (quiet.code, quiet.err, json.loads(quiet.out)["batch"]["name"]) == (0, "", "named")
 

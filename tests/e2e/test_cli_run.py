@@ -84,7 +84,7 @@ def test_a_run_ends_with_scores_place_and_next_commands(environment: Environment
     assert done.code == 0
     assert "No model was used" in done.out
     commands = [line.split()[1:] for line in done.out.splitlines() if line.startswith("  evolve ")]
-    assert [command[0] for command in commands] == ["best", "lineage", "diff"]
+    assert [command[0] for command in commands] == ["best", "lineage", "diff", "apply"]
     for command in commands:
         target = [f"{environment['HOME']}/best.py" if word == "best.py" else word for word in command]
         assert evolve(environment, *target).code == 0

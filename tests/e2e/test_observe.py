@@ -60,6 +60,7 @@ def test_json_lines_are_recorded_with_their_lineage(tmp_path: Path, monkeypatch:
     assert crossed["created_at"].startswith("2026-03-01T12:00:00")
     lineage = evolve(tmp_path, "lineage", run["run_id"], "--json").lines[0]
     assert [step["delta"] for step in lineage["steps"]] == [None, 1.5]
+    assert [one["changed"] for one in told(tmp_path, run["run_id"])] == ["", "constants", "constants", "constants"]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,13 @@ def test_a_line_that_is_no_version_ends_the_run_with_what_came_before(
     assert "line 2 is not a version" in said.err
     run = evolve(tmp_path, "show", "last", "--json").lines[0]
     assert (run["state"], run["counters"]["evaluations"]) == ("succeeded", 1)
+
+
+def test_a_metric_that_no_version_has_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for metric, warned in (("gain", True), ("loss", False)):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{json.dumps(LINES[0])}\n"))
+        said = evolve(tmp_path, "observe", "-", "--metric", metric)
+        assert (said.code, f"no version has a score {metric}" in said.err) == (0, warned)
 
 
 def test_a_folder_is_a_chain_in_the_order_of_its_names(tmp_path: Path) -> None:
@@ -123,8 +131,12 @@ def test_an_exported_history_comes_back_whole(tmp_path: Path, monkeypatch: pytes
     run = observed(tmp_path, "-", "--metric", "loss")
     assert evolve(tmp_path, "export", run["run_id"], "--git", str(tmp_path / "history")).code == 0
     again = observed(tmp_path, str(tmp_path / "history"), "--metric", "loss")
-    scored = {one["files"]["program.py"]: one["fitness"] for one in told(tmp_path, run["run_id"]) if one["scores"]}
-    assert {one["files"]["program.py"]: one["fitness"] for one in told(tmp_path, again["run_id"])} == scored
+    first, second = (
+        {one["files"]["program.py"]: (one["fitness"], one["reason"]) for one in told(tmp_path, found["run_id"])}
+        for found in (run, again)
+    )
+    assert second == first
+    assert (None, "it crashed") in first.values()
     assert again["best_fitness"] == run["best_fitness"]
 
 

@@ -83,6 +83,20 @@ def test_results_of_shinkaevolve_and_then_the_run_itself(home: Path) -> None:
     assert (home / ".local/share/evolve/evolve.db").exists()
 
 
+def test_several_sources_come_together(home: Path) -> None:
+    shinka(home / "results" / "programs.sqlite", [(f"s{n}", None, n, float(n), True) for n in range(1, 5)])
+    line = [{"id": f"p{n}", "code": code(n + 10), "generation": n, "metrics": {}} for n in range(2)]
+    openevolve(home / "openevolve_output" / "checkpoint_5", line)
+    sources = ("--seeds-from", "results:1", "--seeds-from", "openevolve_output")
+    said = evolve(home, "run", "p", "--policy", "syntax", *sources, "--evaluations", "5")
+    assert said.code == 0, said.err
+    assert "further seeds: 1 of the 4 programs of programs.sqlite" in said.err
+    assert "further seeds: 2 of the 2 programs of the checkpoint checkpoint_5" in said.err
+    assert sorted(round(float(str(one["fitness"])), 6) for one in seeds(home)) == [-4.2, -3.9, -3.2, -3.1]
+    said = evolve(home, "run", "p", "--seeds-from", "last:1000", "--seeds-from", "results:1000", "--evaluations", "5")
+    assert said.code == 0, said.err
+
+
 def test_an_imported_problem_holds_the_programs_and_says_what_they_were_worth(home: Path) -> None:
     shinka(home / "results" / "programs.sqlite", [("s0", None, 0, 0.5, True), ("s1", "s0", 1, 2.5, True)])
     said = evolve(home, "problem", "import", "p", "there", "--seeds-from", "results")

@@ -147,7 +147,9 @@ async def test_complaints_and_mistakes_come_back_as_words(service: Service, tool
         assert any("seeds" in complaint for complaint in check["complaints"])
         unknown = await refused(client, "get_run", run_id="run_00000000")
         assert unknown.endswith("there is no run run_00000000: the tool list_runs lists them")
-        assert "exactly one" in await refused(client, "start_run")
+        assert "send their files" in await refused(client, "start_run", folder="examples/circle_packing")
+        absent = await refused(client, "get_lineage", run_id="run_00000000")
+        assert absent == "get_lineage cannot be called with these arguments: candidate_id: Field required"
         assert "budgett" in await refused(
             client, "start_run", files=files_of(service.folder), config={"budgett": {"evaluations": 1}}
         )

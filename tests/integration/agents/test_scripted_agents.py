@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from evolve.answers.edit import apply_answer
-from evolve.errors import PolicyDenied
+from evolve.errors import PolicyDenied, PolicyUnavailable
 from evolve.program import Program
 from evolve.proposal import CompletedReply
 from tests.integration.agents.conftest import SEVERAL, SINGLE, Make, asked, proposal
@@ -193,4 +193,13 @@ async def test_a_cancelled_call_ends_the_agent_at_once(make: Make) -> None:
 async def test_an_agent_that_is_not_there_is_said_so_once(make: Make) -> None:
     policy = make("", command=["no-such-agent"])
     with pytest.raises(PolicyDenied, match="no-such-agent: No such file or directory"):
+        await asked(policy, proposal(SINGLE))
+
+
+@pytest.mark.parametrize(("path", "reason"), [("agents", "is relative"), ("/no/such/folder", "does not exist")])
+async def test_a_folder_that_cannot_be_read_is_named_by_the_key_of_the_policy(
+    make: Make, path: str, reason: str
+) -> None:
+    policy = make("", read=[path])
+    with pytest.raises(PolicyUnavailable, match=f"does not start: read: '{path}' {reason}"):
         await asked(policy, proposal(SINGLE))

@@ -50,6 +50,34 @@ def test_the_summary_tells_scores_gap_place_and_what_is_next(
         assert f"evolve {command}" in out
 
 
+@pytest.mark.parametrize(
+    ("source", "reason", "applied"),
+    [
+        ("/packing", "evaluations", True),
+        ("api:default", "evaluations", False),
+        ("/loop", "recorded", False),
+    ],
+)
+def test_the_winner_of_files_on_this_machine_can_be_applied(
+    packing: str, home: Path, source: str, reason: str, applied: bool
+) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    commands = next_commands(replace(outcome, run=replace(outcome.run, source=source, reason=reason)))
+    assert (f"apply {RUN[:17]} --patch" in commands) is applied
+    unchanged = replace(outcome, run=replace(outcome.run, source=source), best=outcome.seed)
+    assert f"apply {RUN[:17]} --patch" not in next_commands(unchanged)
+
+
+def test_each_policy_without_a_model_is_named(packing: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_storage(load_settings(), packing) as storage:
+        outcome = read_outcome(storage.reader, RUN)
+    both = [{"name": "syntax", "kind": "syntax"}, {"name": "tuner", "kind": "tuner"}]
+    show_summary(Terminal(), replace(outcome, run=replace(outcome.run, policies=both)), packing)
+    said = capsys.readouterr().out
+    assert "every program came from the built-in syntax mutator and the built-in tuner." in said
+
+
 def test_a_model_is_not_denied(home: Path) -> None:
     url = sqlite_url(home / "model.db")
     record_run(url, packing_problem(), seed_scores={"radii": 1.0}, kind="openai")

@@ -16,7 +16,7 @@ from service.ports import Upload
 from service.problems.description import seed_names
 from service.problems.forked_problem import fork_problem
 from service.problems.load import load_bundle, load_problem
-from service.problems.population import EarlierProgram, EarlierRun
+from service.problems.population import EarlierProgram, EarlierRun, join_populations
 from service.problems.project import Project
 from service.problems.upload import load_upload
 from service.problems.upload_request import upload_of
@@ -65,6 +65,18 @@ def test_copies_on_other_islands_count_once_and_keep_their_children() -> None:
 def test_lines_that_bite_their_tails_end() -> None:
     looped = population(earlier("a", 1, "b"), earlier("b", 2, "a"), earlier("c", 3, "c", "x"))
     assert [(one.name, one.parents) for one in looped.best(9).programs] == [("a", ()), ("b", ("a",)), ("c", ())]
+
+
+def test_populations_are_joined_and_names_that_an_earlier_one_has_get_a_number_in_front() -> None:
+    others = replace(population(earlier("x", 1), earlier("a", 2, "x", generation=1)), source="another")
+    assert list(join_populations([LINE]).programs) == list(LINE.programs)
+    joined = join_populations([LINE.best(2), replace(others, total=7), population(earlier("y", 1))])
+    assert [(one.name, one.parents) for one in joined.programs] == [
+        ("c", ()), ("d", ("c",)), ("x", ()), ("a", ("x",)), ("y", ())
+    ]  # fmt: skip
+    assert (joined.source, joined.total) == ("a test and another and a test", 13)
+    twice = join_populations([LINE.best(2), LINE.best(2)])
+    assert [(one.name, one.parents) for one in twice.programs][2:] == [("2/c", ()), ("2/d", ("2/c",))]
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.lists(st.integers(0, 9), max_size=3)), max_size=10), st.integers(1, 12))
