@@ -1,6 +1,7 @@
 """The evaluator of a repository: lays a program over its commit, runs a command there, and reads the scores."""
 
 import base64
+import glob
 import json
 import os
 import sys
@@ -101,7 +102,15 @@ def _lay_over(program: Path, tree: Path, locked: set[str]) -> str:
         made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with open(made, "wb") as file:
             file.write((program / path).read_bytes())
+        _forget_bytecode(target)
     return ""
+
+
+def _forget_bytecode(source: Path) -> None:
+    """Remove compiled forms of a module: Python takes one for current if only second and size of its source agree."""
+    if source.suffix == ".py" and (folder := source.parent / "__pycache__").is_dir():
+        for compiled in folder.glob(f"{glob.escape(source.stem)}.*.pyc"):
+            compiled.unlink(missing_ok=True)
 
 
 def _is_blocked(target: Path, tree: Path) -> bool:
