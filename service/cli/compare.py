@@ -168,10 +168,7 @@ def _verdicts(found: "RunComparison") -> list[str]:
     if not told:
         return []
     if all(gap.seeds < 2 and gap.others < 2 for gap in told):
-        return [
-            "",
-            "no two groups have several seeds each, so luck cannot be ruled out: run each group with several seeds",
-        ]
+        return ["", "no group has several seeds, so luck cannot be ruled out: run each group with several seeds"]
     return ["", *(plain(gap.sentence) for gap in told)]
 
 
