@@ -14,7 +14,7 @@ from evolve.problem import MAX_MAGNITUDE
 OBJECTIVE_WEIGHTS = "selection_options.objective_weights"
 POLICIES = "policies."  # followed by the name of a policy; the value is its weight
 _SHARES: Mapping[str, ExtensionKind] = {"selection": ExtensionKind.SELECTION, "operators": ExtensionKind.OPERATOR}
-_TABLES = (*_SHARES, OBJECTIVE_WEIGHTS)
+TABLES = (*_SHARES, OBJECTIVE_WEIGHTS)  # keys of a configuration whose values are numbers by name
 _NUMBERS = (
     "selection_options.dirichlet_alpha",
     "selection_options.power_law_exponent",
@@ -33,7 +33,7 @@ _COUNTS: Mapping[str, int] = {
     "concurrency.evaluations": MAX_EVALUATIONS,
 }
 # Only proposals to come depend on these. Earlier decisions depend on every other key.
-CHANGEABLE = (*_TABLES, *_NUMBERS, *_WORDS, *_COUNTS)
+CHANGEABLE = (*TABLES, *_NUMBERS, *_WORDS, *_COUNTS)
 _BASELINE_KEYS = ("concurrency.policy", "concurrency.evaluations")
 _GROUPS = {key.partition(".")[0] for key in CHANGEABLE if "." in key} | {POLICIES.rstrip(".")}
 
@@ -48,7 +48,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     flat: dict[str, Any] = {}
     for key, value in given.items():
-        table = next((name for name in _TABLES if key.startswith(f"{name}.")), "")
+        table = next((name for name in TABLES if key.startswith(f"{name}.")), "")
         if key in _GROUPS and isinstance(value, Mapping):
             flat |= {f"{key}.{name}": one for name, one in value.items()}
         elif table:
@@ -60,7 +60,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(key: str, value: object) -> Any:
-    if key in _TABLES:
+    if key in TABLES:
         if not isinstance(value, Mapping):
             raise ConfigurationError(f"{key} must be a table of names and numbers, such as {key}.NAME=1")
         return {str(name): _number(f"{key}.{name}", share) for name, share in value.items()}

@@ -11,6 +11,7 @@ from typing import Any
 from evolve.configuration import SELECTIONS, STRATEGIES, default_keys
 from evolve.errors import ConfigurationError
 from evolve.money import read_money
+from evolve.search.run_settings import TABLES
 from service.dashboard.formatting import plain
 from service.dashboard.session import FormData
 from service.dashboard.views.runs_filter import read_labels
@@ -58,7 +59,6 @@ SEARCH = (
     ConfigField(key="samples", label="Chains in a proposal"),
 )
 KEYS = (*LIMITS, *SEARCH)
-SHARES = frozenset({"selection", "operators", "selection_options.objective_weights"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,11 +211,11 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested configuration by dotted keys; tables of shares stay one value."""
+    """A nested configuration by dotted keys; tables of numbers stay one value."""
     found: dict[str, Any] = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and key not in SHARES:
+        if isinstance(value, Mapping) and key not in TABLES:
             found |= flat(value, f"{key}.")
         else:
             found[key] = value

@@ -1,6 +1,7 @@
 """The configuration of a run as fields: what is typed is what is asked for, and a clone asks for what the run had."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.configuration import SELECTIONS, STRATEGIES, BudgetConfig, DeterministicConfig, RunConfig
+from evolve.configuration import SELECTIONS, STRATEGIES, BudgetConfig, DeterministicConfig, RunConfig, default_keys
+from evolve.search.run_settings import TABLES
 from service.dashboard.session import FormData
 from service.dashboard.views.submit_choices import asked_for_nothing, form_with
 from service.dashboard.views.submit_fields import fields_of, flat, nested, place_of, read_typed
@@ -65,6 +67,10 @@ def test_a_problem_is_taken_at_its_word_where_a_run_asks_for_nothing() -> None:
     )
     read = json.loads(json.dumps(asdict(read_config([("the problem", search)]))))
     assert asked_for_nothing(problem) == flat(read)
+
+
+def test_every_table_of_a_configuration_is_known_as_one() -> None:
+    assert {key for key, value in default_keys().items() if isinstance(value, Mapping)} == set(TABLES)
 
 
 def test_what_is_typed_is_nested_and_typed() -> None:
