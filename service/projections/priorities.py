@@ -10,7 +10,7 @@ from evolve.evaluation import Outcome
 from evolve.event_types import EventKind, ProposalCreated
 from service.errors import ConflictError
 from service.ports import RunReader, RunRecord
-from service.projections.bans import covering, refuse_ended, standing_bans
+from service.projections.bans import StandingBan, covering, refuse_ended, standing_bans
 from service.projections.candidates import evaluated_candidate
 
 MAX_READ = 20_000  # proposals that are read to count those with a priority
@@ -66,7 +66,8 @@ def standing_priorities(
         elif isinstance(data, PriorityLifted):
             found.pop(data.candidate_id, None)
         elif isinstance(data, CandidateBanned):
-            found = {name: one for name, one in found.items() if not _covers(reader, data, name)}
+            ban = StandingBan(ban=data, at=at)
+            found = {name: one for name, one in found.items() if not covering(reader, [ban], name)}
     counted = [
         replace(one, left=one.left - len(proposals_with_priority(reader, run.id, one.change, sequence)))
         if sequence
@@ -119,8 +120,3 @@ def lift_priority_change(
     if all(one.change.candidate_id != candidate_id for one in standing_priorities(reader, run, waiting)):
         raise ConflictError(f"candidate {candidate_id} has no priority that could be lifted")
     return RequestedChange(data=PriorityLifted(change_id=change_id, by=by, candidate_id=candidate_id))
-
-
-def _covers(reader: RunReader, ban: CandidateBanned, candidate_id: str) -> bool:
-    own = ban.candidate_id == candidate_id
-    return own or (ban.descendants and bool(reader.path(ban.candidate_id, candidate_id)))

@@ -199,6 +199,9 @@ def _uncommitted(folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
 
 def _differs(place: Path, content: bytes) -> bool:
     try:
+        # What a stranger packed may be a pipe, which never ends, or a link to one.
+        if place.is_symlink() or not place.is_file() or place.stat().st_size > MAX_BYTES:
+            return True
         return place.read_bytes().replace(b"\r\n", b"\n") != content.replace(b"\r\n", b"\n")
     except OSError:
         return True

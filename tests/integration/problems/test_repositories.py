@@ -217,6 +217,22 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
         load_problem(make_problem(tmp_path / "problem"))
 
 
+@pytest.mark.parametrize("target", ["", "/dev/zero", "pipe"])
+def test_what_stands_in_the_place_of_a_file_is_not_read(tmp_path: Path, target: str) -> None:
+    """A pipe never ends, and neither does the device that a link leads to."""
+    top = tmp_path / "library"
+    make_repository(top)
+    os.mkfifo(tmp_path / "pipe")
+    (top / CORE).unlink()
+    if target:
+        os.symlink(tmp_path / target, top / CORE)
+    else:
+        os.mkfifo(top / CORE)
+    assert load_problem(make_problem(tmp_path / "problem")).warnings == (
+        "changes that are not committed are left out: lib/core.py",
+    )
+
+
 @pytest.mark.parametrize("trap", ["core.fsmonitor", "filter.trap.clean", "remote.origin.url"])
 def test_reading_a_repository_starts_no_program_that_it_names(tmp_path: Path, trap: str) -> None:
     """A folder that somebody else packed brings the configuration of its repository."""
