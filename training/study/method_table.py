@@ -83,13 +83,18 @@ def read_tables(folder: Path) -> dict[str, dict[int, list[dict[str, float]]]]:
     return found
 
 
-def report(found: Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]], against: str = "vpo") -> str:
-    """The table of means, and the differences to a method, paired by training seed and maze."""
+def report(
+    found: Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]],
+    against: str = "vpo",
+    figures: Sequence[str] = FIGURES,
+    compared: Sequence[str] = COMPARED,
+) -> str:
+    """The table of means, and the differences to a method, paired by training seed and problem."""
     rows = [
-        [_title(method), str(len(seeds)), *(cell(intervals.mean(_cells(seeds, figure))) for figure in FIGURES)]
+        [title(method), str(len(seeds)), *(cell(intervals.mean(cells(seeds, figure))) for figure in figures)]
         for method, seeds in found.items()
     ]
-    text = table(["method", "seeds", *FIGURES], rows)
+    text = table(["method", "seeds", *figures], rows)
     if against not in found:
         return text
     apart = []
@@ -98,18 +103,18 @@ def report(found: Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]], aga
         if method in (against, "base") or not both:
             continue
         pairs = [({seed: of[seed] for seed in both}) for of in (seeds, found[against])]
-        differences = [intervals.difference(*(_cells(side, figure) for side in pairs)) for figure in COMPARED]
-        apart.append(
-            [_title(method), str(len(both)), *(signed(each) if len(both) > 1 else "–" for each in differences)]
-        )
-    return f"{text}\n\n{table([f'minus {_title(against)}', 'seeds', *COMPARED], apart)}"
+        differences = [intervals.difference(*(cells(side, figure) for side in pairs)) for figure in compared]
+        apart.append([title(method), str(len(both)), *(signed(each) if len(both) > 1 else "–" for each in differences)])
+    return f"{text}\n\n{table([f'minus {title(against)}', 'seeds', *compared], apart)}"
 
 
-def _cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> Floats:
+def cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> Floats:
+    """A figure by training seed and problem, (seeds, problems)."""
     return np.array([[maze[figure] for maze in found] for found in seeds.values()])
 
 
-def _title(method: str) -> str:
+def title(method: str) -> str:
+    """The name of a method in tables, with k where it counts."""
     if method == "base":
         return "warm start"
     known = METHODS[method]
