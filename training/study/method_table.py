@@ -3,7 +3,7 @@
     python -m training.study.method_table --base models/maze-base -o method-table
 
 Each training and its answers to test mazes are one file, so an interrupted comparison continues. `--report` prints the
-tables of the files that there are.
+tables of the files that there are. `--methods max_at_k@16,vpo@8` trains for other sets than those of 4.
 """
 
 import argparse
@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from evolve.domains.maze import mazes
+from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import METHODS
 from training.recipe import Recipe, reinforcement_of
 from training.study import intervals
 from training.study.markdown import cell, signed, table
 
-K = 4  # answers that the methods take the best of, in a chain or among single answers
+K = 4  # answers that the methods take the best of, in a chain or among single answers, unless an arm says another
 ARMS = (
     "base", "grpo", "gdpo", "maxrl", "random_weighting", "goal_conditioned", "vpo_single", "max_at_k",
     "max_at_k_centred", "vector_max_at_k", "multi_rlvr", "vpo", "vpo_marginal",
@@ -44,25 +45,41 @@ class TableScope:
     kind: str = "small"
 
 
-def recipe_of(method: str, seed: int, scope: TableScope) -> Recipe:
-    """The recipe of a training."""
+def method_and_k(arm: str) -> tuple[str, int]:
+    """The method of an arm, `NAME` or `NAME@K`, and the size of the sets that it trains for.
+
+    Raises:
+        ConfigurationError: the size is not a number.
+    """
+    method, _, size = arm.partition("@")
+    try:
+        return method, int(size or K)
+    except ValueError as error:
+        raise ConfigurationError(f"{arm[:80]!r} is no method with a size: write it as max_at_k@16.") from error
+
+
+def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
+    """The recipe of a training: sets of k are chains of k, or subsets of single answers."""
+    method, size = method_and_k(arm)
     settings = reinforcement_of(method)
-    k = K if method in METHODS and METHODS[method].subsets else None
-    settings = replace(settings, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
+    known = METHODS.get(method)
+    m = size if known is not None and known.chains else settings.m
+    k = size if known is not None and known.subsets else None
+    settings = replace(settings, m=m, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
     return Recipe(seed=seed, kinds=(scope.kind,), reinforcement=settings)
 
 
-def measure_method(method: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
+def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
     """Train a method from the base with a seed, answer the test mazes, and keep the figures of each maze."""
-    path = folder / f"{method}-s{seed}.json"
+    path = folder / f"{arm}-s{seed}.json"
     if path.exists():
         return
     from training.evaluation import figures_of_mazes
     from training.maze import RunFolder, base_of, reinforce
 
-    recipe = recipe_of(method, seed, scope)
+    recipe = recipe_of(arm, seed, scope)
     weights = base_of(base, recipe)
-    if method != "base":
+    if arm != "base":
         place = RunFolder(folder=folder / "trainings" / path.stem, save_every=scope.steps)
         weights = reinforce(recipe, weights, place, lambda _: None)
     settings = replace(recipe.reinforcement, answers=scope.answers)
@@ -74,13 +91,16 @@ def measure_method(method: str, seed: int, scope: TableScope, base: Path, folder
 
 
 def read_tables(folder: Path) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """The figures by method and seed, methods in the order of the table."""
-    found: dict[str, dict[int, list[dict[str, float]]]] = {}
-    for method in ARMS:
-        paths = {int(path.stem.rpartition("-s")[2]): path for path in folder.glob(f"{method}-s*.json")}
-        if paths:
-            found[method] = {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths.items())}
-    return found
+    """The figures by arm and seed, methods in the order of the table, and the sizes of a method in theirs."""
+    paths: dict[str, dict[int, Path]] = {}
+    for path in folder.glob("*-s*.json"):
+        arm, _, seed = path.stem.rpartition("-s")
+        if arm.partition("@")[0] in ARMS:
+            paths.setdefault(arm, {})[int(seed)] = path
+    return {
+        arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
+        for arm in sorted(paths, key=lambda arm: (ARMS.index(method_and_k(arm)[0]), method_and_k(arm)[1]))
+    }
 
 
 def report(found: Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]], against: str = "vpo") -> str:
@@ -109,11 +129,13 @@ def _cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> F
     return np.array([[maze[figure] for maze in found] for found in seeds.values()])
 
 
-def _title(method: str) -> str:
+def _title(arm: str) -> str:
+    method, size = method_and_k(arm)
     if method == "base":
         return "warm start"
     known = METHODS[method]
-    return f"{known.title}, k = {K}" if known.subsets else known.title
+    chains = f", chains of {size}" if known.chains and size != K else ""
+    return f"{known.title}, k = {size}{chains}" if known.subsets else f"{known.title}{chains}"
 
 
 def main() -> None:

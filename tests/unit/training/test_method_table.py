@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS
 from training.study.method_table import ARMS, FIGURES, K, TableScope, read_tables, recipe_of, report
 
@@ -19,6 +20,29 @@ def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
         assert size in (K, 1)
         assert size == K or not METHODS[method].chains
         assert learnt.answers == 32
+
+
+def test_an_arm_can_name_another_size_of_sets() -> None:
+    def sizes(arm: str) -> tuple[int, int | None, int]:
+        learnt = recipe_of(arm, 0, TableScope()).reinforcement
+        return learnt.m, learnt.k, learnt.answers
+
+    assert sizes("max_at_k@16") == (1, 16, 32)
+    assert sizes("vector_max_at_k@16") == (1, 16, 32)
+    assert sizes("vpo@8") == (8, None, 32)
+    assert sizes("vpo_marginal@8") == (8, 8, 32)
+    for wrong in ("vpo@16", "vpo@many"):  # longer than any chain, and no number
+        with pytest.raises(ConfigurationError):
+            recipe_of(wrong, 0, TableScope())
+
+
+def test_sizes_of_a_method_stand_beside_each_other(tmp_path: Path) -> None:
+    for arm in ("max_at_k@16", "vpo@8", "vpo", "vpo_marginal@8", "max_at_k"):
+        for seed in range(2):
+            keep(tmp_path, arm, seed, figures(0.1))
+    titles = [line.split(" | ")[0] for line in report(read_tables(tmp_path)).splitlines()[2:7]]
+    sizes = ["Max@k, k = 4", "Max@k, k = 16", "VPO", "VPO, chains of 8"]
+    assert titles == [f"| {title}" for title in (*sizes, "VPO with credit by answer, k = 8, chains of 8")]
 
 
 def figures(level: float) -> list[dict[str, float]]:
