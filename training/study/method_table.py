@@ -30,6 +30,7 @@ ARMS = (
 )  # fmt: skip
 FIGURES = ("best@1", "best@4", "best@16", "best@64", "ew@4", "ew@64", "volume", "diversity")
 COMPARED = ("best@4", "best@64", "ew@64", "diversity")
+Tables = dict[str, dict[int, list[dict[str, float]]]]  # figures of each maze, by arm and seed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,21 @@ def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: P
     unfinished.replace(path)
 
 
-def read_tables(folder: Path) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """The figures by arm and seed, methods in the order of the table, and the sizes of a method in theirs."""
+def read_tables(folder: Path) -> Tables:
+    """The figures by arm and seed, methods in the order of the table, and the sizes of a method in theirs.
+
+    Args:
+        folder: of a comparison, or a file that `keep_tables` wrote.
+    """
+    if folder.is_file():
+        kept = json.loads(folder.read_text(encoding="utf-8"))
+        return {
+            arm: {
+                int(seed): [dict(zip(columns, maze, strict=True)) for maze in zip(*columns.values(), strict=True)]
+                for seed, columns in seeds.items()
+            }
+            for arm, seeds in kept.items()
+        }
     paths: dict[str, dict[int, Path]] = {}
     for path in folder.glob("*-s*.json"):
         arm, _, seed = path.stem.rpartition("-s")
@@ -101,6 +115,18 @@ def read_tables(folder: Path) -> dict[str, dict[int, list[dict[str, float]]]]:
         arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
         for arm in sorted(paths, key=lambda arm: (ARMS.index(method_and_k(arm)[0]), method_and_k(arm)[1]))
     }
+
+
+def keep_tables(found: Tables, path: Path) -> None:
+    """Write what the report needs as one small file: the figures of each maze in columns, to four digits."""
+    kept = {
+        arm: {
+            seed: {figure: [round(maze[figure], 4) for maze in mazes] for figure in FIGURES}
+            for seed, mazes in seeds.items()
+        }
+        for arm, seeds in found.items()
+    }
+    path.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def report(found: Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]], against: str = "vpo") -> str:
@@ -143,14 +169,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare every training method on mazes.")
     parser.add_argument("--base", type=Path, default=Path("models/maze-base"))
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
     parser.add_argument("--methods", default=",".join(ARMS))
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
     parser.add_argument("--kind", choices=("small", "hard"), default=TableScope().kind)
     told = parser.parse_args()
     if told.report:
-        sys.stdout.write(report(read_tables(told.output)) + "\n")
+        found = read_tables(told.output)
+        if told.keep is not None:
+            keep_tables(found, told.keep)
+        sys.stdout.write(report(found) + "\n")
         return
     import torch
 

@@ -9,7 +9,9 @@ import pytest
 
 from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS
-from training.study.method_table import ARMS, FIGURES, K, TableScope, read_tables, recipe_of, report
+from training.study.method_table import ARMS, FIGURES, K, TableScope, keep_tables, read_tables, recipe_of, report
+
+KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table" / "small.json"
 
 
 def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
@@ -69,6 +71,23 @@ def test_the_table_holds_means_and_differences_by_seed(tmp_path: Path) -> None:
     differences = [line for line in lines if line.startswith("| GRPO | 5 | **-0.1")]
     assert len(differences) == 1  # every seed says the same
     assert "| Max@k, k = 4 | 1 | – | – | – | – |" in lines  # one training says nothing about a method
+
+
+def test_figures_that_were_kept_give_the_same_report(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for arm in ("base", "vpo", "max_at_k@16", "grpo"):
+        for seed in range(1 if arm == "base" else 3):
+            keep(tmp_path, arm, seed, figures(round(float(rng.random()) / 10, 4)))
+    found = read_tables(tmp_path)
+    keep_tables(found, tmp_path / "kept.json")
+    assert list(read_tables(tmp_path / "kept.json")) == ["base", "grpo", "max_at_k@16", "vpo"]
+    assert report(read_tables(tmp_path / "kept.json")) == report(found)
+
+
+def test_the_tables_of_the_study_are_those_of_the_kept_figures() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf-8")
+    for block in report(read_tables(KEPT)).split("\n\n"):
+        assert block in page
 
 
 @pytest.mark.parametrize("method", ["vpo", "vpo_marginal", "goal_conditioned"])
