@@ -3,6 +3,7 @@
 What was answered is kept question by question, so an interrupted evaluation continues and a finished one costs nothing.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ KS = (1, 2, 3, 5, 10, 15, 20, 30, 64)
 CURVES = ("best", "pass", "ew")
 ANSWERS, SETTINGS, FIGURES, REPORT = "answers.jsonl", "settings.json", "figures.json", "report.md"
 PICTURE = "curves.svg"
+ASKED = "prompt_sha256"  # of an answered question, the beginning
 Key = tuple[int, int]  # of an answered question: the seed, and its place
 _RIGHT = 1 - 1e-9  # a scalar from here on counts as passed
 
@@ -131,7 +133,8 @@ def evaluate_model(
     """Answer all questions that are not answered yet, and write `figures.json` and `report.md`. Returns mean figures.
 
     Raises:
-        TrainingError: the folder holds an evaluation with other settings, or the model gives no completions.
+        TrainingError: the folder holds an evaluation with other settings, or of other questions, or the model gives no
+            completions.
     """
     _claim(folder, settings)
     path = folder / ANSWERS
@@ -139,11 +142,13 @@ def evaluate_model(
     wanted = [(seed, place) for seed in settings.seeds for place in range(len(questions))]
     missing = [key for key in wanted if key not in known]
     domain = open_domain(settings.domain)
+    prompts = [domain.prompt(question, settings.m) for question in questions]
+    if any(known[key].get(ASKED) != _digest(prompts[key[1]]) for key in wanted if key in known):
+        raise TrainingError(f"{folder} holds answers to other questions: name another folder.")
 
     def answer(keys: Sequence[Key]) -> list[dict[str, Any]]:
         asked = [questions[place] for _, place in keys]
-        prompts = [domain.prompt(question, settings.m) for question in asked]
-        found = source.complete(prompts, settings.chains, keys[0][0])
+        found = source.complete([prompts[place] for _, place in keys], settings.chains, keys[0][0])
         return [_line(domain, settings, *row) for row in zip(keys, asked, found, strict=True)]
 
     begun = [known[key] for key in wanted if key in known]
@@ -174,12 +179,17 @@ def _line(
         raise TrainingError(f"{len(found.texts)} of {settings.chains} completions came: ask for fewer --chains.")
     graded = [grade(domain, question, text, settings.m, cut) for text, cut in zip(found.texts, found.cut, strict=True)]
     return {
-        "seed": key[0], "question": key[1], "rewards": [one.rewards.tolist() for one in graded],
+        "seed": key[0], "question": key[1], ASKED: _digest(domain.prompt(question, settings.m)),
+        "rewards": [one.rewards.tolist() for one in graded],
         "unread": sum(all(answer is None for answer in one.reply.answers) for one in graded),
         "cut": list(found.cut), "floors": list(floors_of(domain, question).values()),
         "prompt_tokens": found.prompt_tokens, "completion_tokens": found.completion_tokens,
         "cost": None if found.cost is None else str(found.cost), "completions": list(found.texts),
     }  # fmt: skip
+
+
+def _digest(prompt: str) -> str:
+    return hashlib.sha256(prompt.encode()).hexdigest()[:16]
 
 
 def _progress(lines: Sequence[Mapping[str, Any]], count: int, known: int) -> EvaluationProgress:

@@ -25,6 +25,7 @@ from training.candidate_sources import CandidateSource
 from training.demonstrations import Count, Demonstration, Demonstrations, DemonstrationSettings, demonstrate
 from training.domain_demonstrations import demonstrate_domain
 from training.errors import TrainingError
+from training.time_estimate import TimeEstimate
 
 _LOGGED = {"loss": "loss", "mean_token_accuracy": "token_accuracy", "grad_norm": "grad_norm", "num_tokens": "tokens"}
 _WARM_UP_UPDATES = 5
@@ -96,7 +97,7 @@ def train_sft(
     Args:
         settings: of the training.
         sources: runs.
-        report: gets every update (step, loss and more, as in the log).
+        report: gets every update (step, loss and more, as in the log), and the time that the rest will take.
         clock: seconds, for the time limit.
 
     Raises:
@@ -143,7 +144,8 @@ def _train(
     settings.output.mkdir(parents=True, exist_ok=True)
     log = UpdateLog(settings.output / LOG, _LOGGED, report)
     log.keep(updates_of(checkpoint))
-    trainer = _trainer(settings, model, tokenizer, rows, [log.callback(), _time_limit(settings.max_seconds, clock)])
+    callbacks = [TimeEstimate(report).callback(), log.callback(), _time_limit(settings.max_seconds, clock)]
+    trainer = _trainer(settings, model, tokenizer, rows, callbacks)
     run_trainer(trainer, checkpoint, "lower the rate if weights diverge, and batch or max_tokens if memory runs out")
     result = SftResult(
         adapter=save_adapter(trainer.model, settings.output),

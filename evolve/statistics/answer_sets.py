@@ -33,7 +33,9 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Floats:
     possible = failed >= wanted
     rest = np.where(possible, failed - wanted, 0)
     log_ratio = logs[failed] - logs[rest] - logs[drawn] + logs[drawn - wanted]
-    return np.where(possible, -np.expm1(np.minimum(log_ratio, 0.0)), 1.0)
+    # Rounded factorials give 4e-15 where none passed, and what counts zeros would not see one.
+    log_ratio = np.where(passed == 0, 0.0, np.minimum(log_ratio, 0.0))
+    return np.where(possible, 0.0 - np.expm1(log_ratio), 1.0)
 
 
 def best_at_k(scores: ArrayLike, k: int) -> Floats:

@@ -40,6 +40,7 @@ from evolve.search.state import SearchState
 from evolve.search.stopping import StoppingRule, open_stopping_rule
 from evolve.search.strategies import ProposalPlan, StrategyFactory, open_strategy
 from evolve.selection import ArchiveView, Select, Selected, SelectionParams, open_selection
+from evolve.testing.domains import DOMAIN_RULES as DOMAIN_RULES
 from evolve.testing.trackers import TRACKER_RULES as TRACKER_RULES
 
 SelectionMaker = Select | type[Select]

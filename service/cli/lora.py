@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.terminal import Terminal
-from service.cli.training_report import show_line, tracker_names
+from service.cli.training_report import hide_library_warnings, show_line, tracker_names
 from service.config import load_settings
 from service.errors import UsageError
 from service.jsonlines import as_line
@@ -50,6 +50,7 @@ def train_on_records(terminal: Terminal, options: LoraOptions) -> None:
     from training.lora import train_lora
 
     require_frameworks()
+    hide_library_warnings()
     settings = _settings(options)
     evaluators = choose_evaluators(load_settings(), queue="", require=options.require_isolation)
     with open_sync_scoring(options.problem, evaluators, slots=options.slots) as (

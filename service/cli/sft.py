@@ -9,6 +9,7 @@ from evolve.answers.continuation import CONTINUE
 from service.cli.records import find_run
 from service.cli.task import look_here
 from service.cli.terminal import Terminal
+from service.cli.training_report import hide_library_warnings, show_line
 from service.config import load_settings
 from service.errors import UsageError
 from service.jsonlines import as_line
@@ -16,8 +17,6 @@ from service.jsonlines import as_line
 if TYPE_CHECKING:
     from service.usecases.training_sources import RunSource
     from training.sft import SftResult, SftSettings
-
-_SHOWN = ("loss", "token_accuracy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,7 @@ def teach_form(terminal: Terminal, options: SftOptions) -> None:
     if (options.domain is None) == (not options.runs):
         raise UsageError("name runs, or a domain with --domain")
     require_frameworks()
+    hide_library_warnings()
     if options.threads:
         import torch
 
@@ -78,7 +78,7 @@ def _train_on_domain(terminal: Terminal, options: SftOptions, domain: str) -> No
         raise UsageError("--format, --edits and --problem are for runs: a domain has its own form")
     look_here()
     settings = _settings(options, {})
-    result = train_sft_on_domain(settings, domain, lambda line: _report(terminal, settings.updates, line))
+    result = train_sft_on_domain(settings, domain, lambda line: show_line(terminal, settings.updates, line))
     next_ = f"train task {domain} --model {options.model} --start {result.adapter} -o trained/task"
     _say(terminal, options, settings.updates, result, f"Train on from it: {terminal.command(next_)}")
 
@@ -106,7 +106,7 @@ def _train_on_runs(terminal: Terminal, options: SftOptions) -> None:
     # Whoever is taught to write whole programs needs no beginning.
     form = {"format": author.format, "edits": author.edits} if author and author.edits != CONTINUE else {}
     settings = _settings(options, form)
-    result = train_sft(settings, sources, lambda line: _report(terminal, settings.updates, line))
+    result = train_sft(settings, sources, lambda line: show_line(terminal, settings.updates, line))
     run = terminal.command(f"run {options.problem or 'PROBLEM'} --policy http://localhost:8000/v1 --model NAME")
     advice = f"Load it into a running vLLM as docs/how-to/train-a-policy.md says, then: {run}"
     _say(terminal, options, settings.updates, result, advice)
@@ -151,14 +151,6 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(word) for word in text.split(","))
     except ValueError as error:
         raise UsageError(f"--answers {text} must be numbers with commas between them, such as 1,2,4") from error
-
-
-def _report(terminal: Terminal, updates: int, line: Mapping[str, Any]) -> None:
-    if terminal.as_json:
-        print(as_line({"schema": 1, "kind": "training.step", "steps": updates, **line}), flush=True)
-    else:
-        seen = "  ".join(f"{name} {line[name]:.3f}" for name in _SHOWN if name in line)
-        terminal.note(f"{line['step']}/{updates}  {seen}")
 
 
 def _say(terminal: Terminal, options: SftOptions, updates: int, result: "SftResult", advice: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from service.cli.terminal import Terminal
-from service.cli.training_report import show_line, tracker_names
+from service.cli.training_report import hide_library_warnings, show_line, tracker_names
 from service.errors import InvalidProblemError, UsageError
 from service.jsonlines import as_line
 
@@ -58,6 +58,7 @@ def train_on_task(terminal: Terminal, options: TaskOptions) -> None:
     from training.task import TaskSettings, train_task
 
     look_here()
+    hide_library_warnings()
     numbers: dict[str, Any] = {name: value for name, value in options.numbers.items() if value is not None}
     settings = TaskSettings(
         domain=options.domain,

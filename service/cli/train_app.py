@@ -276,7 +276,7 @@ def task(
     train_on_task(terminal_of(ctx, json), options)
 
 
-@train_app.command(epilog="Example: evolve train data letters:Letters --m 3 -o rows", rich_help_panel="Training")
+@train_app.command(epilog="Example: evolve train data letters:Letters --answers 3 -o rows", rich_help_panel="Training")
 def data(
     ctx: typer.Context,
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="Name of a domain, or module:Class of your own.")],

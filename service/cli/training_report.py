@@ -1,5 +1,6 @@
-"""The lines of a training with rewards: updates, tests, and the time that is left."""
+"""The lines of a training: updates, tests, and the time that is left."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,12 +8,13 @@ from service.cli import formatting
 from service.cli.terminal import Terminal
 from service.jsonlines import as_line
 
+_TAUGHT = ("loss", "token_accuracy")  # of fine-tuning on demonstrations
 _SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
 _TESTED = ("test_set_reward", "test_unread")
 
 
 def show_line(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
-    """Show a report of `training.reward_training.train`."""
+    """Show a report of `training.reward_training.train` or `training.sft`."""
     if terminal.as_json:
         kind = "estimate" if "estimate_seconds" in line else "warning" if "warning" in line else "step"
         print(as_line({"schema": 1, "kind": f"training.{kind}", "steps": steps, **line}), flush=True)
@@ -22,9 +24,8 @@ def show_line(terminal: Terminal, steps: int, line: Mapping[str, Any]) -> None:
         terminal.note(_estimate(line))
     else:
         best = [name for name in line if name.startswith(("test_best@", "test_ew@"))]
-        seen = "  ".join(
-            f"{name} {line[name]:.3f}" for name in (*_SHOWN, *_TESTED, *best) if line.get(name) is not None
-        )
+        names = _TAUGHT if "token_accuracy" in line else (*_SHOWN, *_TESTED, *best)
+        seen = "  ".join(f"{name} {line[name]:.3f}" for name in names if line.get(name) is not None)
         terminal.note(f"{line['step']}/{steps}  {seen}")
 
 
@@ -34,6 +35,11 @@ def _estimate(line: Mapping[str, Any]) -> str:
         f"about {formatting.duration(line['estimate_seconds'])} left: {line['updates_left']} updates of"
         f" {formatting.duration(line['update_seconds'])}{tests}. Ctrl-C ends it, --resume continues it."
     )
+
+
+def hide_library_warnings() -> None:
+    """Hide what transformers says to its own callers, such as TRL, about their next versions."""
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
 
 
 def tracker_names(text: str) -> tuple[str, ...]:

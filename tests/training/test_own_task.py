@@ -167,8 +167,8 @@ def test_a_model_learns_the_form_from_examples_of_the_domain(
     for one in found.by_answers[2]:
         assert one.messages[0]["content"] in {domain.prompt(question, 2) for question in questions_of(NAME, "train")}
         assert None not in domain.parse(one.reply, 2).answers
-    with pytest.raises(TrainingError, match="has at most 3 examples for a question"):
-        demonstrate_domain(NAME, DemonstrationSettings(answers=(4,)), len, 3)
+    with pytest.raises(TrainingError, match="has at most 14 examples for a question"):
+        demonstrate_domain(NAME, DemonstrationSettings(answers=(15,)), len, 3)
     with pytest.raises(TrainingError, match="fits 10 tokens: raise --max-tokens"):
         demonstrate_domain(NAME, DemonstrationSettings(max_tokens=10), len, 3)
     with pytest.raises(TrainingError, match="The domain maze shows no examples"):

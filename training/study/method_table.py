@@ -3,7 +3,7 @@
     python -m training.study.method_table --base models/maze-base -o method-table
 
 Each training and its answers to test mazes are one file, so an interrupted comparison continues. `--report` prints the
-tables of the files that there are.
+tables of the files that there are. `--methods max_at_k@16,vpo@8` trains for other sets than those of 4.
 """
 
 import argparse
@@ -16,19 +16,21 @@ from pathlib import Path
 import numpy as np
 
 from evolve.domains.maze import mazes
+from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import METHODS
 from training.recipe import Recipe, reinforcement_of
 from training.study import intervals
 from training.study.markdown import cell, signed, table
 
-K = 4  # answers that the methods take the best of, in a chain or among single answers
+K = 4  # answers that the methods take the best of, in a chain or among single answers, unless an arm says another
 ARMS = (
     "base", "grpo", "gdpo", "maxrl", "random_weighting", "goal_conditioned", "vpo_single", "max_at_k",
     "max_at_k_centred", "vector_max_at_k", "multi_rlvr", "vpo", "vpo_marginal",
 )  # fmt: skip
 FIGURES = ("best@1", "best@4", "best@16", "best@64", "ew@4", "ew@64", "volume", "diversity")
 COMPARED = ("best@4", "best@64", "ew@64", "diversity")
+Tables = dict[str, dict[int, list[dict[str, float]]]]  # figures of each maze, by arm and seed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +46,41 @@ class TableScope:
     kind: str = "small"
 
 
-def recipe_of(method: str, seed: int, scope: TableScope) -> Recipe:
-    """The recipe of a training."""
+def method_and_k(arm: str) -> tuple[str, int]:
+    """The method of an arm, `NAME` or `NAME@K`, and the size of the sets that it trains for.
+
+    Raises:
+        ConfigurationError: the size is not a number.
+    """
+    method, _, size = arm.partition("@")
+    try:
+        return method, int(size or K)
+    except ValueError as error:
+        raise ConfigurationError(f"{arm[:80]!r} is no method with a size: write it as max_at_k@16.") from error
+
+
+def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
+    """The recipe of a training: sets of k are chains of k, or subsets of single answers."""
+    method, size = method_and_k(arm)
     settings = reinforcement_of(method)
-    k = K if method in METHODS and METHODS[method].subsets else None
-    settings = replace(settings, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
+    known = METHODS.get(method)
+    m = size if known is not None and known.chains else settings.m
+    k = size if known is not None and known.subsets else None
+    settings = replace(settings, m=m, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
     return Recipe(seed=seed, kinds=(scope.kind,), reinforcement=settings)
 
 
-def measure_method(method: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
+def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
     """Train a method from the base with a seed, answer the test mazes, and keep the figures of each maze."""
-    path = folder / f"{method}-s{seed}.json"
+    path = folder / f"{arm}-s{seed}.json"
     if path.exists():
         return
     from training.evaluation import figures_of_mazes
     from training.maze import RunFolder, base_of, reinforce
 
-    recipe = recipe_of(method, seed, scope)
+    recipe = recipe_of(arm, seed, scope)
     weights = base_of(base, recipe)
-    if method != "base":
+    if arm != "base":
         place = RunFolder(folder=folder / "trainings" / path.stem, save_every=scope.steps)
         weights = reinforce(recipe, weights, place, lambda _: None)
     settings = replace(recipe.reinforcement, answers=scope.answers)
@@ -73,14 +91,42 @@ def measure_method(method: str, seed: int, scope: TableScope, base: Path, folder
     unfinished.replace(path)
 
 
-def read_tables(folder: Path) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """The figures by method and seed, methods in the order of the table."""
-    found: dict[str, dict[int, list[dict[str, float]]]] = {}
-    for method in ARMS:
-        paths = {int(path.stem.rpartition("-s")[2]): path for path in folder.glob(f"{method}-s*.json")}
-        if paths:
-            found[method] = {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths.items())}
-    return found
+def read_tables(folder: Path) -> Tables:
+    """The figures by arm and seed, methods in the order of the table, and the sizes of a method in theirs.
+
+    Args:
+        folder: of a comparison, or a file that `keep_tables` wrote.
+    """
+    if folder.is_file():
+        kept = json.loads(folder.read_text(encoding="utf-8"))
+        return {
+            arm: {
+                int(seed): [dict(zip(columns, maze, strict=True)) for maze in zip(*columns.values(), strict=True)]
+                for seed, columns in seeds.items()
+            }
+            for arm, seeds in kept.items()
+        }
+    paths: dict[str, dict[int, Path]] = {}
+    for path in folder.glob("*-s*.json"):
+        arm, _, seed = path.stem.rpartition("-s")
+        if arm.partition("@")[0] in ARMS:
+            paths.setdefault(arm, {})[int(seed)] = path
+    return {
+        arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
+        for arm in sorted(paths, key=lambda arm: (ARMS.index(method_and_k(arm)[0]), method_and_k(arm)[1]))
+    }
+
+
+def keep_tables(found: Tables, path: Path, figures: Sequence[str] = FIGURES) -> None:
+    """Write what the report needs as one small file: the figures of each maze in columns, to four digits."""
+    kept = {
+        arm: {
+            seed: {figure: [round(maze[figure], 4) for maze in mazes] for figure in figures}
+            for seed, mazes in seeds.items()
+        }
+        for arm, seeds in found.items()
+    }
+    path.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def report(
@@ -113,12 +159,14 @@ def cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> Fl
     return np.array([[maze[figure] for maze in found] for found in seeds.values()])
 
 
-def title(method: str) -> str:
-    """The name of a method in tables, with k where it counts."""
+def title(arm: str) -> str:
+    """The name of an arm in tables, with k where it counts."""
+    method, size = method_and_k(arm)
     if method == "base":
         return "warm start"
     known = METHODS[method]
-    return f"{known.title}, k = {K}" if known.subsets else known.title
+    chains = f", chains of {size}" if known.chains and size != K else ""
+    return f"{known.title}, k = {size}{chains}" if known.subsets else f"{known.title}{chains}"
 
 
 def main() -> None:
@@ -126,14 +174,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare every training method on mazes.")
     parser.add_argument("--base", type=Path, default=Path("models/maze-base"))
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
     parser.add_argument("--methods", default=",".join(ARMS))
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
     parser.add_argument("--kind", choices=("small", "hard"), default=TableScope().kind)
     told = parser.parse_args()
     if told.report:
-        sys.stdout.write(report(read_tables(told.output)) + "\n")
+        found = read_tables(told.output)
+        if told.keep is not None:
+            keep_tables(found, told.keep)
+        sys.stdout.write(report(found) + "\n")
         return
     import torch
 

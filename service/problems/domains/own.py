@@ -14,6 +14,7 @@ from service.problems.init import name_for, write_problem
 from service.problems.toml_writer import toml_text
 
 SPLIT = "test"
+PROMPTS = "prompts"  # the folder of templates
 PRELOADED = "evolve.domains"  # the scoring process finds of Evolve what is imported before it starts
 _EVALUATOR = '''\
 """Scores an answer to the question beside it. Written by Evolve for the domain {name}."""
@@ -35,6 +36,21 @@ def score(outputs, program):
         return {{"error": reply.reasons[0]}}
     return dict(zip(DOMAIN.objectives(QUESTION), map(float, DOMAIN.reward(QUESTION, answer)), strict=True))
 '''
+
+# The built-in templates ask an expert programmer for programs, which answers of a domain rarely are.
+_PROMPTS = {
+    "system": "You write answers to a task. Each answer is scored automatically, on each objective separately.\n",
+    "problem": "$description\n\nThe objectives:\n\n$objectives\n",
+    "parent": "# The answer to be improved\n\n$scores\n$program\n",
+    "inspirations": "# Other answers, to learn from\n\n",
+    "inspiration": "## Answer $number\n\n$scores\n$program\n",
+    "reply": "Give $count in exactly this form, with nothing after it:\n\n$example\n$edits$regions",
+    "rewrite": "\n",
+    "request_one": "Write a better answer, in the form asked for.\n",
+    "request_scalar": "Write $count answers that differ from each other, in the form asked for.\n",
+    "request_vector": "Write $count answers that differ from each other, in the form asked for. As a set, they should"
+    " do well under any weights of $names.\n",
+}
 
 
 def init_own_domain(folder: Path, name: str, number: int | None) -> tuple[Path, ...]:
@@ -80,7 +96,7 @@ def init_own_domain(folder: Path, name: str, number: int | None) -> tuple[Path, 
             {"name": objective, "low": float(low), "high": 1.0}
             for objective, low in floors_of(domain, question).items()
         ],
-        "search": {"evaluations": 256},
+        "search": {"evaluations": 256, "prompt": {"template_dir": PROMPTS}},
     }
     return write_problem(
         folder,
@@ -90,6 +106,7 @@ def init_own_domain(folder: Path, name: str, number: int | None) -> tuple[Path, 
             "evaluator.py": evaluator,
             "question.json": json.dumps(question, indent=1) + "\n",
             "answer.txt": f"{domain.seed if isinstance(domain, TaggedDomain) else 'answer'}\n",
+            **{f"{PROMPTS}/{name}.txt": text for name, text in _PROMPTS.items()},
             **copied,
         },
     )

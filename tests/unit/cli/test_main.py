@@ -1,12 +1,18 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 
 from evolve.errors import ConfigurationError, EvolveError, PolicyDenied, PolicyUnavailable, ProblemError, ReplayError
+from service.cli.app import app
+from service.cli.completion_app import prepare
 from service.cli.exit_codes import outcome
 from service.cli.main import describe, hoisted
 from service.errors import (
@@ -111,6 +117,31 @@ def test_every_command_has_help_with_an_example_and_json(evolve: Evolve, command
     assert said.code == 0
     assert f"Example: evolve {' '.join(command)}" in " ".join(said.out.split())
     assert "--json" in said.out
+
+
+def examples() -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Each command with the words of an example of its help."""
+    prepare()
+    found: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
+    while found:
+        path, command = found.pop()
+        found += [((*path, name), each) for name, each in getattr(command, "commands", {}).items()]
+        _, _, shown = (command.epilog or "").partition("Example: evolve ")
+        for words in shown.split(", or: "):
+            if words and "$(" not in shown:
+                yield path, shlex.split(words.rpartition("evolve ")[2])
+
+
+@pytest.mark.parametrize(("path", "words"), [pytest.param(*each, id=" ".join(each[0])) for each in examples()])
+def test_the_example_of_a_help_is_a_call_of_its_command(path: tuple[str, ...], words: list[str]) -> None:
+    command: Any = typer.main.get_command(app)
+    context, rest = None, hoisted(words)
+    for name in path:
+        group = command.make_context("evolve", rest, parent=context)
+        called, command, rest = command.resolve_command(group, [*group._protected_args, *group.args])
+        assert called == name
+        context = group
+    command.make_context(path[-1], list(rest), parent=context)  # it refuses words that it does not know
 
 
 def test_a_missing_database_is_said_with_what_to_do(evolve: Evolve) -> None:

@@ -12,8 +12,8 @@ import pytest
 from evolve.domains import Eureqa, MazeDomain, TaggedDomain, grade, open_domain
 from evolve.domains.eureqa import EureqaQuestion
 from evolve.domains.maze import mazes
-from evolve.domains.testing import DOMAIN_RULES, DomainRule
 from evolve.errors import ExtensionError, MissingExtensionError
+from evolve.testing.domains import DOMAIN_RULES, DomainRule
 from tests.own_task import write_letters
 
 QUESTION = {"letter": "a"}

@@ -24,6 +24,11 @@ def test_pass_at_k_is_chens_formula() -> None:
     assert answer_sets.pass_at_k(10_000, 1, 5_000) == pytest.approx(0.5)
 
 
+def test_where_nothing_passed_the_probability_is_nothing_at_all() -> None:
+    for n in range(1, 130):
+        assert not answer_sets.pass_at_k(n, 0, np.arange(1, n + 1)).any()
+
+
 @pytest.mark.parametrize(("n", "c", "k"), [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4)])
 def test_pass_at_k_refuses_counts_that_cannot_be(n: int, c: int, k: int) -> None:
     with pytest.raises(ValueError, match="pass@k"):

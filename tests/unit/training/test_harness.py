@@ -104,6 +104,9 @@ def test_an_interrupted_evaluation_asks_only_what_is_missing(tmp_path: Path) -> 
     other = EvaluationSettings(domain=NAME, model="m", m=3, chains=3, seeds=(0, 1))
     with pytest.raises(TrainingError, match="holds an evaluation with other settings"):
         evaluate_model(other, questions, Model(), folder)
+    with pytest.raises(TrainingError, match="holds answers to other questions: name another folder"):
+        evaluate_model(SETTINGS, questions[::-1], Model(), folder)  # as of another file
+    assert evaluate_model(SETTINGS, questions, Model(), folder) == pytest.approx(whole)
 
 
 def test_an_answer_with_every_score_passes() -> None:

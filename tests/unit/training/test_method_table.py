@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS
-from training.study.method_table import ARMS, FIGURES, K, TableScope, read_tables, recipe_of, report
+from training.study.method_table import ARMS, FIGURES, K, TableScope, keep_tables, read_tables, recipe_of, report
+
+KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table" / "small.json"
 
 
 def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
@@ -19,6 +22,29 @@ def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
         assert size in (K, 1)
         assert size == K or not METHODS[method].chains
         assert learnt.answers == 32
+
+
+def test_an_arm_can_name_another_size_of_sets() -> None:
+    def sizes(arm: str) -> tuple[int, int | None, int]:
+        learnt = recipe_of(arm, 0, TableScope()).reinforcement
+        return learnt.m, learnt.k, learnt.answers
+
+    assert sizes("max_at_k@16") == (1, 16, 32)
+    assert sizes("vector_max_at_k@16") == (1, 16, 32)
+    assert sizes("vpo@8") == (8, None, 32)
+    assert sizes("vpo_marginal@8") == (8, 8, 32)
+    for wrong in ("vpo@16", "vpo@many"):  # longer than any chain, and no number
+        with pytest.raises(ConfigurationError):
+            recipe_of(wrong, 0, TableScope())
+
+
+def test_sizes_of_a_method_stand_beside_each_other(tmp_path: Path) -> None:
+    for arm in ("max_at_k@16", "vpo@8", "vpo", "vpo_marginal@8", "max_at_k"):
+        for seed in range(2):
+            keep(tmp_path, arm, seed, figures(0.1))
+    titles = [line.split(" | ")[0] for line in report(read_tables(tmp_path)).splitlines()[2:7]]
+    sizes = ["Max@k, k = 4", "Max@k, k = 16", "VPO", "VPO, chains of 8"]
+    assert titles == [f"| {title}" for title in (*sizes, "VPO with credit by answer, k = 8, chains of 8")]
 
 
 def figures(level: float) -> list[dict[str, float]]:
@@ -45,6 +71,23 @@ def test_the_table_holds_means_and_differences_by_seed(tmp_path: Path) -> None:
     differences = [line for line in lines if line.startswith("| GRPO | 5 | **-0.1")]
     assert len(differences) == 1  # every seed says the same
     assert "| Max@k, k = 4 | 1 | – | – | – | – |" in lines  # one training says nothing about a method
+
+
+def test_figures_that_were_kept_give_the_same_report(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for arm in ("base", "vpo", "max_at_k@16", "grpo"):
+        for seed in range(1 if arm == "base" else 3):
+            keep(tmp_path, arm, seed, figures(round(float(rng.random()) / 10, 4)))
+    found = read_tables(tmp_path)
+    keep_tables(found, tmp_path / "kept.json")
+    assert list(read_tables(tmp_path / "kept.json")) == ["base", "grpo", "max_at_k@16", "vpo"]
+    assert report(read_tables(tmp_path / "kept.json")) == report(found)
+
+
+def test_the_tables_of_the_study_are_those_of_the_kept_figures() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf-8")
+    for block in report(read_tables(KEPT)).split("\n\n"):
+        assert block in page
 
 
 @pytest.mark.parametrize("method", ["vpo", "vpo_marginal", "goal_conditioned"])

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from evolve.evaluation import Evaluation, Outcome
+from evolve.prompt.build import PromptRequest, build_prompt
+from evolve.prompt.templates import check_templates
+from evolve.proposal import Individual, Proposal
 from service.errors import InvalidProblemError, UsageError
 from service.problems.domains.init import init_domain
 from service.problems.domains.table import read_table
+from service.problems.load import load_problem
 from tests.own_task import write_letters
 
 
@@ -37,6 +42,34 @@ def test_a_question_is_an_ordinary_problem_that_the_domain_scores(
     assert score([], {"answer.txt": "join\n"}) == pytest.approx({"begins": 1.0, "vowels": 0.4, "short": 1 - 4 / 12})
     assert score([], {"answer.txt": "two words"}) == {"error": "the completion holds no further answer"}
     assert (folder / "letters.py").read_text() == (tmp_path / "letters.py").read_text()
+
+
+def test_a_run_asks_for_answers_not_for_programs(tmp_path: Path) -> None:
+    folder = tmp_path / "words"
+    init_domain(folder, "letters:Letters", None, 0)
+    document = tomllib.loads((folder / "problem.toml").read_text())
+    chosen = folder / document["search"]["prompt"]["template_dir"]
+    written = {path.stem: path.read_text() for path in chosen.iterdir()}
+    check_templates(written)
+    loaded = load_problem(folder).problem
+    seed = Individual(
+        candidate_id="cnd_1",
+        program=loaded.seeds[0],
+        evaluation=Evaluation(outcome=Outcome.OK, scores=dict.fromkeys(loaded.objective_names, 0.5)),
+        fitness=0.5,
+        rewards=(0.5, 0.5, 0.5),
+        signed_scores=(0.5, 0.5, 0.5),
+        measures={},
+    )
+    proposal = Proposal(
+        id="prp_1", number=1, island=0, operator="mutate", parent=seed, seed=1, answers=3, samples=1, limit=3
+    )
+    request = PromptRequest(problem=loaded, proposal=proposal, templates=written, format="tags:answer")
+    text = "".join(part for message in build_prompt(request, len).messages for part in message.parts)
+    assert "Write a word that begins with i," in text
+    assert "Write 3 answers that differ from each other" in text
+    assert "<answer_3>" in text
+    assert "programmer" not in text
 
 
 def test_what_the_domain_has_not_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 A rule takes a domain and some of its questions, and raises `AssertionError` with one sentence where it does not hold:
 
     import pytest
-    from evolve.domains.testing import DOMAIN_RULES
+    from evolve.testing import DOMAIN_RULES
     from letters import Letters
 
     @pytest.mark.parametrize("rule", DOMAIN_RULES)
