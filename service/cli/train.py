@@ -101,12 +101,17 @@ def _wanted(options: TrainOptions) -> "TrainingRequest":
         method=options.method,
         base=options.base,
         command=command,
-        mazes=_mazes(options.mazes) if options.mazes else (),
+        mazes=read_mazes(options.mazes) if options.mazes else (),
         validated=options.validated,
     )
 
 
-def _mazes(path: Path) -> "tuple[Maze, ...]":
+def read_mazes(path: Path) -> "tuple[Maze, ...]":
+    """The mazes of a file, a JSON object with the key `maze` a line.
+
+    Raises:
+        UsageError: it cannot be read, or holds none.
+    """
     from evolve.domains.maze import read
     from evolve.errors import ProblemError
 

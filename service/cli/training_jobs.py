@@ -169,6 +169,11 @@ def list_permissions(terminal: Terminal, where: SourceOptions) -> None:
     terminal.show(table)
 
 
+def split_words(text: str) -> list[str]:
+    """The words of a list that commas separate."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 @contextmanager
 def _training(where: SourceOptions) -> "Iterator[TrainingSite]":
     with open_training(load_settings(), where) as site:

@@ -125,7 +125,7 @@ class StoredPolicies:
         self.own(tenant, name)
         if evaluation.against:
             self._store.version(tenant, name, evaluation.against)
-        trained = self._trained_on(self._store.version(tenant, name, version))
+        trained = self.trained_on(self._store.version(tenant, name, version))
         seen = [problem for problem in evaluation.problems if problem in trained]
         if seen:
             raise UsageError(f"{name}@{version} was trained on {seen[0][:80]!r}: evaluate on problems it never saw")
@@ -197,7 +197,7 @@ class StoredPolicies:
             raise RefusedError(f"the policy {name} is shared by the operator: only the operator changes it")
         return policy
 
-    def _trained_on(self, found: PolicyVersion) -> set[str]:
+    def trained_on(self, found: PolicyVersion) -> set[str]:
         """The problems that a version and its bases were trained on."""
         problems: set[str] = set()
         at: PolicyVersion | None = found

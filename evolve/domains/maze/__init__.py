@@ -5,7 +5,7 @@ from evolve.domains.maze.generation import hard, nine, small
 from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, walk
 from evolve.domains.maze.oracle import BestWalk, best, front, optimum, outcomes
 from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
-from evolve.domains.maze.splits import KINDS, SPLITS, maze_of, mazes
+from evolve.domains.maze.splits import KINDS, SPLITS, kind_of, maze_of, mazes
 from evolve.domains.maze.words import brief, read_brief, steps
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "brief",
     "front",
     "hard",
+    "kind_of",
     "maze_of",
     "mazes",
     "nine",
