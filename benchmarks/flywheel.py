@@ -64,9 +64,9 @@ class FlywheelSize:
 
     seeds: int = 3
     rounds: int = 4
-    searched: int = 10
+    searched: int = 8
     further: int = 1024
-    steps: int = 20
+    steps: int = 18
     asked: int = 8
     tested: int = 48
     method: str = "vector_max_at_k"

@@ -51,7 +51,7 @@ def train_maze(terminal: Terminal, options: TrainOptions) -> None:
         ConflictError: the folder holds the training of another recipe.
         TrainingError: training cannot begin or go on.
     """
-    _check_frameworks()
+    check_frameworks()
     import torch
 
     from training.errors import OtherRecipeError
@@ -72,7 +72,12 @@ def train_maze(terminal: Terminal, options: TrainOptions) -> None:
     _say(terminal, trained)
 
 
-def _check_frameworks() -> None:
+def check_frameworks() -> None:
+    """Refuse to train without the frameworks.
+
+    Raises:
+        UsageError: one is not installed.
+    """
     from importlib.util import find_spec
 
     missing = [name for name in NEEDED if find_spec(name) is None]

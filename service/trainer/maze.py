@@ -17,6 +17,7 @@ from evolve.domains.maze import Maze, read, render
 from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
 from service.errors import ConflictError, UsageError
+from service.policy_settings.shipped import DEFAULTS_FILE, read_defaults
 from service.ports import HeldOutValues, TrainingJob, TrainingStep
 from service.trainer.backend_process import BackendProcess
 from service.trainer.held_out_mazes import (
@@ -27,9 +28,9 @@ from service.trainer.held_out_mazes import (
     maze_name,
 )
 
-ANSWERS = 4  # of a chain, as the maze policies are trained
 K = 16
-CHAINS = 8
+ANSWERS = 32  # to a held-out maze
+CHAIN = 4  # answers of a chain, if a model does not say
 SEED = 7
 EVALUATION_SECONDS = 3600.0
 POLL_SECONDS = 0.5
@@ -124,13 +125,14 @@ class MazeBackend:
         questions = output / "mazes.jsonl"
         questions.write_text(content, encoding="utf-8")
         words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
-        words += ["--data", str(questions), "--chains", str(CHAINS), "--answers", str(ANSWERS), "--temperature", "1"]
+        m = _chain(model)
+        words += ["--data", str(questions), "--chains", str(ANSWERS // m), "--answers", str(m), "--temperature", "1"]
         self._measure(words, stopped)
         domain, values = open_domain("maze"), {}
         for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
             scalars = [domain.scalar(np.asarray(row)) for chain in told["rewards"] for row in chain]
-            missing = CHAINS * ANSWERS - len(scalars)  # of chains that ended early: they are worth nothing
+            missing = ANSWERS // m * m - len(scalars)  # of chains that ended early: they are worth nothing
             values[told["question"]] = float(best_at_k(scalars + [0.0] * missing, K))
         return HeldOutValues(
             metric=f"best@{K}",
@@ -173,6 +175,12 @@ class MazeBackend:
                 continue
             found[render(maze)] = maze
         return list(found.values())
+
+
+def _chain(model: Path) -> int:
+    """How many answers a run asks a model for at once."""
+    path = model / DEFAULTS_FILE
+    return int(read_defaults(path.read_bytes(), path).get("answers", CHAIN)) if path.is_file() else CHAIN
 
 
 def _tested(job: TrainingJob) -> int:
