@@ -6,9 +6,11 @@ from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, wal
 from evolve.domains.maze.oracle import BestWalk, best, front, optimum, outcomes
 from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
 from evolve.domains.maze.splits import KINDS, SPLITS, kind_of, maze_of, mazes
+from evolve.domains.maze.symmetry import FORMS, symmetric_form
 from evolve.domains.maze.words import brief, read_brief, steps
 
 __all__ = [
+    "FORMS",
     "KINDS",
     "MOVES",
     "OBJECTIVES",
@@ -34,6 +36,7 @@ __all__ = [
     "reward",
     "small",
     "steps",
+    "symmetric_form",
     "vectors",
     "walk",
 ]
