@@ -26,6 +26,46 @@ flywheel_app = typer.Typer(
 )
 
 FlywheelName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the flywheel.")]
+Family = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PROBLEM",
+        parser=named_folder,
+        help="Problem whose [domain] has a number, from which each round takes the next, or a folder of problems.",
+    ),
+]
+Trained = Annotated[
+    str, typer.Option("--policy", metavar="POLICY", help="Registered policy that searches and is trained.")
+]
+Rounds = Annotated[int, typer.Option(min=1, max=1000, metavar="R", help="Number of rounds.")]
+Problems = Annotated[int, typer.Option(min=1, max=200, metavar="N", help="Problems of a round.")]
+OfEachRun = Annotated[int, typer.Option("--evaluations", min=2, metavar="N", help="Evaluations of each run.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the runs and trainings.")]
+Method = Annotated[str, typer.Option(metavar="NAME", help="Training method.")]
+Backend = Annotated[str, typer.Option(metavar="NAME", help="Back end of the trainer.")]
+SetSize = Annotated[int | None, typer.Option("--k", metavar="K", help="Size of the sets whose best counts.")]
+Steps = Annotated[int | None, typer.Option(metavar="N", help="Updates of each training.")]
+TestProblems = Annotated[int, typer.Option(min=6, metavar="N", help="Held-out problems of the evaluation gate.")]
+TestKinds = Annotated[
+    str, typer.Option(metavar="LIST", help="Kinds of the held-out mazes. Without it: as the runs' mazes.")
+]
+AllowTraining = Annotated[bool, typer.Option("--allow-training", help="Allow training on the runs of this flywheel.")]
+Parallel = Annotated[
+    int | None,
+    typer.Option(min=1, max=256, metavar="N", help="Maximum number of runs at once.", show_default="one per core"),
+]
+TrainingFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="FOLDER",
+        readable=False,
+        help="Folder of the trainings.",
+        show_default="the user's data folder",
+    ),
+]
+Threads = Annotated[int, typer.Option(min=0, metavar="N", help="Threads of a training (0: one per core).")]
+SaveEvery = Annotated[int, typer.Option(min=1, metavar="N", help="Steps between two checkpoints.")]
 
 
 @flywheel_app.command(
@@ -34,45 +74,24 @@ FlywheelName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the f
 def run(
     ctx: typer.Context,
     name: FlywheelName,
-    family: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PROBLEM",
-            parser=named_folder,
-            help="Problem whose [domain] has a number, from which each round takes the next, or a folder of problems.",
-        ),
-    ],
+    family: Family,
     *,
-    policy: Annotated[str, typer.Option(metavar="POLICY", help="Registered policy that searches and is trained.")],
-    rounds: Annotated[int, typer.Option(min=1, max=1000, metavar="R", help="Number of rounds.")] = 4,
-    problems: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="Problems of a round.")] = 24,
-    evaluations: Annotated[int, typer.Option(min=2, metavar="N", help="Evaluations of each run.")] = 512,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the runs and trainings.")] = 0,
-    method: Annotated[str, typer.Option(metavar="NAME", help="Training method.")] = "vector_max_at_k",
-    backend: Annotated[str, typer.Option(metavar="NAME", help="Back end of the trainer.")] = "maze",
-    k: Annotated[int | None, typer.Option(metavar="K", help="Size of the sets whose best counts.")] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of each training.")] = None,
-    test_problems: Annotated[
-        int, typer.Option(min=6, metavar="N", help="Held-out problems of the evaluation gate.")
-    ] = 64,
-    test_kinds: Annotated[
-        str, typer.Option(metavar="LIST", help="Kinds of the held-out mazes. Without it: as the runs' mazes.")
-    ] = "",
-    allow_training: Annotated[
-        bool, typer.Option("--allow-training", help="Allow training on the runs of this flywheel.")
-    ] = False,
-    parallel: Annotated[
-        int | None,
-        typer.Option(min=1, max=256, metavar="N", help="Maximum number of runs at once.", show_default="one per core"),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", readable=False, help="Folder of the trainings.", show_default="the user's data folder"
-        ),
-    ] = None,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Threads of a training (0: one per core).")] = 0,
-    save_every: Annotated[int, typer.Option(min=1, metavar="N", help="Steps between two checkpoints.")] = 50,
+    policy: Trained,
+    rounds: Rounds = 4,
+    problems: Problems = 24,
+    evaluations: OfEachRun = 512,
+    seed: Seed = 0,
+    method: Method = "vector_max_at_k",
+    backend: Backend = "maze",
+    k: SetSize = None,
+    steps: Steps = None,
+    test_problems: TestProblems = 64,
+    test_kinds: TestKinds = "",
+    allow_training: AllowTraining = False,
+    parallel: Parallel = None,
+    folder: TrainingFolder = None,
+    threads: Threads = 0,
+    save_every: SaveEvery = 50,
     require_isolation: Isolation = None,
     allow_unsandboxed: Unsandboxed = False,
     db: Db = None,
@@ -94,14 +113,9 @@ def run(
         "test_kinds": split_words(test_kinds),
     }  # fmt: skip
     order = FlywheelOrder(
-        name=name,
-        policy=policy,
-        family=read_family(family),
-        problems=problems,
-        evaluations=evaluations,
-        seed=seed,
+        name=name, policy=policy, family=read_family(family), problems=problems, evaluations=evaluations, seed=seed,
         training=training,
-    )
+    )  # fmt: skip
     options = FlywheelOptions(
         order=order,
         rounds=rounds,

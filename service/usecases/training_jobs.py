@@ -216,6 +216,7 @@ class VersionPublisher:
         if not job.request.get("promote"):
             return PublishedVersion(version=found.version, evaluation=told)
         try:
+            self._registry.serve(job.tenant, job.policy, found.version)
             self._registry.promote(job.tenant, job.policy, found.version, by=job.id)
         except ConflictError as error:
             return PublishedVersion(version=found.version, evaluation=told, refusal=str(error))
