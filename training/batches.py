@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from evolve.domains.maze import Maze, maze_of
+from evolve.domains.maze import FORMS, Maze, maze_of, symmetric_form
 from training.demonstrator import Field, Rng
 from training.vocabulary import IDS, PAD
 
@@ -38,15 +38,27 @@ class PaddedBatch:
 
 
 class GivenMazes:
-    """Mazes that somebody names, such as those of runs. The kinds are not told apart."""
+    """Mazes that somebody names, such as those of runs. The kinds are not told apart.
+
+    Each is drawn in one of its symmetric forms, since a policy that sees few mazes often learns them by heart.
+    """
 
     def __init__(self, mazes: Sequence[Maze]) -> None:
-        self._fields = [Field.of(maze) for maze in mazes]
+        self._mazes = mazes
+        self._fields: dict[tuple[int, int], Field] = {}
 
     def draw(self, kind: str, count: int, rng: Rng) -> list[Field]:  # noqa: ARG002 - the shape of MazePool
         """That many mazes, different while there are enough."""
-        few = count > len(self._fields)
-        return [self._fields[int(number)] for number in rng.choice(len(self._fields), size=count, replace=few)]
+        few = count > len(self._mazes)
+        numbers = rng.choice(len(self._mazes), size=count, replace=few)
+        forms = rng.integers(FORMS, size=count)
+        return [self._field(int(number), int(form)) for number, form in zip(numbers, forms, strict=True)]
+
+    def _field(self, number: int, form: int) -> Field:
+        found = self._fields.get((number, form))
+        if found is None:
+            found = self._fields[number, form] = Field.of(symmetric_form(self._mazes[number], form))
+        return found
 
 
 class MazePool:

@@ -10,13 +10,14 @@ from evolve.repository import Repository
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import Bundle, RunRecord, Storage, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, RunRecord, Storage, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
     from service.client import Client
     from service.config import Settings
     from service.db.storage import SqlStorage
+    from service.policy_settings.settings import PolicySettings
     from service.usecases.batches import Batches
     from service.usecases.control_runs import RunController
     from service.usecases.policy_site import PolicySite
@@ -128,7 +129,8 @@ def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = Fal
             yield BatchSite(batches=RemoteBatches(client, upload_of), service=service)
         return
     with (open_storage if make else open_existing_storage)(settings, where.db) as storage:
-        batches = StoredBatches(storage, settings.policies, partial(_submissions, settings, storage))
+        submissions, registered = partial(_submissions, settings, storage), partial(_registered, settings, storage)
+        batches = StoredBatches(storage, settings.policies, submissions, registered)
         yield BatchSite(batches=batches, storage=storage)
 
 
@@ -195,3 +197,10 @@ def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
     from service.bootstrap.submissions import make_submissions
 
     return make_submissions(settings, storage)
+
+
+def _registered(settings: "Settings", storage: "SqlStorage", words: str) -> "PolicySettings":
+    """The policy of the registry that a name stands for."""
+    from service.bootstrap.submissions import make_registry
+
+    return make_registry(settings, storage).settings(DEFAULT_TENANT, words)

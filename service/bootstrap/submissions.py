@@ -1,7 +1,9 @@
 """What front doors submit, over the stores and whoever evaluates here."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from service.bootstrap.adapters import serve_version
 from service.bootstrap.evaluators import choose_evaluators
 from service.config import Settings
 from service.net import Resolve
@@ -44,4 +46,5 @@ def make_registry(settings: Settings, storage: "SqlStorage") -> StoredPolicies:
     Raises:
         UsageError: the operator's policies cannot be read.
     """
-    return StoredPolicies(storage.policies, storage.clock, set(operator_policies(settings.policies)))
+    operators = set(operator_policies(settings.policies))
+    return StoredPolicies(storage.policies, storage.clock, operators, partial(serve_version, storage))

@@ -11,6 +11,7 @@ from service.cli.batch_app import batch_app
 from service.cli.completion_app import completion_app
 from service.cli.control_app import Sets, control_app
 from service.cli.database_app import db_app
+from service.cli.flywheel_app import flywheel_app
 from service.cli.installation_app import installation_app
 from service.cli.keys_app import keys_app
 from service.cli.options import (
@@ -73,6 +74,7 @@ app.add_typer(problem_app, name="problem", rich_help_panel="Search")
 app.add_typer(policy_app, name="policy", rich_help_panel="Search")
 app.add_typer(train_app, name="train", rich_help_panel="Training")
 app.add_typer(training_app, name="training", rich_help_panel="Training")
+app.add_typer(flywheel_app, name="flywheel", rich_help_panel="Training")
 app.add_typer(study_app)
 app.add_typer(vpo_app, name="vpo", rich_help_panel="Training")
 app.add_typer(installation_app)

@@ -39,7 +39,7 @@ class EvaluateOptions:
         policy: a server, a policy file or a bundled policy. None: the model is run in this process.
         model: its name at the policy, or its folder.
         adapter: folder of an adapter for a model in this process.
-        data: file of a published data set. None: the domain brings its test questions.
+        data: file of a published data set, or of mazes. None: the domain brings its test questions.
         concurrency: questions at once. None: 8 of a policy, 1 in this process.
     """
 
@@ -71,6 +71,10 @@ def evaluate(terminal: Terminal, options: EvaluateOptions) -> None:
     look_here()
     if options.data is None:
         questions = questions_of(options.domain, "test", options.limit)
+    elif options.domain == "maze":
+        from service.cli.train import read_mazes
+
+        questions = list(read_mazes(options.data))[: options.limit]
     else:
         questions = published_questions(options.domain, options.data, options.limit)
 

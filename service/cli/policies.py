@@ -63,9 +63,20 @@ def show_policy(terminal: Terminal, where: SourceOptions, named: str) -> None:
 
 
 def add_version(
-    terminal: Terminal, where: SourceOptions, name: str, folder: Path, *, base: str, description: str, shared: bool
+    terminal: Terminal,
+    where: SourceOptions,
+    name: str,
+    folder: Path,
+    *,
+    base: str,
+    served: str,
+    description: str,
+    shared: bool,
 ) -> None:
-    """Store a model's folder as the next version of a policy. A policy that is not there is registered."""
+    """Store a folder as the next version of a policy. A policy that is not there is registered.
+
+    With `served`, the folder is an adapter's, and this the address of its vLLM.
+    """
     from service.schemas.policy_registry import PolicyCreate, VersionCreate
 
     files = read_files(folder)
@@ -76,7 +87,7 @@ def add_version(
             site.get(name)
         except NotFoundError:
             site.create(PolicyCreate(name=name, description=description, shared=shared))
-        found = site.add(name, VersionCreate(binary_files=files, base=base))
+        found = site.add(name, VersionCreate(binary_files=files, base=base, served=served))
     _tell(terminal, found, f"{found.name} is a candidate")
     terminal.note(f"Search with it: {terminal.command(f'run PROBLEM --policy {found.name}')}")
 

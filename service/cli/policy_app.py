@@ -95,10 +95,16 @@ def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Policy. A new name registers it.")],
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", parser=named_folder, help="Folder of a model that Evolve runs.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER", parser=named_folder, help="Folder of a model that Evolve runs, or of an adapter."
+        ),
     ],
     *,
     base: Annotated[str, typer.Option(metavar="BASE", help="Its base: NAME@VERSION, or the name of a model.")] = "",
+    served: Annotated[
+        str, typer.Option(metavar="URL", help="vLLM that loads FOLDER, a LoRA adapter, when it is promoted.")
+    ] = "",
     description: Annotated[str, typer.Option(metavar="TEXT", help="Purpose of a new policy.")] = "",
     shared: Annotated[bool, typer.Option("--shared", help="Let all tenants use a new policy.")] = False,
     db: Db = None,
@@ -106,12 +112,12 @@ def add(
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Store a model as the next version of a policy."""
+    """Store a model or a LoRA adapter as the next version of a policy."""
     from service.cli.policies import add_version
 
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
-    add_version(terminal, where, name, folder, base=base, description=description, shared=shared)
+    add_version(terminal, where, name, folder, base=base, served=served, description=description, shared=shared)
 
 
 @policy_app.command(epilog="Example: evolve policy promote walker@2")

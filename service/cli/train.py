@@ -51,7 +51,7 @@ def train_maze(terminal: Terminal, options: TrainOptions) -> None:
         ConflictError: the folder holds the training of another recipe.
         TrainingError: training cannot begin or go on.
     """
-    _check_frameworks()
+    check_frameworks()
     import torch
 
     from training.errors import OtherRecipeError
@@ -72,7 +72,12 @@ def train_maze(terminal: Terminal, options: TrainOptions) -> None:
     _say(terminal, trained)
 
 
-def _check_frameworks() -> None:
+def check_frameworks() -> None:
+    """Refuse to train without the frameworks.
+
+    Raises:
+        UsageError: one is not installed.
+    """
     from importlib.util import find_spec
 
     missing = [name for name in NEEDED if find_spec(name) is None]
@@ -101,12 +106,17 @@ def _wanted(options: TrainOptions) -> "TrainingRequest":
         method=options.method,
         base=options.base,
         command=command,
-        mazes=_mazes(options.mazes) if options.mazes else (),
+        mazes=read_mazes(options.mazes) if options.mazes else (),
         validated=options.validated,
     )
 
 
-def _mazes(path: Path) -> "tuple[Maze, ...]":
+def read_mazes(path: Path) -> "tuple[Maze, ...]":
+    """The mazes of a file, a JSON object with the key `maze` a line.
+
+    Raises:
+        UsageError: it cannot be read, or holds none.
+    """
     from evolve.domains.maze import read
     from evolve.errors import ProblemError
 

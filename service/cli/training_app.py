@@ -44,6 +44,9 @@ def submit(
     test_problems: Annotated[
         int, typer.Option(metavar="N", help="Held-out problems for the comparison with the promoted version.")
     ] = 64,
+    test_kinds: Annotated[
+        str, typer.Option(metavar="LIST", help="Kinds of the held-out mazes. Without it: as the job learns from.")
+    ] = "",
     promote: Annotated[bool, typer.Option("--promote", help="Promote the version if the gate allows it.")] = False,
     db: Db = None,
     server: Server = None,
@@ -51,13 +54,13 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a training job. It makes a version of a policy."""
-    from service.cli.training_jobs import submit_job
+    from service.cli.training_jobs import split_words, submit_job
     from service.usecases.labels import read_labels
 
     where = place_of(ctx, json, db, server, api_key_file)
     words = {
         "policy": policy, "backend": backend, "base": base, "method": method, "k": k, "steps": steps,
-        "warm_steps": warm_steps, "kinds": [kind.strip() for kind in kinds.split(",") if kind.strip()], "seed": seed,
+        "warm_steps": warm_steps, "kinds": split_words(kinds), "test_kinds": split_words(test_kinds), "seed": seed,
         "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
         "test_problems": test_problems, "promote": promote,
     }  # fmt: skip

@@ -103,22 +103,27 @@ def watch_job(terminal: Terminal, where: SourceOptions, named: str, after: int) 
     with _training(where) as site:
         job = _found(site, named)
         try:
-            while True:
-                for event in site.events(job.id, after):
-                    after = event.sequence
-                    if terminal.as_json:
-                        terminal.emit(event.model_dump(mode="json"))
-                    else:
-                        terminal.show(_line(event))
-                job = site.get(job.id)
-                if job.state in JOB_ENDED and after >= job.sequence:
-                    break
-                time.sleep(POLL_SECONDS)
+            job = follow_job(terminal, site, job, after)
         except KeyboardInterrupt:
             command = terminal.command(f"training cancel {formatting.short(job.id)}")
             terminal.note(f"The job continues. Cancel it with: {command}")
             return INTERRUPTED
     return OK if job.state == JOB_SUCCEEDED else FAILED if job.state == JOB_FAILED else INTERRUPTED
+
+
+def follow_job(terminal: Terminal, site: "TrainingSite", job: "TrainingJob", after: int) -> "TrainingJob":
+    """Print the events of a job behind a sequence number as they come, and return the job when it has ended."""
+    while True:
+        for event in site.events(job.id, after):
+            after = event.sequence
+            if terminal.as_json:
+                terminal.emit(event.model_dump(mode="json"))
+            else:
+                terminal.show(_line(event))
+        job = site.get(job.id)
+        if job.state in JOB_ENDED and after >= job.sequence:
+            return job
+        time.sleep(POLL_SECONDS)
 
 
 def change_job(terminal: Terminal, where: SourceOptions, named: str, change: str) -> None:
@@ -167,6 +172,11 @@ def list_permissions(terminal: Terminal, where: SourceOptions) -> None:
         allowed = "yes" if answer.allowed else "no"
         table.add_row(answer.run_id or "all others", allowed, plain(answer.by), formatting.moment(answer.at))
     terminal.show(table)
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a list that commas separate."""
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 @contextmanager

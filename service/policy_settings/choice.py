@@ -70,8 +70,15 @@ def operator_policy(operators: Operators, name: str) -> PolicySettings:
     return found
 
 
-def own_policies(operators: Operators, words: PolicyWords | Sequence[PolicyWords]) -> list[PolicySettings]:
+def own_policies(
+    operators: Operators, words: PolicyWords | Sequence[PolicyWords], registered: Registered | None = None
+) -> list[PolicySettings]:
     """The policies that a user names for a run in this process: as a request would, with any key and address.
+
+    Args:
+        operators: the operator's policies.
+        words: names or descriptions.
+        registered: finds policies of the registry by name.
 
     Raises:
         NotFoundError: there is no policy of a name.
@@ -80,10 +87,18 @@ def own_policies(operators: Operators, words: PolicyWords | Sequence[PolicyWords
     several = [words] if isinstance(words, str | Mapping) else words
     return together(
         [
-            operator_policy(operators, one) if isinstance(one, str) else read_policy(dict(one), "the policy")
+            _by_name(operators, one, registered) if isinstance(one, str) else read_policy(dict(one), "the policy")
             for one in several
         ]
     )
+
+
+def _by_name(operators: Operators, name: str, registered: Registered | None) -> PolicySettings:
+    """A policy of the operator's, else of the registry."""
+    if registered is not None and name not in operators:
+        with suppress(NotFoundError):
+            return registered(name)
+    return operator_policy(operators, name)
 
 
 def _shipped(model: str) -> PolicySettings:
@@ -149,10 +164,7 @@ class PolicyChoice:
 
     def _asked(self, words: PolicyWords, registered: Registered | None) -> PolicySettings:
         if isinstance(words, str):
-            if registered is not None and words not in self._operators:
-                with suppress(NotFoundError):
-                    return registered(words)
-            return operator_policy(self._operators, words)
+            return _by_name(self._operators, words, registered)
         if any(words.get(key) for key in KEY_PLACES):
             raise UsageError("the policy: only the operator's have keys: name one of them, or leave the key out")
         return self._described(words, "the policy")

@@ -184,8 +184,9 @@ class PolicyRegistry(Protocol):
         training: Mapping[str, Any] | None = None,
         card: str = "",
         by: str = "",
+        served: str = "",
     ) -> PolicyVersion:
-        """Store a model's folder as the next version.
+        """Store a model's folder as the next version, or that of an adapter with the address of its vLLM as `served`.
 
         Raises:
             UsageError: the files are no model's, or the base is not one that there is.
@@ -204,8 +205,16 @@ class PolicyRegistry(Protocol):
             UsageError: the numbers of problems and values differ, or there are too few.
         """
 
+    def serve(self, tenant: str, name: str, version: int, *, force: str = "") -> None:
+        """Prepare a version for promotion: the vLLM of an adapter loads it. A version that may not be promoted is left.
+
+        Raises:
+            ConflictError: the version is archived, or the gate refuses it. The text has the figures.
+            UnreachableError: the vLLM of an adapter did not load it.
+        """
+
     def promote(self, tenant: str, name: str, version: int, *, by: str, force: str = "") -> PolicyVersion:
-        """Let a policy's name stand for a version.
+        """Let a policy's name stand for a version, which `serve` has prepared.
 
         Args:
             tenant, name, version: which.

@@ -1,6 +1,6 @@
 """Jobs that train versions of policies: what front doors ask for, and what a trainer that holds one may do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -219,13 +219,14 @@ class TrainingBackend(Protocol):
         """The folder of the model, after the command has ended well."""
 
     def training(self, job: TrainingJob) -> Mapping[str, Any]:
-        """What the version says of its training, its problems among it."""
+        """What the version says of its training: its problems among it, and as `held_out` which it is evaluated on."""
 
-    def evaluate(self, job: TrainingJob, model: Path, stopped: Event) -> HeldOutValues:
-        """Values of a model on problems that the job never trains on. The same problems for each model.
+    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
+        """Values of a model on problems like those that the job learns from. The same problems for each model.
 
         Args:
             job: for whose version it is evaluated.
             model: its folder.
+            seen: names of problems that a compared version was trained on. None of them is evaluated on.
             stopped: is set when the job is not to go on here. The evaluation then ends with an error.
         """

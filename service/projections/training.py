@@ -38,6 +38,8 @@ def asked_settings(request: Mapping[str, Any]) -> dict[str, str]:
             found[name] = "yes" if value else ""
         elif isinstance(value, list):
             found[name] = ", ".join(map(str, value))
+        elif isinstance(value, Mapping):
+            found[name] = ", ".join(f"{key}={part}" for key, part in value.items())
         elif isinstance(value, float):
             found[name] = f"{value:g}" if value else ""
         else:

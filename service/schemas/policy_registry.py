@@ -60,6 +60,11 @@ class VersionCreate(Request):
         default={}, description="How it was trained: `method`, `seed`, `runs`, `problems` and anything else"
     )
     card: _Said = Field(default="", description="Text for people, in Markdown. Empty: the folder's `README.md`")
+    served: Annotated[Text, Field(max_length=500)] = Field(
+        default="",
+        description="Address of the vLLM that loads the folder, a LoRA adapter, when the version is promoted. Empty:"
+        " Evolve runs the folder, a model",
+    )
 
 
 class EvaluationCreate(Request):

@@ -41,6 +41,11 @@ class TrainingJobCreate(Request):
     test_problems: Annotated[int, Field(strict=True, ge=0, le=1000)] = Field(
         default=64, description="Held-out problems on which it is compared with the promoted version. 0: it is not"
     )
+    test_kinds: list[_Word] = Field(
+        default=[],
+        max_length=10,
+        description="Kinds of the held-out mazes. Empty: those of the runs' mazes, or without runs those of `kinds`",
+    )
     promote: bool = Field(default=False, description="Whether to promote the version, if the evaluation gate allows it")
 
 

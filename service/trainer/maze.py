@@ -5,7 +5,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -13,16 +13,24 @@ from typing import Any
 import numpy as np
 
 from evolve.domains import open_domain
-from evolve.domains.maze import KINDS, mazes, read, render
+from evolve.domains.maze import Maze, read, render
 from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
 from service.errors import ConflictError, UsageError
+from service.policy_settings.shipped import DEFAULTS_FILE, read_defaults
 from service.ports import HeldOutValues, TrainingJob, TrainingStep
 from service.trainer.backend_process import BackendProcess
+from service.trainer.held_out_mazes import (
+    DEFAULT_KINDS,
+    describe_held_out,
+    held_out_kinds,
+    held_out_mazes,
+    maze_name,
+)
 
-ANSWERS = 4  # of a chain, as the maze policies are trained
 K = 16
-CHAINS = 8
+ANSWERS = 32  # to a held-out maze
+CHAIN = 4  # answers of a chain, if a model does not say
 SEED = 7
 EVALUATION_SECONDS = 3600.0
 POLL_SECONDS = 0.5
@@ -46,9 +54,10 @@ class MazeBackend:
         """`evolve train maze`, with the mazes of the runs if there are any.
 
         Raises:
-            UsageError: none of the runs is of a maze.
+            UsageError: none of the runs is of a maze, or there are no mazes to evaluate the version on.
         """
         request = job.request
+        held_out_kinds(request, self._learnt(job))
         words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
         words += ["--validated", "20", "--threads", str(self._threads), "--save-every", str(self._save_every)]
         for name in _NUMBERS:
@@ -59,7 +68,7 @@ class MazeBackend:
         if base is not None:
             words += ["--base", str(base)]
         if job.runs:
-            found = self._mazes(job)
+            found = [render(maze) for maze in self._learnt(job)]
             if not found:
                 raise UsageError("none of the runs is of a maze: the back end maze learns from those")
             path = folder / "mazes.jsonl"
@@ -98,34 +107,37 @@ class MazeBackend:
         return folder / "training" / self._method(job)
 
     def training(self, job: TrainingJob) -> Mapping[str, Any]:
-        """The method, its settings, and the mazes."""
-        kinds = job.request.get("kinds") or ["small", "hard"]
-        problems = [name_of(text) for text in self._mazes(job)] or [f"maze {kind}/train" for kind in kinds]
+        """The method, its settings, the mazes, and those of the evaluation."""
+        kinds, learnt = job.request.get("kinds") or DEFAULT_KINDS, self._learnt(job)
+        problems = [maze_name(render(maze)) for maze in learnt] or [f"maze {kind}/train" for kind in kinds]
         numbers = {name: job.request[name] for name in _NUMBERS if job.request.get(name) is not None}
-        return {"method": self._method(job), **numbers, "kinds": list(kinds), "problems": problems}
+        told = describe_held_out(held_out_kinds(job.request, learnt), _tested(job))
+        return {"method": self._method(job), **numbers, "kinds": list(kinds), "problems": problems, "held_out": told}
 
-    def evaluate(self, job: TrainingJob, model: Path, stopped: Event) -> HeldOutValues:
-        """The expected best of 16 answers to the first mazes of the test split.
-
-        Raises:
-            ConflictError: the evaluation failed.
-        """
-        count = int(job.request.get("test_problems") or 0)
-        output = model.parent / f"evaluation-{model.name}"
+    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
+        """The expected best of 16 answers to the first mazes of the test split, of the kinds that the job is about."""
+        asked = held_out_mazes(held_out_kinds(job.request, self._learnt(job)), _tested(job), seen)
+        texts = [render(maze) for maze in asked]
+        content = "".join(json.dumps({"maze": text}) + "\n" for text in texts)
+        # Which mazes these are may have changed when an evaluation is repeated.
+        output = model.parent / f"evaluation-{model.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        output.mkdir(exist_ok=True)
+        questions = output / "mazes.jsonl"
+        questions.write_text(content, encoding="utf-8")
         words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
-        words += ["--limit", str(count), "--chains", str(CHAINS), "--answers", str(ANSWERS), "--temperature", "1"]
+        m = _chain(model)
+        words += ["--data", str(questions), "--chains", str(ANSWERS // m), "--answers", str(m), "--temperature", "1"]
         self._measure(words, stopped)
         domain, values = open_domain("maze"), {}
         for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
             scalars = [domain.scalar(np.asarray(row)) for chain in told["rewards"] for row in chain]
-            missing = CHAINS * ANSWERS - len(scalars)  # of chains that ended early: they are worth nothing
+            missing = ANSWERS // m * m - len(scalars)  # of chains that ended early: they are worth nothing
             values[told["question"]] = float(best_at_k(scalars + [0.0] * missing, K))
-        asked = mazes(next(iter(KINDS)), "test", count)
         return HeldOutValues(
             metric=f"best@{K}",
-            problems=[name_of(render(maze)) for maze in asked],
-            values=[values[place] for place in range(count)],
+            problems=[maze_name(text) for text in texts],
+            values=[values[place] for place in range(len(texts))],
         )
 
     @staticmethod
@@ -153,17 +165,23 @@ class MazeBackend:
         return str(job.request.get("method") or "vpo")
 
     @staticmethod
-    def _mazes(job: TrainingJob) -> list[str]:
-        """The mazes of the problems of the runs, as text, each once."""
-        found: dict[str, None] = {}
+    def _learnt(job: TrainingJob) -> list[Maze]:
+        """The mazes of the problems of the runs, each once."""
+        found: dict[str, Maze] = {}
         for text in job.request.get("texts", ()):
             try:
-                found[render(read(text))] = None
+                maze = read(text)
             except ProblemError:
                 continue
-        return list(found)
+            found[render(maze)] = maze
+        return list(found.values())
 
 
-def name_of(maze: str) -> str:
-    """The name of a maze, by its content."""
-    return f"maze {hashlib.sha256(maze.encode()).hexdigest()[:12]}"
+def _chain(model: Path) -> int:
+    """How many answers a run asks a model for at once."""
+    path = model / DEFAULTS_FILE
+    return int(read_defaults(path.read_bytes(), path).get("answers", CHAIN)) if path.is_file() else CHAIN
+
+
+def _tested(job: TrainingJob) -> int:
+    return int(job.request.get("test_problems") or 0)

@@ -27,6 +27,7 @@ from service.usecases.control_runs import COMMAND_LINE, StoredControl
 
 if TYPE_CHECKING:
     from service.config import PoliciesSettings
+    from service.policy_settings.roles import Registered
     from service.problems.load import LoadedProblem
 
 LAYER = "the batch"
@@ -67,10 +68,17 @@ class StoredBatches:
         storage: where the batches are.
         policies: those of the operator.
         submissions: makes what runs of stored problems are submitted to.
+        registered: finds policies of the registry by name. None: there is no registry.
     """
 
-    def __init__(self, storage: Storage, policies: "PoliciesSettings", submissions: Callable[[], Submissions]) -> None:
-        self._policies, self._submissions = policies, submissions
+    def __init__(
+        self,
+        storage: Storage,
+        policies: "PoliciesSettings",
+        submissions: Callable[[], Submissions],
+        registered: "Registered | None" = None,
+    ) -> None:
+        self._policies, self._submissions, self._registered = policies, submissions, registered
         self._storage, self._clock = storage, storage.clock
         self._batches, self._problems = storage.batches, storage.problems
         self._reader = storage.readers.of(DEFAULT_TENANT)
@@ -172,7 +180,7 @@ class StoredBatches:
         plan = plan_loaded(order, read, new_id("run", now), words=LAYER)
         if request.policy is not None:
             operators = operator_policies(self._policies)
-            plan = replace(plan, policies=tuple(own_policies(operators, request.policy)))
+            plan = replace(plan, policies=tuple(own_policies(operators, request.policy, self._registered)))
         read_templates(plan)  # what is off there is said before anything is stored
         return replace(
             new_run(plan, WORKERS, now),

@@ -1,14 +1,12 @@
 """The registry of policies: versions are stored, measured, promoted and archived, and runs name them."""
 
 import re
-from collections.abc import Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from evolve.version import __version__
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.policy_settings.settings import PolicySettings
-from service.policy_settings.shipped import DEFAULTS_FILE, REGISTERED, read_defaults
 from service.policy_settings.sources import read_policy
 from service.ports import (
     ARCHIVED,
@@ -21,12 +19,12 @@ from service.ports import (
     RegisteredPolicy,
 )
 from service.problems.bundle import pack
-from service.problems.folder import MAX_BYTES, Folder
+from service.problems.folder import Folder
 from service.projections.policy_gate import deciding, refusal, summarize_evaluation
+from service.usecases.version_settings import adapter_base, adapter_settings, model_settings
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 RESERVED = ("health", "registered")  # places of the API beside the names of policies
-_NEEDED = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 CARD_FILE = "README.md"
 
 
@@ -37,10 +35,17 @@ class StoredPolicies:
         store: where policies and versions are.
         clock: the time that they are stored with.
         operators: names of the policies of the operator's file, which the registry may not take.
+        serve: lets a version be answered with, before it is promoted: the vLLM of an adapter loads it.
     """
 
-    def __init__(self, store: PolicyStore, clock: Clock, operators: Collection[str]) -> None:
-        self._store, self._clock, self._operators = store, clock, operators
+    def __init__(
+        self,
+        store: PolicyStore,
+        clock: Clock,
+        operators: Collection[str],
+        serve: Callable[[PolicyVersion], None] = lambda _: None,
+    ) -> None:
+        self._store, self._clock, self._operators, self._serve = store, clock, operators, serve
 
     def register(self, tenant: str, name: str, description: str, *, shared: bool, by: str) -> RegisteredPolicy:
         """Store a policy without versions.
@@ -81,20 +86,23 @@ class StoredPolicies:
         training: Mapping[str, Any] | None = None,
         card: str = "",
         by: str = "",
+        served: str = "",
     ) -> PolicyVersion:
-        """Store a model's folder as the next version.
+        """Store a model's folder as the next version, or that of an adapter with the address of its vLLM as `served`.
 
         Raises:
             NotFoundError, RefusedError: the tenant has no such policy, or may not change it.
             UsageError: the files are no model's, or the base is not one that there is.
         """
         self.own(tenant, name)
-        _check_files(files)
         if "@" in base:
             self.named(tenant, base)
         folder = pack(Folder(files=dict(sorted(files.items()))))
-        defaults = read_defaults(files[DEFAULTS_FILE], Path(DEFAULTS_FILE)) if DEFAULTS_FILE in files else {}
-        settings = {**defaults, "kind": "bundled", "model": REGISTERED + folder.hash}
+        if served:
+            settings = adapter_settings(name, files, folder.hash, served)
+            base = base or adapter_base(files)
+        else:
+            settings = model_settings(files, folder.hash)
         read_policy({**settings, "name": name}, "the version")
         new = NewPolicyVersion(
             files=folder,
@@ -125,15 +133,31 @@ class StoredPolicies:
         self.own(tenant, name)
         if evaluation.against:
             self._store.version(tenant, name, evaluation.against)
-        trained = self._trained_on(self._store.version(tenant, name, version))
+        trained = self.trained_on(self._store.version(tenant, name, version))
         seen = [problem for problem in evaluation.problems if problem in trained]
         if seen:
             raise UsageError(f"{name}@{version} was trained on {seen[0][:80]!r}: evaluate on problems it never saw")
         found = {**summarize_evaluation(evaluation), "at": self._clock.now().isoformat()}
         return self._store.add_evaluation(tenant, name, version, found)
 
+    def serve(self, tenant: str, name: str, version: int, *, force: str = "") -> None:
+        """Prepare a version for promotion: the vLLM of an adapter loads it. A version that may not be promoted is left.
+
+        Raises:
+            NotFoundError, RefusedError: the tenant has no such version, or may not change it.
+            ConflictError: the version is archived, or the gate refuses it. The text has the figures.
+            UnreachableError: the vLLM of an adapter did not load it.
+        """
+        promoted = self.own(tenant, name).promoted
+        found = self._store.version(tenant, name, version)
+        if found.state == ARCHIVED:
+            raise ConflictError(f"{found.name} is archived: promote another version, or add its files anew")
+        if (reason := refusal(found, promoted)) and not force:
+            raise ConflictError(reason)
+        self._serve(found)
+
     def promote(self, tenant: str, name: str, version: int, *, by: str, force: str = "") -> PolicyVersion:
-        """Let a policy's name stand for a version.
+        """Let a policy's name stand for a version, which `serve` has prepared.
 
         Raises:
             NotFoundError, RefusedError: the tenant has no such version, or may not change it.
@@ -197,7 +221,7 @@ class StoredPolicies:
             raise RefusedError(f"the policy {name} is shared by the operator: only the operator changes it")
         return policy
 
-    def _trained_on(self, found: PolicyVersion) -> set[str]:
+    def trained_on(self, found: PolicyVersion) -> set[str]:
         """The problems that a version and its bases were trained on."""
         problems: set[str] = set()
         at: PolicyVersion | None = found
@@ -213,14 +237,3 @@ class StoredPolicies:
         if not number:
             return None
         return self._store.version(self._store.visible(found.tenant, name).tenant, name, int(number))
-
-
-def _check_files(files: Mapping[str, bytes]) -> None:
-    if sum(map(len, files.values())) > MAX_BYTES:
-        raise UsageError(f"the model is larger than {MAX_BYTES >> 20} MB: serve it with vLLM")
-    missing = [name for name in _NEEDED if name not in files]
-    if missing:
-        raise UsageError(f"the model's folder has no {missing[0]}: it needs {', '.join(_NEEDED)}")
-    for path in files:
-        if path.startswith("/") or "\\" in path or ".." in path.split("/") or "\x00" in path:
-            raise UsageError(f"the path {path[:80]!r} leads out of the model's folder: name files relative to it")

@@ -78,6 +78,7 @@ class StoredPolicySite:
                 training=body.training,
                 card=body.card,
                 by=COMMAND_LINE,
+                served=body.served,
             )
         )
 
@@ -90,6 +91,7 @@ class StoredPolicySite:
 
     def promote(self, name: str, version: int, force: str) -> PolicyVersion:
         """Let a policy's name stand for a version."""
+        self._registry.serve(DEFAULT_TENANT, name, version, force=force)
         return version_reply(self._registry.promote(DEFAULT_TENANT, name, version, by=COMMAND_LINE, force=force))
 
     def archive(self, name: str, version: int) -> PolicyVersion:

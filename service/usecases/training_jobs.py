@@ -36,13 +36,13 @@ from service.ports import (
 from service.problems.load import load_bundle
 from service.trainer.trainer import PublishedVersion
 from service.usecases.model_folders import ModelFolders
-from service.usecases.policy_registry import StoredPolicies
+from service.usecases.policy_registry import CARD_FILE, StoredPolicies
 
 MAX_RUNS = 1000
 # Of an evaluation, what an event has.
 _TOLD = ("metric", "mean", "baseline_mean", "difference", "low", "high")
-# Of a request, what the job is made of and no back end reads.
-_OWN = ("policy", "runs", "problem", "labels")
+# Of a request, what a job has as fields of its own.
+_OWN = ("policy", "runs")
 
 
 class StoredTrainingJobs:
@@ -216,6 +216,7 @@ class VersionPublisher:
         if not job.request.get("promote"):
             return PublishedVersion(version=found.version, evaluation=told)
         try:
+            self._registry.serve(job.tenant, job.policy, found.version)
             self._registry.promote(job.tenant, job.policy, found.version, by=job.id)
         except ConflictError as error:
             return PublishedVersion(version=found.version, evaluation=told, refusal=str(error))
@@ -223,13 +224,17 @@ class VersionPublisher:
 
     def _store(self, job: TrainingJob, backend: TrainingBackend, model: Path) -> PolicyVersion:
         files = {str(path.relative_to(model)): path.read_bytes() for path in model.rglob("*") if path.is_file()}
-        training = {"job": job.id, "backend": job.request["backend"], "runs": list(job.runs), **backend.training(job)}
+        trained = backend.training(job)
+        training = {"job": job.id, "backend": job.request["backend"], "runs": list(job.runs), **trained}
         try:
             json.dumps(training, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UsageError(f"what the back end tells of its training is not JSON: {error}") from error
         base = str(job.request.get("base", ""))
-        return self._registry.add_version(job.tenant, job.policy, files, base=base, training=training, by=job.id)
+        card = _card(files.get(CARD_FILE, b"").decode(errors="replace"), str(training.get("held_out", "")))
+        return self._registry.add_version(
+            job.tenant, job.policy, files, base=base, training=training, card=card, by=job.id
+        )
 
     def _stored(self, job: TrainingJob) -> PolicyVersion | None:
         """The version that a trainer stored before it was killed."""
@@ -250,7 +255,9 @@ class VersionPublisher:
         copy = model.parent / f"promoted-{other.name[:12]}"
         if not copy.exists():
             copy.symlink_to(other, target_is_directory=True)  # its evaluation is written beside it
-        own, theirs = (backend.evaluate(job, folder, stopped) for folder in (model, copy))
+        trained_on = self._registry.trained_on
+        seen = frozenset(trained_on(found) | trained_on(promoted))
+        own, theirs = (backend.evaluate(job, folder, seen, stopped) for folder in (model, copy))
         return self._registry.evaluate(job.tenant, job.policy, found.version, paired(own, theirs, promoted.version))
 
     def _folder(self, found: PolicyVersion) -> Path:
@@ -258,6 +265,11 @@ class VersionPublisher:
         if not model.startswith(REGISTERED):
             raise NotFoundError(f"{found.name} has no folder")
         return self._folders.folder(found.bundle_hash)
+
+
+def _card(text: str, held_out: str) -> str:
+    """A model's card, with a section about the problems of the evaluation gate."""
+    return f"{text.rstrip()}\n\n## Evaluation gate\n\n{held_out}\n" if held_out else text
 
 
 def paired(own: HeldOutValues, theirs: HeldOutValues, against: int) -> PolicyEvaluation:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,35 @@ def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None
     assert place.kinds(working)[-1] == "training.cancelled"
 
 
+class Remembering(CountingBackend):
+    """A back end that remembers what it may not evaluate on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[set[str]] = []
+
+    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: threading.Event) -> HeldOutValues:
+        self.seen.append(set(seen))
+        return super().evaluate(job, model, seen, stopped)
+
+    def training(self, job: TrainingJob) -> Mapping[str, Any]:
+        return {"problems": ["own"], "held_out": "Compared on problems of its family."}
+
+
+def test_a_version_is_evaluated_on_nothing_that_it_or_the_promoted_one_was_trained_on(
+    place: Place, tmp_path: Path
+) -> None:
+    place.registry.add_version("default", "walker", files(tmp_path, 1), training={"problems": ["base's"]})
+    place.registry.add_version("default", "walker", files(tmp_path, 2), training={"problems": ["promoted's"]})
+    place.registry.promote("default", "walker", 2, by="")
+    job, backend = place.submit(base="walker@1"), Remembering()
+    place.train(backend)
+    assert place.get(job).error == ""
+    assert backend.seen == [{"own", "base's", "promoted's"}] * 2
+    card = place.registry.version("default", "walker", 3).card
+    assert card.endswith("\n\n## Evaluation gate\n\nCompared on problems of its family.\n")
+
+
 class Evaluating(CountingBackend):
     """A back end whose evaluations last until they are stopped."""
 
@@ -149,7 +178,7 @@ class Evaluating(CountingBackend):
         super().__init__()
         self.evaluates = threading.Event()
 
-    def evaluate(self, job: TrainingJob, model: Path, stopped: threading.Event) -> HeldOutValues:
+    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: threading.Event) -> HeldOutValues:
         self.evaluates.set()
         assert stopped.wait(PATIENCE_SECONDS)
         raise ConflictError("the evaluation was stopped")

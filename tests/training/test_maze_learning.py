@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from evolve.domains.maze import best, maze_of, reward, steps, walk
+from evolve.domains.maze import FORMS, best, maze_of, render, reward, steps, symmetric_form, walk
 from evolve.domains.maze.words import is_step
 from evolve.vpo import METHODS, RolloutGroup, draw_weights
 from evolve.vpo.estimators import marginal_worths, vpo_marginal
@@ -21,7 +21,7 @@ if TYPE_CHECKING or TORCH:
     import torch
 
     from training import maze, reinforce
-    from training.batches import MazePool
+    from training.batches import GivenMazes, MazePool
     from training.llama import read_prompts, reply_losses
     from training.maze import RunFolder, TrainingProgress
     from training.reinforce import Experience, advantages_of, choose_parents, draw_goals, policy_loss
@@ -274,3 +274,12 @@ def test_a_loss_that_is_not_finite_ends_training_before_it_spoils_weights(
     with pytest.raises(TrainingError, match="warm-start has an infinite loss: use another seed"):
         maze.warm_start(RECIPE, RunFolder(folder=tmp_path), lambda _: None)
     assert not [path for path in tmp_path.rglob("*") if path.suffix == ".pt"]
+
+
+def test_given_mazes_are_drawn_in_their_symmetric_forms() -> None:
+    given = [maze_of("small", "train", number) for number in range(2)]
+    forms = {render(symmetric_form(maze, form)) for maze in given for form in range(FORMS)}
+    rng = np.random.default_rng(3)
+    drawn = {render(field.maze) for _ in range(40) for field in GivenMazes(given).draw("hard", 3, rng)}
+    assert drawn <= forms
+    assert len(drawn) > len(given)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evolve.domains.maze import KINDS, maze_of, mazes, render
-from service.trainer.maze import name_of
+from service.trainer.held_out_mazes import held_out_mazes, maze_name
 from tests.e2e.evolving import Evolve, children_of
 from tests.integration.test_trainer import alive
 from tests.patience import PATIENCE_SECONDS
@@ -110,8 +110,8 @@ def test_a_version_is_trained_gated_and_searched_with(
     assert (events[-1]["kind"], told["version"]) == ("training.succeeded", 2)
     (version,) = evolve.lines("policy", "show", "walker@2", "--json")
     (evaluation,) = version["evaluations"]
-    assert evaluation["problems"] == [name_of(render(maze)) for maze in mazes(next(iter(KINDS)), "test", TESTED)]
-    seen = {name_of(render(maze_of("small", "train", number))) for number in range(500)}
+    assert evaluation["problems"] == [maze_name(render(maze)) for maze in mazes(next(iter(KINDS)), "test", TESTED)]
+    seen = {maze_name(render(maze_of("small", "train", number))) for number in range(500)}
     assert not seen & set(evaluation["problems"])
     assert all(0 < value < 1 for value in (*evaluation["values"], *evaluation["baseline"]))
     better = evaluation["low"] > 0
@@ -137,7 +137,10 @@ def test_a_version_is_trained_gated_and_searched_with(
     )
     assert watched(evolve, again["id"])[-1]["payload"]["version"] == 3
     trained = evolve.lines("policy", "show", "walker@3", "--json")[0]["training"]
-    assert trained["problems"] == [name_of(render(maze_of("hard", "questions", 0)))]
+    assert trained["problems"] == [maze_name(render(maze_of("hard", "questions", 0)))]
+    (gate,) = evolve.lines("policy", "show", "walker@3", "--json")[0]["evaluations"]
+    assert gate["problems"] == [maze_name(render(maze)) for maze in held_out_mazes(["hard"], 8, ())]
+    assert "8 mazes of the split `test`, kinds: hard" in evolve.lines("policy", "show", "walker@3", "--json")[0]["card"]
     assert len(trained["runs"]) == 1
     trainer.terminate()
     assert trainer.wait(PATIENCE_SECONDS) == 0

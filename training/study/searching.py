@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.answers.chain import ChainParser, parse_format
-from evolve.domains.maze import OBJECTIVES, Maze, MazeDomain, mazes, optimum
+from evolve.domains.maze import OBJECTIVES, Maze, MazeDomain, maze_of, optimum
 from evolve.evaluation import Evaluation, Outcome, read_result
 from evolve.multiobjective.scalarization import Floats
 from evolve.problem import Problem
@@ -56,7 +56,11 @@ class Paths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTask:
-    """A policy searches on the first hard mazes of a split, a run on each."""
+    """A policy searches on hard mazes of a split, a run on each.
+
+    Attributes:
+        first: number of the first maze.
+    """
 
     contender: Contender
     strategy: str
@@ -66,6 +70,7 @@ class SearchTask:
     evaluations: int
     temperature: float
     seed: int = 0
+    first: int = 0
 
     @property
     def key(self) -> MeasurementKey:
@@ -84,6 +89,7 @@ class SearchTask:
             "temperature": self.temperature,
             "seed": self.seed,
         }
+        values |= {"first": self.first} if self.first else {}
         title = f"search.{self.contender.name}.{self.strategy}.{self.split}.t{self.temperature:g}.e{self.evaluations}"
         return MeasurementKey(title=title, values=values)
 
@@ -95,8 +101,12 @@ class SearchTask:
     def run(self, problems: Callable[[str, str, int], Problem]) -> Mapping[str, NDArray[Any]]:
         """Search."""
         model = open_model(self.contender)
-        asked = mazes(HARD, self.split, self.mazes)
-        seats = [_Seat(maze, problems(HARD, self.split, number), self, number) for number, maze in enumerate(asked)]
+        numbers = range(self.first, self.first + self.mazes)
+        asked = [maze_of(HARD, self.split, number) for number in numbers]
+        seats = [
+            _Seat(maze, problems(HARD, self.split, number), self, number)
+            for number, maze in zip(numbers, asked, strict=True)
+        ]
         longest = self.contender.m * (max(maze.limit for maze in asked) + 2) + 1
         while proposals := [(seat, proposal) for seat in seats for proposal in seat.ask()]:
             # A search that has nearly used up its answers asks for fewer chains than the others.

@@ -5,10 +5,12 @@ from evolve.domains.maze.generation import hard, nine, small
 from evolve.domains.maze.grid import MOVES, Maze, Rules, Walk, read, render, walk
 from evolve.domains.maze.oracle import BestWalk, best, front, optimum, outcomes
 from evolve.domains.maze.reward import OBJECTIVES, reward, vectors
-from evolve.domains.maze.splits import KINDS, SPLITS, maze_of, mazes
+from evolve.domains.maze.splits import KINDS, SPLITS, kind_of, maze_of, mazes
+from evolve.domains.maze.symmetry import FORMS, symmetric_form
 from evolve.domains.maze.words import brief, read_brief, steps
 
 __all__ = [
+    "FORMS",
     "KINDS",
     "MOVES",
     "OBJECTIVES",
@@ -22,6 +24,7 @@ __all__ = [
     "brief",
     "front",
     "hard",
+    "kind_of",
     "maze_of",
     "mazes",
     "nine",
@@ -33,6 +36,7 @@ __all__ = [
     "reward",
     "small",
     "steps",
+    "symmetric_form",
     "vectors",
     "walk",
 ]

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from evolve.domains.maze.generation import hard, nine, small
-from evolve.domains.maze.grid import Maze
+from evolve.domains.maze.grid import Maze, Rules
 from evolve.errors import ProblemError
 
 KINDS: Mapping[str, Callable[[np.random.Generator], Maze]] = MappingProxyType(
@@ -14,6 +15,22 @@ KINDS: Mapping[str, Callable[[np.random.Generator], Maze]] = MappingProxyType(
 )
 SPLITS = ("train", "validation", "test", "questions")
 _SEED = 2605_22817
+
+
+# What all mazes of a kind share, and no other kind has.
+_SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType({
+    "small": {"height": 6, "width": 6, "limit": 10, "rules": Rules.OPEN},
+    "hard": {"height": 8, "width": 8, "limit": 24, "rules": Rules.OPEN},
+    "nine": {"height": 9, "width": 9, "rules": Rules.EXIT},
+})  # fmt: skip
+
+
+def kind_of(maze: Maze) -> str:
+    """The kind whose size, limit and rules a maze has. Empty: it is of no kind."""
+    alike = (
+        kind for kind, shared in _SHARED.items() if all(getattr(maze, name) == value for name, value in shared.items())
+    )
+    return next(alike, "")
 
 
 def maze_of(kind: str, split: str, number: int) -> Maze:

@@ -12,7 +12,7 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.request_bodies import JsonRoute
-from service.errors import ConflictError, RefusedError
+from service.errors import ConflictError, RefusedError, UnreachableError
 from service.ports import Caller, PolicyEvaluation, Scope
 from service.projections.policy_registry import policy_reply, version_reply
 from service.schemas.policy_registry import (
@@ -101,7 +101,14 @@ def create_policy_version(
 
     def effect() -> Response:
         found = parts.registry.add_version(
-            caller.tenant, policy, files, base=body.base, training=body.training, card=body.card, by=caller.name
+            caller.tenant,
+            policy,
+            files,
+            base=body.base,
+            training=body.training,
+            card=body.card,
+            by=caller.name,
+            served=body.served,
         )
         place = f"/v1/policies/{found.policy}/versions/{found.version}"
         return made(version_reply(found), 201, {"Location": place})
@@ -162,23 +169,22 @@ def evaluate_policy_version(
 @router.post(
     "/{policy}/versions/{version}/promote",
     response_model=PolicyVersion,
-    responses=_CHANGED | raises(ConflictError, RefusedError),
+    responses=_CHANGED | raises(ConflictError, RefusedError, UnreachableError),
     operation_id="promote_policy_version",
 )
 def promote_policy_version(
     policy: Policy, version: Version, body: VersionPromote, caller: Writing, parts: PartsDep, once: OnceDep
 ) -> Response:
-    """Let a policy's name stand for a version, if its evaluation against the promoted version is better."""
+    """Let a policy's name stand for a version, if the gate allows it. The vLLM of an adapter loads it before."""
     if body.force and Scope.OPERATE not in caller.scopes:
         raise missing(Scope.OPERATE)
-    return once(
-        lambda: made(
-            version_reply(
-                parts.registry.promote(caller.tenant, policy, version, by=caller.name, force=body.force.strip())
-            ),
-            200,
-        )
-    )
+    force = body.force.strip()
+
+    def effect(_: None) -> Response:
+        found = parts.registry.promote(caller.tenant, policy, version, by=caller.name, force=force)
+        return made(version_reply(found), 200)
+
+    return once.after(lambda: parts.registry.serve(caller.tenant, policy, version, force=force), effect)
 
 
 @router.post(

@@ -75,7 +75,7 @@ def evaluate_policy_version(policy: str, version: int, body: EvaluationCreate) -
 
 
 def promote_policy_version(policy: str, version: int, body: VersionPromote) -> Call[PolicyVersion]:
-    """Let a policy's name stand for a version, if its evaluation against the promoted version is better."""
+    """Let a policy's name stand for a version, if the gate allows it. The vLLM of an adapter loads it before."""
     return Call(
         method="POST",
         path=place("/v1/policies/{}/versions/{}/promote", policy, str(version)),

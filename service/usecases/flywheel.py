@@ -1,0 +1,186 @@
+"""Flywheels: rounds in which problems are searched, and a policy is trained on the problems that were searched.
+
+A flywheel has no record of its own. A round is a batch, whose runs have the name of the flywheel and the number of the
+round as labels, and the training job that learnt from these runs. So a command that was killed continues from them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from service.errors import ConflictError, RefusedError, UsageError
+from service.ports import RunRecord
+from service.problems.family import ProblemFamily
+from service.schemas.batches import Batch, BatchCreate
+from service.schemas.requests import checked
+from service.schemas.training import TrainingJob, TrainingJobCreate
+from service.usecases.batches import Batches
+from service.usecases.policy_site import PolicySite
+from service.usecases.training_site import TrainingSite
+
+NAME_LABEL, ROUND_LABEL = "flywheel", "round"
+MAX_LOOKED_THROUGH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlywheelOrder:
+    """What a flywheel does.
+
+    Attributes:
+        policy: of the registry. Its promoted version searches.
+        problems: number of problems of a round.
+        evaluations: budget of a run.
+        seed: of the runs and trainings.
+        training: settings of the training jobs.
+    """
+
+    name: str
+    policy: str
+    family: ProblemFamily
+    problems: int
+    evaluations: int
+    seed: int = 0
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRound:
+    """A round as batches, runs and jobs tell it.
+
+    Attributes:
+        number: from 1.
+        runs: of the batch.
+        job: that learnt from the runs. None: not submitted.
+    """
+
+    number: int
+    batch: Batch
+    runs: Sequence[RunRecord]
+    job: TrainingJob | None = None
+
+
+def flywheel_batches(batches: Batches) -> dict[str, dict[int, Batch]]:
+    """The batches of all flywheels, by name and number of the round."""
+    found: dict[str, dict[int, Batch]] = {}
+    for batch in batches.batches(MAX_LOOKED_THROUGH):
+        labels = _first_run(batch).get("labels") or {}
+        number = str(labels.get(ROUND_LABEL, ""))
+        if NAME_LABEL in labels and number.isdecimal():
+            # The oldest batch of a round counts.
+            found.setdefault(str(labels[NAME_LABEL]), {})[int(number)] = batch
+    return found
+
+
+def recorded_rounds(name: str, batches: Batches, training: TrainingSite) -> list[RecordedRound]:
+    """The rounds of a flywheel that were begun, in order."""
+    jobs = training.jobs(MAX_LOOKED_THROUGH)
+    rounds: list[RecordedRound] = []
+    for number, batch in sorted(flywheel_batches(batches).get(name, {}).items()):
+        runs = batches.runs(batch.id)
+        ids = {run.id for run in runs}
+        taken = {earlier.job.id for earlier in rounds if earlier.job is not None}
+        learnt = [job for job in jobs if ids & set(job.runs) and job.id not in taken]
+        rounds.append(RecordedRound(number=number, batch=batch, runs=runs, job=learnt[-1] if learnt else None))
+    return rounds
+
+
+def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound]) -> None:
+    """Refuse to continue a flywheel that was begun in another way: its rounds could not be compared.
+
+    Raises:
+        ConflictError: a setting differs.
+    """
+    for found in rounds[:1]:
+        first = _first_run(found.batch)
+        before = {"problems": len(found.batch.request["runs"]), "policy": first["policy"], **_searched(first["config"])}
+        before |= {} if found.job is None else {key: found.job.request.get(key) for key in order.training}
+        asked = {"problems": order.problems, "policy": order.policy, **_searched(_config(order, 1, 0))}
+        asked |= {} if found.job is None else _training(order, found).model_dump(mode="json", include={*order.training})
+        for key, value in asked.items():
+            if value != before[key]:
+                raise ConflictError(
+                    f"the flywheel {order.name} was begun with {key} {before[key]}, not {value}: repeat its words, or"
+                    " choose another name"
+                )
+
+
+def refuse_unready(order: FlywheelOrder, training: TrainingSite, policies: PolicySite, *, allowed: bool) -> None:
+    """Refuse a flywheel that could search, but not train.
+
+    Args:
+        order: what it does.
+        training: where jobs and permissions are.
+        policies: the registry.
+        allowed: whether its own runs may be trained on.
+
+    Raises:
+        NotFoundError: there is no such policy.
+        UsageError: none of its versions is promoted.
+        RefusedError: its runs may not be trained on.
+    """
+    if policies.get(order.policy).promoted is None:
+        raise UsageError(f"the policy {order.policy} has no promoted version: evolve policy promote {order.policy}@1")
+    every = any(answer.run_id is None and answer.allowed for answer in training.permissions())
+    if not (allowed or every):
+        raise RefusedError(
+            "a flywheel trains on the runs that it makes: allow it with --allow-training, or for all runs with"
+            " evolve training allow --all"
+        )
+
+
+def submit_search(order: FlywheelOrder, number: int, batches: Batches) -> Batch:
+    """Submit the batch of a round, on problems that no round before it had."""
+    labels = {NAME_LABEL: order.name, ROUND_LABEL: str(number)}
+    with TemporaryDirectory(prefix="evolve-flywheel-") as folder:
+        places = range((number - 1) * order.problems, number * order.problems)
+        problems = [batches.add_problem(order.family.write(place, Path(folder))) for place in places]
+        runs = [
+            {"problem": problem, "policy": order.policy, "config": _config(order, number, place), "labels": labels}
+            for place, problem in enumerate(problems)
+        ]
+        return batches.create(checked(BatchCreate, name=f"{order.name} round {number}", runs=runs))
+
+
+def submit_training(
+    order: FlywheelOrder, found: RecordedRound, training: TrainingSite, *, allowed: bool
+) -> TrainingJob:
+    """Submit the job of a round. It starts from the promoted version, and learns from all runs of the flywheel so far.
+
+    Raises:
+        RefusedError: no run of the round may be trained on.
+    """
+    if allowed:
+        answered = {answer.run_id for answer in training.permissions()}
+        for run in found.runs:
+            if run.id not in answered:
+                training.permit(run.id, allowed=True)
+    may = {answer.run_id: answer.allowed for answer in training.permissions()}
+    if not any(may.get(run.id, may.get(None, False)) for run in found.runs):
+        raise RefusedError(
+            f"no run of round {found.number} may be trained on: allow one with evolve training allow RUN"
+        )
+    return training.submit(_training(order, found))
+
+
+def _training(order: FlywheelOrder, found: RecordedRound) -> TrainingJobCreate:
+    asked = {
+        "policy": order.policy, "base": order.policy, "labels": {NAME_LABEL: order.name}, "promote": True,
+        "seed": order.seed + found.number - 1, **order.training,
+    }  # fmt: skip
+    return checked(TrainingJobCreate, **asked)
+
+
+def _config(order: FlywheelOrder, number: int, place: int) -> dict[str, Any]:
+    seed = order.seed * MAX_LOOKED_THROUGH**2 + (number - 1) * order.problems + place
+    return {"budget": {"evaluations": order.evaluations}, "seed": seed}
+
+
+def _searched(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"evaluations": config["budget"]["evaluations"], "seed of the first run": config["seed"]}
+
+
+def _first_run(batch: Batch) -> Mapping[str, Any]:
+    runs = batch.request.get("runs") or [{}]
+    return dict(runs[0])
