@@ -48,7 +48,7 @@ def check_change(change: RequestedChange, state: SearchState, weights: Mapping[s
     """
     data = change.data
     if isinstance(data, HintGiven):
-        check_hint(data.text, data.proposals)
+        check_hint(data.text, data.proposals, data.island, len(state.islands))
     if isinstance(data, InsightsWritten):
         check_insights(data.text)
     if isinstance(data, ProgramInserted):

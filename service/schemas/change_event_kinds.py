@@ -15,6 +15,9 @@ class HintGivenEvent(EventBase):
     change_id: str = Field(description="Id of the change")
     text: str = Field(description="The suggestion. Empty: the standing hint ends")
     proposals: Count = Field(description="Number of proposals whose prompts hold it")
+    island: Count | None = Field(
+        default=None, description="Island whose proposals hold it. Left out if it is for all islands"
+    )
     by: str = Field(description="Name of the key that requested it")
 
 

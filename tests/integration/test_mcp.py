@@ -21,7 +21,8 @@ FILES = ("problem.toml", "program.py", "evaluator.py")
 TOOLS = {
     "check_problem", "start_run", "list_policies", "list_runs", "get_run", "watch_run", "pause_run", "resume_run",
     "cancel_run", "extend_run", "hint_run", "get_best", "list_candidates", "get_source", "get_lineage", "get_diff",
-    "get_failures",
+    "get_failures", "get_insights", "edit_insights", "insert_candidate", "ban_candidate", "lift_ban",
+    "prioritize_candidate", "lift_priority", "get_settings", "change_settings", "list_changes",
 }  # fmt: skip
 
 
@@ -139,6 +140,47 @@ async def test_an_agent_steers_a_run(service: Service, tools_url: str) -> None:
         assert ended["state"] == "cancelled"
 
 
+async def test_an_agent_changes_the_search_of_a_run_and_hears_the_decision(service: Service, tools_url: str) -> None:
+    async with over_http(tools_url, service.key) as client:
+        config = {"budget": {"evaluations": 100_000}, "islands": 2}
+        run_id = (await called(client, "start_run", files=files_of(service.folder), config=config))["id"]
+
+        async def decided(tool: str, **words: Any) -> str:
+            told = await called(client, tool, run_id=run_id, **words)
+            assert told["id"] == run_id
+            return str(told["change"]["state"])
+
+        assert await decided("hint_run", text="try a larger product", proposals=2, island=1) == "accepted"
+        best = await called(client, "get_best", run_id=run_id)
+        name = best["name"]
+        program = SEED.replace("1.5", "4.75")
+        assert await decided("insert_candidate", files={"program.py": program}, island=1) == "accepted"
+        assert await decided("prioritize_candidate", candidate_id=name, proposals=5000) == "accepted"
+        assert await decided("lift_priority", candidate_id=name) == "accepted"
+        assert await decided("ban_candidate", candidate_id=name) == "accepted"
+        assert await decided("lift_ban", candidate_id=name) == "accepted"
+        assert await decided("change_settings", settings={"inspirations.top": 0}) == "accepted"
+        assert (await called(client, "get_settings", run_id=run_id))["settings"]["inspirations.top"] == 0
+        assert await decided("edit_insights", text="- larger numbers win") == "accepted"
+        [version] = (await called(client, "get_insights", run_id=run_id))["items"]
+        assert (version["text"], version["source"]) == ("- larger numbers win", "person")
+
+        words = await refused(client, "ban_candidate", run_id=run_id, candidate_id="0.0", descendants=True)
+        assert "the search refused the change: without cnd_" in words
+        assert "give a number from 0 to 1" in await refused(
+            client, "insert_candidate", run_id=run_id, files={"program.py": program}, island=2
+        )
+        changes = (await called(client, "list_changes", run_id=run_id))["items"]
+        assert [one["kind"] for one in changes] == [
+            "change.refused", "insights.written", "settings.changed", "ban.lifted", "candidate.banned",
+            "priority.lifted", "priority.given", "program.inserted", "hint.given",
+        ]  # fmt: skip
+        await called(client, "pause_run", run_id=run_id)
+        await called(client, "watch_run", run_id=run_id, seconds=600.0)
+        assert await decided("hint_run", text="later") == "pending"
+        await called(client, "cancel_run", run_id=run_id)
+
+
 async def test_complaints_and_mistakes_come_back_as_words(service: Service, tools_url: str) -> None:
     async with over_http(tools_url, service.key) as client:
         broken = files_of(service.folder) | {"problem.toml": "schema = 1\n"}
@@ -170,6 +212,8 @@ async def test_a_key_has_its_scopes_and_its_tenant(service: Service, tools_url: 
     async with over_http(tools_url, reading) as client:
         assert (await called(client, "get_run", run_id=run.id))["id"] == run.id
         assert "runs:control" in await refused(client, "cancel_run", run_id=run.id)
+        assert "runs:control" in await refused(client, "ban_candidate", run_id=run.id, candidate_id="0.0")
+        assert "programs:read" in await refused(client, "list_changes", run_id=run.id)
     async with over_http(tools_url, other_file.read_text().strip()) as client:
         assert (await called(client, "list_runs"))["runs"] == []
         assert "no run" in await refused(client, "get_run", run_id=run.id)
