@@ -175,7 +175,8 @@ class Search:
             return SearchStep()
         events = EventRecorder(self.state)
         completed = self.state.changes.insights.bill(completed)
-        if written := written_prompt(entry.proposal, completed):
+        written, completed = written_prompt(entry.proposal, completed)
+        if written is not None:
             events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())

@@ -12,7 +12,7 @@ from service.ports import CANCELLED, PAUSED, RUNNING, RunRecord
 from service.projections.change_decisions import ChangeRequest, SearchDecision
 from service.projections.insertion import InsertedProgram
 from service.schemas.bans import BanCreate
-from service.schemas.changes import ChangeList, SteeredRun
+from service.schemas.changes import ChangedRun, ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit
@@ -103,6 +103,6 @@ class RemoteControl:
         """Delete an ended or paused run and all its data."""
         self._client.send(calls.delete_run(run.id))
 
-    def _request(self, call: Call[SteeredRun]) -> ChangeRequest:
+    def _request(self, call: Call[ChangedRun]) -> ChangeRequest:
         run = self._client.send(call)
         return ChangeRequest(run=run_record(run), change_id=run.change_id)

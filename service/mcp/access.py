@@ -16,7 +16,7 @@ from service.errors import InvalidProblemError, ServiceError
 from service.mcp.results import run_result
 from service.ports import ENDED, PAUSED
 from service.projections.change_decisions import REFUSED
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.runs import Run
 
 Connect = Callable[[Context[Any, Any]], AbstractAsyncContextManager[AsyncClient]]
@@ -99,7 +99,7 @@ async def send_run(connect: Connect, context: Context[Any, Any], call: Call[Run]
 
 
 async def send_change(
-    connect: Connect, context: Context[Any, Any], call: Call[SteeredRun], wait_seconds: int = DECISION_SECONDS
+    connect: Connect, context: Context[Any, Any], call: Call[ChangedRun], wait_seconds: int = DECISION_SECONDS
 ) -> dict[str, Any]:
     """The decision on a change that a call of the API asks for, with the run.
 

@@ -20,7 +20,7 @@ ChangeKind = Literal[
 ]
 
 
-class SteeredRun(Run):
+class ChangedRun(Run):
     """A run that was asked to change."""
 
     change_id: str = Field(description="Id of the change. `get_change` tells how the search decides on it")

@@ -16,7 +16,7 @@ from service.identifiers import CHANGE, new_id
 from service.projections.bans import StandingBan, ban_change, covering, lift_change, standing_bans
 from service.projections.candidates import candidate_of
 from service.schemas.bans import Ban, BanCreate, BanList
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 _BANNED = CHANGED | raises(NotFoundError)
@@ -42,7 +42,7 @@ def list_bans(run_id: RunId, caller: Reading, parts: PartsDep, candidate_id: Cov
     return BanList(run_id=run.id, items=[_ban(one) for one in bans])
 
 
-@router.post("/{run_id}/bans", status_code=202, response_model=SteeredRun, responses=_BANNED, operation_id="create_ban")
+@router.post("/{run_id}/bans", status_code=202, response_model=ChangedRun, responses=_BANNED, operation_id="create_ban")
 def create_ban(run_id: RunId, body: BanCreate, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Ban a candidate. It leaves the archives, and is not a parent, inspiration or migrant any more.
 
@@ -61,7 +61,7 @@ def create_ban(run_id: RunId, body: BanCreate, caller: Steering, parts: PartsDep
 @router.delete(
     "/{run_id}/bans/{candidate_id}",
     status_code=202,
-    response_model=SteeredRun,
+    response_model=ChangedRun,
     responses=_BANNED,
     operation_id="lift_ban",
 )

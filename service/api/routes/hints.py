@@ -11,14 +11,14 @@ from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.projections.candidates import island_count
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.hints import HintCreate
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
 
 @router.post(
-    "/{run_id}/hints", status_code=202, response_model=SteeredRun, responses=HINTED, operation_id="create_hint"
+    "/{run_id}/hints", status_code=202, response_model=ChangedRun, responses=HINTED, operation_id="create_hint"
 )
 def create_hint(run_id: RunId, body: HintCreate, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Give a run, or one of its islands, a hint. It is in the next prompts, in place of any other hint.

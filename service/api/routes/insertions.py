@@ -12,7 +12,7 @@ from service.api.routes.runs import CHANGED, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError, UsageError
 from service.identifiers import CHANGE, new_id
 from service.projections.insertion import InsertedProgram, insertion_change
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.insertions import CandidateInsert
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
@@ -22,7 +22,7 @@ _INSERTED = CHANGED | raises(NotFoundError, UsageError)
 @router.post(
     "/{run_id}/candidates",
     status_code=202,
-    response_model=SteeredRun,
+    response_model=ChangedRun,
     responses=_INSERTED,
     operation_id="insert_candidate",
 )

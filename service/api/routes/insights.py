@@ -14,7 +14,7 @@ from service.api.routes.runs import HINTED, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.ports import Caller, Scope
 from service.projections.insight_versions import insights_list
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.insights import InsightsEdit, InsightsList
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
@@ -32,7 +32,7 @@ def list_insights(run_id: RunId, caller: Reading, parts: PartsDep) -> InsightsLi
 
 
 @router.post(
-    "/{run_id}/insights", status_code=202, response_model=SteeredRun, responses=HINTED, operation_id="edit_insights"
+    "/{run_id}/insights", status_code=202, response_model=ChangedRun, responses=HINTED, operation_id="edit_insights"
 )
 def edit_insights(run_id: RunId, body: InsightsEdit, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Write the next version of a run's insights. It is in prompts until the run writes another.

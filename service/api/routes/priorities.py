@@ -14,7 +14,7 @@ from service.api.routes.runs import CHANGED, Reading, RunId, Steering, reader_of
 from service.errors import NotFoundError
 from service.identifiers import CHANGE, new_id
 from service.projections.priorities import RunPriority, lift_priority_change, priority_change, standing_priorities
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.priorities import Priority, PriorityCreate, PriorityList
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
@@ -34,7 +34,7 @@ def list_priorities(run_id: RunId, caller: Reading, parts: PartsDep) -> Priority
 @router.post(
     "/{run_id}/priorities",
     status_code=202,
-    response_model=SteeredRun,
+    response_model=ChangedRun,
     responses=_STEERED,
     operation_id="create_priority",
 )
@@ -60,7 +60,7 @@ def create_priority(run_id: RunId, body: PriorityCreate, caller: Steering, parts
 @router.delete(
     "/{run_id}/priorities/{candidate_id}",
     status_code=202,
-    response_model=SteeredRun,
+    response_model=ChangedRun,
     responses=_STEERED,
     operation_id="lift_priority",
 )

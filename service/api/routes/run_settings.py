@@ -10,7 +10,7 @@ from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, Reading, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.projections.run_settings import current_settings, settings_change
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.run_settings import RunSettings, SettingsChange
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
@@ -26,7 +26,7 @@ def get_settings(run_id: RunId, caller: Reading, parts: PartsDep) -> RunSettings
 
 
 @router.post(
-    "/{run_id}/settings", status_code=202, response_model=SteeredRun, responses=HINTED, operation_id="change_settings"
+    "/{run_id}/settings", status_code=202, response_model=ChangedRun, responses=HINTED, operation_id="change_settings"
 )
 def change_settings(run_id: RunId, body: SettingsChange, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Change settings of an active run. They hold for the proposals to come.

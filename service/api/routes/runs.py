@@ -26,7 +26,7 @@ from service.api.request_bodies import JsonRoute
 from service.api.serializers.runs import shown, shown_alike
 from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
-from service.schemas.changes import SteeredRun
+from service.schemas.changes import ChangedRun
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
 
@@ -96,7 +96,7 @@ STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
 }
 _CONTINUED = STEERED | raises(QuotaError)
 _EXTENDED = _CONTINUED | raises(ConfigurationError)
-CHANGED = STEERED | {202: {"model": SteeredRun, "headers": LOCATION | REPLAY_HEADER}}
+CHANGED = STEERED | {202: {"model": ChangedRun, "headers": LOCATION | REPLAY_HEADER}}
 HINTED = CHANGED | raises(ConfigurationError)
 
 
@@ -284,7 +284,7 @@ def steered(parts: ApiDependencies, caller: Caller, run: RunRecord, change: Requ
     """A run that is asked for a change, with the id under which the decision of its search is found."""
     run = parts.intents(caller.tenant).change(run.id, change)
     change_id = change.data.change_id
-    body = SteeredRun(**dict(shown(run, caller)), change_id=change_id)
+    body = ChangedRun(**dict(shown(run, caller)), change_id=change_id)
     return made(body, 202, {"Location": f"/v1/runs/{run.id}/changes/{change_id}", "ETag": run_tag(run)})
 
 

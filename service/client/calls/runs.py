@@ -4,7 +4,7 @@ from types import NoneType
 
 from service.client.call import Call, chosen, place
 from service.schemas.bans import BanCreate, BanList
-from service.schemas.changes import ChangeDecision, ChangeList, SteeredRun
+from service.schemas.changes import ChangeDecision, ChangedRun, ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit, InsightsList
@@ -20,14 +20,14 @@ def list_bans(run_id: str, *, candidate_id: str | None = None) -> Call[BanList]:
     )
 
 
-def create_ban(run_id: str, body: BanCreate) -> Call[SteeredRun]:
+def create_ban(run_id: str, body: BanCreate) -> Call[ChangedRun]:
     """Ban a candidate. It leaves the archives, and is not a parent, inspiration or migrant any more."""
-    return Call(method="POST", path=place("/v1/runs/{}/bans", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/bans", run_id), body=body, answer=ChangedRun)
 
 
-def lift_ban(run_id: str, candidate_id: str) -> Call[SteeredRun]:
+def lift_ban(run_id: str, candidate_id: str) -> Call[ChangedRun]:
     """Lift the ban of a candidate. The candidates that it removed are offered to their archives again."""
-    return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=SteeredRun)
+    return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=ChangedRun)
 
 
 def list_priorities(run_id: str) -> Call[PriorityList]:
@@ -35,14 +35,14 @@ def list_priorities(run_id: str) -> Call[PriorityList]:
     return Call(method="GET", path=place("/v1/runs/{}/priorities", run_id), answer=PriorityList)
 
 
-def create_priority(run_id: str, body: PriorityCreate) -> Call[SteeredRun]:
+def create_priority(run_id: str, body: PriorityCreate) -> Call[ChangedRun]:
     """Give a candidate priority. The next proposals of the run start from it, also if no archive holds it."""
-    return Call(method="POST", path=place("/v1/runs/{}/priorities", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/priorities", run_id), body=body, answer=ChangedRun)
 
 
-def lift_priority(run_id: str, candidate_id: str) -> Call[SteeredRun]:
+def lift_priority(run_id: str, candidate_id: str) -> Call[ChangedRun]:
     """Lift the priority of a candidate before it is used up."""
-    return Call(method="DELETE", path=place("/v1/runs/{}/priorities/{}", run_id, candidate_id), answer=SteeredRun)
+    return Call(method="DELETE", path=place("/v1/runs/{}/priorities/{}", run_id, candidate_id), answer=ChangedRun)
 
 
 def get_settings(run_id: str) -> Call[RunSettings]:
@@ -50,9 +50,9 @@ def get_settings(run_id: str) -> Call[RunSettings]:
     return Call(method="GET", path=place("/v1/runs/{}/settings", run_id), answer=RunSettings)
 
 
-def change_settings(run_id: str, body: SettingsChange) -> Call[SteeredRun]:
+def change_settings(run_id: str, body: SettingsChange) -> Call[ChangedRun]:
     """Change settings of an active run. They hold for the proposals to come."""
-    return Call(method="POST", path=place("/v1/runs/{}/settings", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/settings", run_id), body=body, answer=ChangedRun)
 
 
 def list_changes(run_id: str) -> Call[ChangeList]:
@@ -71,14 +71,14 @@ def get_change(run_id: str, change_id: str, wait_seconds: int = 0) -> Call[Chang
     )
 
 
-def create_hint(run_id: str, body: HintCreate) -> Call[SteeredRun]:
+def create_hint(run_id: str, body: HintCreate) -> Call[ChangedRun]:
     """Give a run, or one of its islands, a hint. It is in the next prompts, in place of any other hint."""
-    return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=ChangedRun)
 
 
-def insert_candidate(run_id: str, body: CandidateInsert) -> Call[SteeredRun]:
+def insert_candidate(run_id: str, body: CandidateInsert) -> Call[ChangedRun]:
     """Insert a program that you wrote. The workers of the run evaluate it, and its operator is `manual`."""
-    return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=ChangedRun)
 
 
 def list_insights(run_id: str) -> Call[InsightsList]:
@@ -86,9 +86,9 @@ def list_insights(run_id: str) -> Call[InsightsList]:
     return Call(method="GET", path=place("/v1/runs/{}/insights", run_id), answer=InsightsList)
 
 
-def edit_insights(run_id: str, body: InsightsEdit) -> Call[SteeredRun]:
+def edit_insights(run_id: str, body: InsightsEdit) -> Call[ChangedRun]:
     """Write the next version of a run's insights. It is in prompts until the run writes another."""
-    return Call(method="POST", path=place("/v1/runs/{}/insights", run_id), body=body, answer=SteeredRun)
+    return Call(method="POST", path=place("/v1/runs/{}/insights", run_id), body=body, answer=ChangedRun)
 
 
 def create_run(body: RunCreate) -> Call[Run]:
