@@ -15,6 +15,7 @@ from service.errors import RefusedError, ServiceError, UsageError
 from service.mcp.access import Connect, bearer_key, connect_as_caller, connect_as_user
 from service.mcp.problem_tools import add_problem_tools
 from service.mcp.run_tools import add_run_tools
+from service.mcp.source_tools import add_source_tools
 from service.mcp.steering_tools import add_steering_tools
 
 PATH = "/mcp"
@@ -40,7 +41,9 @@ def make_local_server(url: str, key: str) -> MCPServer[Any]:
         url: of the service.
         key: of the user.
     """
-    return _make(connect_as_user(url, key), local=True)
+    server = _make(connect_as_user(url, key), local=True)
+    add_source_tools(server, url, key)
+    return server
 
 
 def make_http_app(url: str, host: str) -> ASGIApp:

@@ -84,7 +84,7 @@ def files_of(folder: Path) -> dict[str, str]:
 async def test_an_agent_checks_starts_watches_and_reads_with_a_service_of_its_own(tmp_path: Path) -> None:
     folder = make_problem(tmp_path / "toy")
     async with over_stdio(Evolve(tmp_path)) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS | {"apply_candidate"}
         check = await called(client, "check_problem", folder=str(folder))
         assert check["ok"]
         assert check["seeds"][0]["scores"] == {"value": 3.5}
@@ -114,6 +114,16 @@ async def test_an_agent_checks_starts_watches_and_reads_with_a_service_of_its_ow
         assert diff["added"] > 0
         source = await called(client, "get_source", candidate_id=line[-1]["id"])
         assert source["files"]["program.py"] == SEED
+        program = folder / "program.py"
+        shown = await called(client, "apply_candidate", run_id=run["id"], into=str(folder))
+        assert (shown["files"], shown["written"], program.read_text()) == ([str(program)], False, SEED)
+        assert shown["patch"].startswith("--- a/program.py\n+++ b/program.py\n")
+        await called(client, "apply_candidate", run_id=run["id"], into=str(folder), write=True)
+        assert program.read_text() == best["files"]["program.py"]
+        program.write_text("changed = True\n")
+        words = await refused(client, "apply_candidate", run_id=run["id"], into=str(folder))
+        assert "program.py changed since the run began" in words
+        assert "there is no file or folder" in await refused(client, "apply_candidate", run_id=run["id"], into="here")
         failures = await called(client, "get_failures", run_id=run["id"])
         assert failures["count"] == sum(group["count"] for group in failures["items"])
         candidates = (await called(client, "list_candidates", run_id=run["id"], limit=2))["candidates"]
@@ -201,6 +211,7 @@ async def test_over_http_no_folder_of_the_server_can_be_named(service: Service, 
     async with over_http(tools_url, service.key) as client:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "check_problem"]
         assert set(tool.input_schema["properties"]) == {"files"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
 
 
 async def test_a_key_has_its_scopes_and_its_tenant(service: Service, tools_url: str) -> None:
