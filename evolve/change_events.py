@@ -34,12 +34,16 @@ class HintGiven(ChangeData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramInserted(ChangeData):
-    """A person brings a program that descends from `parent`; the proposal that follows holds it as its candidate."""
+    """A person brings a program that descends from `parent`; the proposal that follows holds it as its candidate.
+
+    `changed` is what differs from the parent; see `evolve.similarity.changed_parts`.
+    """
 
     kind: ClassVar[EventKind] = EventKind.PROGRAM_INSERTED
     program_id: str
     parent: str
     island: int
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Changes that people ask of a run at work, made by its search."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evolve import payloads
 from evolve.archives.population import fitness_of
@@ -150,7 +151,8 @@ def _insert(
         change_id=data.change_id,
     )
     events.add(payloads.describe_proposal(proposal), proposal)
-    candidate = maker.make(number, 0, data.island, program, payloads.edges(proposal))
+    made = maker.make(number, 0, data.island, program, payloads.edges(proposal))
+    candidate = replace(made, changed=data.changed)
     admitted = admit(state, candidate, events)
     completed = CompletedReply(completions=(), cost=FREE, attempts=0)
     events.add(payloads.describe_completion(number, 1, completed, {}), completed)

@@ -159,7 +159,7 @@ class Search:
         try:
             child = self.answer_filter.child(proposal, answer)
             made = self._maker.make(number, position, proposal.island, child.program, parents)
-            changed = changed_parts(proposal.parent.program, child.program)
+            changed = changed_parts(proposal.parent.program, child.program, self.problem.repository)
             candidate = replace(made, recovered=child.recovered, changed=changed)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
