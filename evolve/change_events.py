@@ -21,21 +21,29 @@ class ChangeData(EventData):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintGiven(ChangeData):
-    """A person says what to try: `text` stands in the prompts of the next `proposals`, in place of any other hint."""
+    """A person says what to try: `text` stands in the prompts of the next `proposals`, in place of any other hint.
+
+    With an `island`, of its proposals alone, and in place of any other hint of that island. None: of all islands.
+    """
 
     kind: ClassVar[EventKind] = EventKind.HINT_GIVEN
     text: str
     proposals: int
+    island: int | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramInserted(ChangeData):
-    """A person brings a program that descends from `parent`; the proposal that follows holds it as its candidate."""
+    """A person brings a program that descends from `parent`; the proposal that follows holds it as its candidate.
+
+    `changed` is what differs from the parent; see `evolve.similarity.changed_parts`.
+    """
 
     kind: ClassVar[EventKind] = EventKind.PROGRAM_INSERTED
     program_id: str
     parent: str
     island: int
+    changed: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,11 @@ class Insights:
         return self.standing.text if self.standing else ""
 
     def due(self, evaluations: int) -> bool:
-        """Whether the run is to write the next version, after so many evaluations."""
-        return self._every > 0 and evaluations >= self.evaluations + self._every
+        """Whether the run is to write the next version, after so many evaluations.
+
+        It is at each multiple of the interval, so a version that came late does not delay those after it.
+        """
+        return self._every > 0 and evaluations // self._every > self.evaluations // self._every
 
     def write(self, written: InsightsWritten) -> None:
         """Let a version stand in place of the one before it."""

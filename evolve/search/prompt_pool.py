@@ -5,7 +5,7 @@ best prompt so far. A bandit chooses the prompt of each proposal. What a proposa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evolve.credit.bandit import MIN_VISITS, Arm, GainScale, choose, gain, reasons
 from evolve.evaluation import Outcome
@@ -19,12 +19,13 @@ from evolve.event_types import (
 )
 from evolve.policy_events import PromptWritten
 from evolve.prompt import read_written
-from evolve.proposal import CompletedReply, PromptTrial, Proposal
+from evolve.proposal import CompletedReply, PromptTrial, Proposal, RejectedText
 from evolve.selection import briefly
 
 # Proposals with a prompt of the pool between two that write one.
 INTERVAL = 10
 BUILT_IN = 0
+NO_PROMPT = "the reply has no prompt in it: it writes neither <problem> nor <request>"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -162,12 +163,17 @@ class PromptPool:
             min(others, key=lambda prompt: (prompt.gain, prompt.number)).retired = True
 
 
-def written_prompt(proposal: Proposal | None, completed: CompletedReply) -> PromptWritten | None:
-    """The prompt that a model wrote; None: it was asked for programs, or wrote nothing of use."""
+def written_prompt(proposal: Proposal | None, completed: CompletedReply) -> tuple[PromptWritten | None, CompletedReply]:
+    """The prompt that a model wrote, and its completion; None: it was asked for programs, or wrote nothing of use.
+
+    The completion of a model that was asked for a prompt and wrote none says so, in the place of reasons that are about
+    programs.
+    """
     if proposal is None or not proposal.prompt_trials:
-        return None
+        return None, completed
     problem, request = read_written("".join(completed.completions[:1]))
     if not problem and not request:
-        return None
+        return None, replace(completed, dropped=(RejectedText(chain=0, reason=NO_PROMPT),))
     parent = proposal.prompt_trials[0].number
-    return PromptWritten(proposal_number=proposal.number, parent=parent, problem=problem, request=request)
+    written = PromptWritten(proposal_number=proposal.number, parent=parent, problem=problem, request=request)
+    return written, replace(completed, dropped=())

@@ -62,7 +62,7 @@ class Proposer:
         if limit < 1:
             return None
         answers = min(maximum[0], limit)
-        hint, insights = self._state.changes.hints.standing, self._state.changes.insights.standing
+        hint, insights = self._state.changes.hints.of(plan.island), self._state.changes.insights.standing
         prompt, prompt_rationale = self._prompt(policy_request)
         rationale = {"policy": drawn.rationale, "form": form_rationale, "prompt": prompt_rationale}
         seed = int(rng.integers(2**31))

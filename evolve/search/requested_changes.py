@@ -1,6 +1,7 @@
 """Changes that people ask of a run at work, made by its search."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evolve import payloads
 from evolve.archives.population import fitness_of
@@ -48,7 +49,7 @@ def check_change(change: RequestedChange, state: SearchState, weights: Mapping[s
     """
     data = change.data
     if isinstance(data, HintGiven):
-        check_hint(data.text, data.proposals)
+        check_hint(data.text, data.proposals, data.island, len(state.islands))
     if isinstance(data, InsightsWritten):
         check_insights(data.text)
     if isinstance(data, ProgramInserted):
@@ -150,7 +151,8 @@ def _insert(
         change_id=data.change_id,
     )
     events.add(payloads.describe_proposal(proposal), proposal)
-    candidate = maker.make(number, 0, data.island, program, payloads.edges(proposal))
+    made = maker.make(number, 0, data.island, program, payloads.edges(proposal))
+    candidate = replace(made, changed=data.changed)
     admitted = admit(state, candidate, events)
     completed = CompletedReply(completions=(), cost=FREE, attempts=0)
     events.add(payloads.describe_completion(number, 1, completed, {}), completed)

@@ -159,7 +159,7 @@ class Search:
         try:
             child = self.answer_filter.child(proposal, answer)
             made = self._maker.make(number, position, proposal.island, child.program, parents)
-            changed = changed_parts(proposal.parent.program, child.program)
+            changed = changed_parts(proposal.parent.program, child.program, self.problem.repository)
             candidate = replace(made, recovered=child.recovered, changed=changed)
             self.answer_filter.refuse_near(candidate)
         except (AnswerError, ProgramError) as error:
@@ -175,7 +175,8 @@ class Search:
             return SearchStep()
         events = EventRecorder(self.state)
         completed = self.state.changes.insights.bill(completed)
-        if written := written_prompt(entry.proposal, completed):
+        written, completed = written_prompt(entry.proposal, completed)
+        if written is not None:
             events.add(written)
         events.add(payloads.describe_completion(number, len(entry.taken), completed, entry.recovered), completed)
         return SearchStep(events=events.taken())

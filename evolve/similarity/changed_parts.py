@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from evolve.program import Program
+from evolve.repository import Repository
 
 CONSTANTS, STRUCTURE, BOTH = "constants", "structure", "both"
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -12,12 +13,14 @@ _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _MAX_LINES = 400
 
 
-def changed_parts(parent: Program, child: Program) -> str:
+def changed_parts(parent: Program, child: Program, repository: Repository | None = None) -> str:
     """`constants` where nothing but numbers differs, `structure` where none does in a line that stayed, else `both`.
 
     Lines are compared with a mark in the place of each number, and blank ones not at all. Empty: nothing else differs.
+    Programs over the commit of a repository are compared as they lie over it.
     """
-    before, after = dict(parent.files), dict(child.files)
+    sides = repository.sides(parent, child) if repository else (parent.files, child.files)
+    before, after = map(dict, sides)
     found = {part for path in before | after for part in _parts(before.get(path), after.get(path))}
     return BOTH if len(found) == 2 else next(iter(found), "")
 

@@ -70,10 +70,8 @@ def open_bundles(settings: "Settings", where: SourceOptions) -> Iterator[tuple[R
         UsageError: the service or its key cannot be used.
     """
     if service := choose_service(settings, where, said=False):
-        from service.client.run_site import remote_site
-
         with service.client() as client:
-            yield _with_repository(remote_site(client), partial(_download, client))
+            yield remote_bundles(client)
         return
     with open_existing_storage(settings, where.db) as storage:
         problems = storage.problems
@@ -82,6 +80,13 @@ def open_bundles(settings: "Settings", where: SourceOptions) -> Iterator[tuple[R
             return problems.bundle(run.bundle_hash)
 
         yield _with_repository(stored_site(storage.reader, storage.url), stored)
+
+
+def remote_bundles(client: "Client") -> tuple[RunSite, Callable[[RunRecord], Bundle]]:
+    """The runs of a service, for reading, and what gives the folder of a run's problem."""
+    from service.client.run_site import remote_site
+
+    return _with_repository(remote_site(client), partial(_download, client))
 
 
 @contextmanager

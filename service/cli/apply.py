@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evolve.program import Program
-from evolve.repository import base_commit
 from service.cli import formatting
 from service.cli.apply_body import body_of, message_of
 from service.cli.records import find_candidate, find_run
@@ -15,18 +13,20 @@ from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.policy_settings.choice import SOURCE, submitted
 from service.ports import Bundle, CandidateRecord, RunRecord
-from service.problems.bundle import open_bundle
-from service.problems.source_files import SourceFiles, source_files
-from service.process.git import git_top
-from service.projections.diff import Files, file_diffs
-from service.projections.sides import sides_of
-from service.usecases.apply_winner import SourceChange, plan_change, rescore
+from service.problems.source_files import SourceFiles
+from service.usecases.apply_winner import SourceChange, rescore
 from service.usecases.git_branch import commit_on_branch, require_free_branch
+from service.usecases.winner_sources import (
+    WinnerSources,
+    change_below,
+    changed_paths,
+    patch_text,
+    plan_sources,
+    write_change,
+)
 
 if TYPE_CHECKING:
     from service.projections.run_site import RunSite
-
-SEED = ".0.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,9 @@ def apply_winner(
     options.require_sense()
     run = find_run(site.reader, run_id)
     winner = find_candidate(site.reader, candidate_name or run.id, run.id)
-    if winner.run_id != run.id:
-        raise UsageError(f"{winner.id} is a candidate of another run: evolve apply {winner.run_id} {winner.id}")
-    began = site.reader.candidate(f"{run.id}{SEED}")
-    seed, program, bundle = site.reader.program(began.id), site.reader.program(winner.id), bundles(run)
     source = f"{SOURCE}{site.name}" if options.named_service else run.source
-    files = source_files(open_bundle(bundle), seed, source, options.into)
-    sides = sides_of(seed, program, lambda: site.repository(run))
-    before, after = (_texts(side, seed) for side in sides)
-    change = plan_change(before, after, files, force=options.force)
+    planned = plan_sources(site, bundles, run, winner, source, options.into, force=options.force)
+    files, change = planned.files, planned.change
     if not change.before and not change.after:
         terminal.note(f"{formatting.short(winner.id)} is in the sources already: nothing changes")
     if change.moved:
@@ -98,29 +92,21 @@ def apply_winner(
         raise UsageError("nothing changes, so there is nothing to commit: leave out --branch")
     body = ""
     if options.body:
-        body = _body(terminal, site, run, (began, winner), (seed, program), bundle, options, others=submitted(source))
+        body = _body(terminal, site, run, planned, options, others=submitted(source))
     commit = ""
     if top:
-        message = message_of(site, run, began, winner, body)
-        commit = commit_on_branch(top, options.branch, _below(top, files, change), message, force=options.force)
+        message = message_of(site, run, planned.began, winner, body)
+        commit = commit_on_branch(top, options.branch, change_below(top, files, change), message, force=options.force)
     elif not options.body:
-        _write(files, change)
+        write_change(files, change)
     _say(terminal, run, winner, files, change, body, commit, options)
-
-
-def _texts(files: Files, seed: Program) -> dict[str, str]:
-    """Texts by path; those of a repository end their lines in LF, as its working files are compared."""
-    based = bool(base_commit(dict(seed.files)))
-    return {path: text.replace("\r\n", "\n") if based else text for path, text in files}
 
 
 def _body(
     terminal: Terminal,
     site: "RunSite",
     run: RunRecord,
-    records: tuple[CandidateRecord, CandidateRecord],
-    programs: tuple[Program, Program],
-    bundle: Bundle,
+    planned: WinnerSources,
     options: ApplyOptions,
     *,
     others: bool,
@@ -130,47 +116,17 @@ def _body(
 
     evaluators = choose_evaluators(load_settings(), queue="", require=options.require_isolation)
     with terminal.doing("scoring the seed and the winner again"):
-        scored = asyncio.run(rescore(bundle, run.problem_name, evaluators, *programs, others=others))
-    return body_of(site, run, *records, scored)
-
-
-def _below(top: Path | None, files: SourceFiles, change: SourceChange) -> SourceChange:
-    """A change with paths relative to a folder above."""
-    start = files.folder.resolve().relative_to(top.resolve()) if top else Path()
-
-    def moved(path: str) -> str:
-        return (start / path).as_posix()
-
-    return SourceChange(
-        before={moved(path): text for path, text in change.before.items()},
-        after={moved(path): text for path, text in change.after.items()},
-        moved=change.moved,
-    )
+        scoring = rescore(planned.bundle, run.problem_name, evaluators, planned.seed, planned.program, others=others)
+        scored = asyncio.run(scoring)
+    return body_of(site, run, planned.began, planned.winner, scored)
 
 
 def _print_patch(terminal: Terminal, files: SourceFiles, change: SourceChange) -> None:
-    """Print a change for `git apply` in the repository, or for `patch -p1` in the folder."""
-    shown = _below(git_top(files.folder), files, change)
-    found = list(file_diffs(sorted(shown.before.items()), sorted(shown.after.items()), "a", "b"))
-    if large := [one.path for one in found if one.text is None]:
-        raise UsageError(f"{large[0]} has too many lines to compare: leave out --patch")
-    text = "".join(one.text or "" for one in found)
+    text = patch_text(files, change)
     if terminal.as_json:
         terminal.emit({"patch": text})
     else:
         terminal.write(text)
-
-
-def _write(files: SourceFiles, change: SourceChange) -> None:
-    """Write a change; line ends stay as they were."""
-    for path in change.before.keys() - change.after.keys():
-        (files.folder / path).unlink()
-    for path, text in change.after.items():
-        place = files.folder / path
-        old = place.read_bytes() if place.exists() else b""
-        content = text.encode()
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content.replace(b"\n", b"\r\n") if b"\r\n" in old else content)
 
 
 def _say(
@@ -183,7 +139,7 @@ def _say(
     commit: str,
     options: ApplyOptions,
 ) -> None:
-    changed = [str(files.folder / path) for path in sorted(change.before.keys() | change.after.keys())]
+    changed = changed_paths(files, change)
     if terminal.as_json:
         written = {"branch": options.branch, "commit": commit} if commit else {}
         text = {"body": body} if body else {}

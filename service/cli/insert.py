@@ -5,21 +5,17 @@ from pathlib import Path, PurePosixPath
 
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from service.cli import formatting
-from service.cli.control import say_who_drives
-from service.cli.records import find_candidate, find_run, run_json
-from service.cli.terminal import Terminal
+from service.cli.records import find_candidate
+from service.cli.steer import SteeringCommand
 from service.errors import NotFoundError, UsageError
 from service.ports import CandidateRecord, ResultReader, RunRecord
 from service.projections.insertion import InsertedProgram
-from service.usecases.control_runs import RunController
 
 _BYTES_OF_A_CHARACTER = 4
 
 
 def insert(
-    terminal: Terminal,
-    controller: RunController,
-    run_id: str,
+    steered: SteeringCommand,
     paths: Sequence[str],
     removed: Sequence[str],
     parent: str,
@@ -28,16 +24,13 @@ def insert(
     """Insert a program into a run.
 
     Args:
-        terminal: where it is told.
-        controller: changes the run.
-        run_id: of the run.
+        steered: the run.
         paths: of files on this machine.
         removed: paths of files that a program over a repository does not have.
         parent: a candidate; empty: the first seed.
         island: None: that of the parent.
     """
-    reader = controller.site.reader
-    run = find_run(reader, run_id)
+    reader, run = steered.controller.site.reader, steered.run
     texts = {path: _text(path) for path in paths}
     origin = _parent(reader, run, parent)
     known = reader.program(origin.id) if origin else None
@@ -45,13 +38,9 @@ def insert(
     if len(files) < len(texts):
         raise UsageError("two files have the same name in the program: give each once")
     named = origin.id if origin and parent else ""
-    run = controller.control.insert(run, InsertedProgram(files=files, removed=removed, parent=named, island=island))
-    if terminal.as_json:
-        terminal.emit(run_json(run))
-        return
-    name = formatting.short(origin.id) if origin else "its seed"
-    terminal.show(f"{run.id} gets the program as a child of {name}")
-    say_who_drives(terminal, controller, run)
+    insertion = InsertedProgram(files=files, removed=removed, parent=named, island=island)
+    request = steered.controller.control.insert(run, insertion)
+    steered.show(request, f"gets the program as a child of {formatting.short(origin.id) if origin else 'its seed'}")
 
 
 def _parent(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord | None:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from evolve.search.insights import MAX_INSIGHTS_CHARACTERS, joined_text
 from service.cli import formatting
-from service.cli.control import hint, say_who_drives
-from service.cli.records import find_run, run_json
+from service.cli.records import find_run
+from service.cli.steer import SteeringCommand, hint
 from service.cli.terminal import Terminal, plain
 from service.errors import NotFoundError, UsageError
 from service.ports import RunRecord
 from service.projections.insights import facts_of
 from service.projections.run_site import RunSite
-from service.usecases.control_runs import RunController
 
 if TYPE_CHECKING:
     from service.schemas.insights import InsightsVersion
@@ -34,10 +33,10 @@ def show_facts(terminal: Terminal, site: RunSite, run_id: str) -> None:
         terminal.show(plain(text))
 
 
-def hint_facts(terminal: Terminal, controller: RunController, run_id: str, proposals: int) -> None:
+def hint_facts(steered: SteeringCommand, proposals: int) -> None:
     """Give an active run its own facts as a hint."""
-    run, text = _facts(controller.site, run_id)
-    hint(terminal, controller, run.id, text, proposals)
+    _, text = _facts(steered.controller.site, steered.run.id)
+    hint(steered, text, proposals)
 
 
 def show_versions(terminal: Terminal, site: RunSite, run_id: str) -> None:
@@ -57,16 +56,12 @@ def show_versions(terminal: Terminal, site: RunSite, run_id: str) -> None:
                 terminal.show(plain(line))
 
 
-def edit_insights(terminal: Terminal, controller: RunController, run_id: str, path: str) -> None:
+def edit_insights(steered: SteeringCommand, path: str) -> None:
     """Write the next version of a run's insights from a file, or from stdin."""
     text = _text(path).strip()
-    run = controller.control.edit_insights(find_run(controller.site.reader, run_id), text)
-    if terminal.as_json:
-        terminal.emit(run_json(run))
-        return
+    request = steered.controller.control.edit_insights(steered.run, text)
     said = "gets these insights in its next prompts" if text else "gets no insights until it writes the next version"
-    terminal.show(f"{run.id} {said}")
-    say_who_drives(terminal, controller, run)
+    steered.show(request, said)
 
 
 def earlier_insights(terminal: Terminal, site: RunSite, run_id: str) -> str:

@@ -21,6 +21,13 @@ from service.cli.options import (
 from service.errors import UsageError
 
 steer_app = typer.Typer(context_settings=HELP)
+DECISION_SECONDS = 10.0
+Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait", min=0, max=60, metavar="SECONDS", help="Wait so long for the search to accept or refuse. 0: do not."
+    ),
+]
 
 
 @steer_app.command(epilog="Example: evolve hint last 'try a ring around the centre'", rich_help_panel=PANEL)
@@ -32,17 +39,22 @@ def hint(
     proposals: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Keep the hint in the prompts of N proposals.")
     ] = 10,
+    island: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="K", help="Give it to the proposals of one island.", show_default="all islands"),
+    ] = None,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Suggest the next idea to an active run."""
-    from service.cli.control import hint
+    from service.cli.steer import hint, steering_command
 
     where = place_of(ctx, json, db, server, api_key_file)
     with controller_of(where) as controller:
-        hint(terminal_of(ctx, json, db, where), controller, run_id, text, proposals)
+        hint(steering_command(terminal_of(ctx, json, db, where), controller, run_id, wait), text, proposals, island)
 
 
 @steer_app.command(epilog="Example: evolve insert last solution.py --parent 28.0", rich_help_panel=PANEL)
@@ -67,6 +79,7 @@ def insert(
     island: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Island of the program.", show_default="the parent's")
     ] = None,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -74,10 +87,12 @@ def insert(
 ) -> None:
     """Insert a program that you wrote into an active run."""
     from service.cli.insert import insert
+    from service.cli.steer import steering_command
 
     where = place_of(ctx, json, db, server, api_key_file)
     with controller_of(where) as controller:
-        insert(terminal_of(ctx, json, db, where), controller, run_id, files or [], remove or [], parent, island)
+        steered = steering_command(terminal_of(ctx, json, db, where), controller, run_id, wait)
+        insert(steered, files or [], remove or [], parent, island)
 
 
 @steer_app.command(epilog="Example: evolve ban last 28.0 --descendants", rich_help_panel=PANEL)
@@ -90,23 +105,25 @@ def ban(
         bool, typer.Option("--descendants", help="Ban its descendants too, also those to come.")
     ] = False,
     lift: Annotated[bool, typer.Option("--lift", help="Lift the ban of the candidate.")] = False,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Keep an active run from building upon a candidate."""
-    from service.cli.control import ban, lift_ban
+    from service.cli.steer import ban, lift_ban, steering_command
 
     if lift and descendants:
         raise UsageError("--lift takes no --descendants: lifting a ban lifts all of it")
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with controller_of(where) as controller:
+        steered = steering_command(terminal, controller, run_id, wait)
         if not lift:
-            ban(terminal, controller, run_id, candidate_id, descendants=descendants)
+            ban(steered, candidate_id, descendants=descendants)
             return
-        lift_ban(terminal, controller, run_id, candidate_id)
+        lift_ban(steered, candidate_id)
 
 
 @steer_app.command(epilog="Example: evolve priority last 28.0 --proposals 20", rich_help_panel=PANEL)
@@ -120,23 +137,25 @@ def priority(
         typer.Option(min=1, max=10_000, metavar="N", help="Start N proposals from it.", show_default="10"),
     ] = None,
     lift: Annotated[bool, typer.Option("--lift", help="Lift the priority of the candidate.")] = False,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Start the next proposals of an active run from a candidate."""
-    from service.cli.control import lift_priority, prioritize
+    from service.cli.steer import lift_priority, prioritize, steering_command
 
     if lift and proposals is not None:
         raise UsageError("--lift takes no --proposals: lifting a priority ends it")
     where = place_of(ctx, json, db, server, api_key_file)
     terminal = terminal_of(ctx, json, db, where)
     with controller_of(where) as controller:
+        steered = steering_command(terminal, controller, run_id, wait)
         if not lift:
-            prioritize(terminal, controller, run_id, candidate_id, proposals or 10)
+            prioritize(steered, candidate_id, proposals or 10)
             return
-        lift_priority(terminal, controller, run_id, candidate_id)
+        lift_priority(steered, candidate_id)
 
 
 @steer_app.command(epilog="Example: evolve change last selection_options.exploration=2", rich_help_panel=PANEL)
@@ -147,17 +166,36 @@ def change(
         list[str], typer.Argument(metavar="KEY=VALUE...", help="Settings with their new values. policies.NAME=0: off.")
     ],
     *,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Change settings of an active run."""
-    from service.cli.control import change
+    from service.cli.steer import change, steering_command
 
     where = place_of(ctx, json, db, server, api_key_file)
     with controller_of(where) as controller:
-        change(terminal_of(ctx, json, db, where), controller, run_id, settings)
+        change(steering_command(terminal_of(ctx, json, db, where), controller, run_id, wait), settings)
+
+
+@steer_app.command(epilog="Example: evolve changes last", rich_help_panel=PANEL)
+def changes(
+    ctx: typer.Context,
+    run_id: RunId = "last",
+    *,
+    db: Db = None,
+    server: Server = None,
+    api_key_file: KeyFile = None,
+    json: Json = False,
+) -> None:
+    """List the changes of a run by people, each with its effect."""
+    from service.cli.changes import show_changes
+
+    where = place_of(ctx, json, db, server, api_key_file)
+    with controller_of(where) as controller:
+        show_changes(terminal_of(ctx, json, db, where), controller, run_id)
 
 
 @steer_app.command(epilog="Example: evolve insights last --versions", rich_help_panel=PANEL)
@@ -177,6 +215,7 @@ def insights(
         str | None,
         typer.Option("--edit", metavar="FILE", help="Write the next version of its insights. -: read it from stdin."),
     ] = None,
+    wait: Wait = DECISION_SECONDS,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -184,6 +223,7 @@ def insights(
 ) -> None:
     """Show facts of a run in a few lines, or the insights that it keeps in its prompts."""
     from service.cli.insights import edit_insights, hint_facts, show_facts, show_versions
+    from service.cli.steer import steering_command
 
     if sum((proposals is not None, versions, edit is not None)) > 1:
         raise UsageError("--hint, --versions and --edit exclude each other: give one of them")
@@ -191,10 +231,11 @@ def insights(
     terminal = terminal_of(ctx, json, db, where)
     if edit is not None or proposals is not None:
         with controller_of(where) as controller:
+            steered = steering_command(terminal, controller, run_id, wait)
             if edit is not None:
-                edit_insights(terminal, controller, run_id, edit)
+                edit_insights(steered, edit)
             elif proposals is not None:
-                hint_facts(terminal, controller, run_id, proposals)
+                hint_facts(steered, proposals)
         return
     with site_of(where) as site:
         (show_versions if versions else show_facts)(terminal, site, run_id)

@@ -145,5 +145,16 @@ class FormData(dict[str, str]):
             raise UsageError(f"{written[:40]!r} is not a number of proposals: write one such as 10")
         return int(written)
 
+    def island(self) -> int | None:
+        """The island that a change is for; None: none was chosen.
+
+        Raises:
+            UsageError: what was written is not a number.
+        """
+        written = self.get("island", "").strip()
+        if written and not (written.isascii() and written.isdigit()):
+            raise UsageError(f"{written[:40]!r} is not an island: choose one from the list")
+        return int(written) if written else None
+
 
 FormDep = Annotated[FormData, Depends(form_of)]

@@ -10,14 +10,18 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
 from evolve.errors import EvolveError
-from service.client import AsyncClient
+from service.client import AsyncClient, calls
 from service.client.call import Call
 from service.errors import InvalidProblemError, ServiceError
 from service.mcp.results import run_result
+from service.ports import ENDED, PAUSED
+from service.projections.change_decisions import REFUSED
+from service.schemas.changes import ChangedRun
 from service.schemas.runs import Run
 
 Connect = Callable[[Context[Any, Any]], AbstractAsyncContextManager[AsyncClient]]
 BEARER = "bearer "
+DECISION_SECONDS = 30
 # Commands that messages advise, with the tools that do the same.
 _TOOLS = {
     "'evolve runs' lists": "the tool list_runs lists",
@@ -92,3 +96,20 @@ async def send_run(connect: Connect, context: Context[Any, Any], call: Call[Run]
     """The run that a call of the API returns."""
     async with connect(context) as client:
         return run_result(await client.send(call), client.server)
+
+
+async def send_change(
+    connect: Connect, context: Context[Any, Any], call: Call[ChangedRun], wait_seconds: int = DECISION_SECONDS
+) -> dict[str, Any]:
+    """The decision on a change that a call of the API asks for, with the run.
+
+    A run that is paused decides when it continues, so nobody waits for it.
+    """
+    async with connect(context) as client:
+        asked = await client.send(call)
+        waits = wait_seconds if asked.state not in {PAUSED, *ENDED} else 0
+        decision = await client.send(calls.get_change(asked.id, asked.change_id, wait_seconds=waits))
+        if decision.state == REFUSED:
+            raise ToolError(f"the search refused the change: {decision.reason}")
+        run = await client.send(calls.get_run(asked.id)) if waits else asked
+        return {**run_result(run, client.server), "change": decision.model_dump(mode="json", exclude={"run_id"})}

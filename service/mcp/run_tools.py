@@ -1,4 +1,4 @@
-"""Tools that watch, steer and read runs."""
+"""Tools that watch and read runs."""
 
 import asyncio
 import time
@@ -12,9 +12,7 @@ from service.client import calls
 from service.mcp.access import Connect, as_tool, send, send_run
 from service.mcp.results import candidate_result, run_line, run_result
 from service.ports import ENDED, PAUSED
-from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
-from service.schemas.requests import checked
-from service.schemas.runs import BudgetExtension, Run
+from service.schemas.runs import Run
 
 RunId = Annotated[str, Field(description="Id of the run, or a beginning of it")]
 CandidateId = Annotated[str, Field(description="Id of a candidate, or a run and its name, such as RUN.28.0")]
@@ -27,9 +25,8 @@ _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_
 
 
 def add_run_tools(server: MCPServer[Any], connect: Connect) -> None:
-    """Add the tools that watch, steer and read runs."""
+    """Add the tools that watch and read runs."""
     _add_watching(server, connect)
-    _add_steering(server, connect)
     _add_results(server, connect)
 
 
@@ -72,57 +69,6 @@ async def _report(context: Context[Any, Any], run: Run) -> None:
     best = "no valid candidate yet" if run.best_fitness is None else f"best {run.best_fitness:g}"
     words = f"{run.state}: {best}, {run.stats.valid} valid, {run.stats.failed} failed"
     await context.report_progress(run.progress.evaluated, run.progress.budget, words)
-
-
-def _add_steering(server: MCPServer[Any], connect: Connect) -> None:
-    @server.tool(annotations=_STEERS)
-    @as_tool
-    async def pause_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
-        """Pause a run. Its results are kept."""
-        return await send_run(connect, context, calls.pause_run(run_id))
-
-    @server.tool(annotations=_STEERS)
-    @as_tool
-    async def resume_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
-        """Resume a paused or failed run."""
-        return await send_run(connect, context, calls.resume_run(run_id))
-
-    @server.tool(annotations=_ENDS)
-    @as_tool
-    async def cancel_run(context: Context[Any, Any], run_id: RunId) -> dict[str, Any]:
-        """End a run permanently. Its results are kept."""
-        return await send_run(connect, context, calls.cancel_run(run_id))
-
-    @server.tool(annotations=_STEERS)
-    @as_tool
-    async def extend_run(
-        context: Context[Any, Any],
-        run_id: RunId,
-        budget: Annotated[
-            dict[str, Any],
-            Field(
-                description="New limits: evaluations, answers, tokens, money, wall_seconds, target, patience. Null"
-                " means no limit, and other limits stay"
-            ),
-        ],
-    ) -> dict[str, Any]:
-        """Change the budget of a run. A run that has ended continues with it."""
-        extension = checked(BudgetExtension, budget=budget)
-        return await send_run(connect, context, calls.extend_run(run_id, extension))
-
-    @server.tool(annotations=_STEERS)
-    @as_tool
-    async def hint_run(
-        context: Context[Any, Any],
-        run_id: RunId,
-        text: Annotated[str, Field(description="The suggestion. Empty: end the standing hint")],
-        proposals: Annotated[int, Field(ge=1, description="Number of proposals whose prompts hold it")] = (
-            DEFAULT_HINT_PROPOSALS
-        ),
-    ) -> dict[str, Any]:
-        """Suggest an idea to an active run. It is in the prompts of the next proposals."""
-        hint = checked(HintCreate, text=text, proposals=proposals)
-        return await send_run(connect, context, calls.create_hint(run_id, hint))
 
 
 def _add_results(server: MCPServer[Any], connect: Connect) -> None:

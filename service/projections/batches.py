@@ -96,15 +96,34 @@ def _swept(sweep: Sweep, batch_id: str) -> list[RunRequest]:
     count = len(problems) * len(sweep.seeds) * len(sweep.policies) * len(strategies) * len(variants)
     if count > MAX_RUNS:
         raise UsageError(f"the sweep has {count} runs: {MAX_RUNS} are the most of one batch")
-    requests = []
+    requests, names = [], _policy_labels(sweep.policies)
     for problem, (number, policy) in product(problems, enumerate(sweep.policies)):
         for strategy, (variant, changes), seed in product(strategies, variants, sweep.seeds):
             config = _over(_over(sweep.config, changes), {"seed": seed} | ({"strategy": strategy} if strategy else {}))
-            named = policy if isinstance(policy, str) else f"policy-{number}" if policy else ""
+            named = names[number]
             labels = {"strategy": strategy or "", "policy": named, "variant": variant}
             labels = {**sweep.labels, **{key: value[:200] for key, value in labels.items() if value}}
             requests.append(RunRequest(problem=problem, config=config, policy=policy, labels=labels, batch_id=batch_id))
     return requests
+
+
+def _policy_labels(policies: Sequence[Any]) -> list[str]:
+    """What the policies of a sweep are called: by their names, or by their places where names are missing or equal."""
+    names = [_policy_name(policy) for policy in policies]
+    return [
+        "" if not policy else name if name and names.count(name) == 1 else f"policy-{number}"
+        for number, (name, policy) in enumerate(zip(names, policies, strict=True))
+    ]
+
+
+def _policy_name(policy: Any) -> str:
+    """The name of a policy, the model of a description without a name, or those of several; empty: it has none."""
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, Mapping):
+        return str(policy.get("name") or policy.get("model") or "")
+    names = [_policy_name(one) for one in policy or ()]
+    return ", ".join(names) if all(names) else ""
 
 
 def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,8 +76,13 @@ def candidate_json(candidate: CandidateRecord) -> dict[str, Any]:
 
 def island_count(run: RunRecord) -> int:
     """How many islands a run has."""
-    islands = run.config.get("islands", 1)
-    return islands if isinstance(islands, int) and run.config.get("strategy") not in BASELINES else 1
+    return configured_islands(run.config)
+
+
+def configured_islands(config: Mapping[str, Any]) -> int:
+    """How many islands a run with this configuration has."""
+    islands = config.get("islands", 1)
+    return islands if isinstance(islands, int) and config.get("strategy") not in BASELINES else 1
 
 
 def candidate_of(reader: ResultReader, run: RunRecord, named: str) -> CandidateRecord:

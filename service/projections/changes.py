@@ -1,6 +1,6 @@
 """Changes that people made of a run, each with its effect."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,7 +36,7 @@ KINDS = (
 MAX_CHANGES = 100
 MAX_FOLLOWING = 100  # evaluations after a change of the whole search that are compared with those before
 MAX_DESCENDANTS = 1000
-MAX_INFORMED = 10_000  # proposals that are counted with one version of insights
+MAX_INFORMED = 10_000  # proposals that are looked through for one hint or one version of insights
 _PROPOSED = (str(EventKind.PROPOSAL_CREATED),)
 _POSITIONS = 1 << 24  # more than a proposal has answers
 
@@ -56,7 +56,8 @@ class ChangeEffect:
         valid: those of them with the outcome ok.
         improvements: those of them that became the best of the run.
         best_fitness: the highest of them; None: none is valid.
-        evaluations_before: of as many candidates right before the first of them, as far as the run had so many.
+        evaluations_before: of as many candidates right before the first of them, as far as the run had so many; for a
+            hint of an island, of this island.
         valid_before: those with the outcome ok.
         improvements_before: those that became the best of the run.
     """
@@ -96,6 +97,7 @@ class _Evaluations:
         self.fitness, self.valid, self.improving = fitness, ~np.isnan(fitness), fitness > best
         self._numbers = np.array(columns.numbers, dtype=np.int64)
         self._sequences = np.array(columns.sequences, dtype=np.int64)
+        self._islands = np.array(columns.islands, dtype=np.int64)
         self._answers = self._numbers * _POSITIONS + np.array(columns.positions, dtype=np.int64)
 
     def of_proposals(self, numbers: Sequence[int]) -> Places:
@@ -106,6 +108,12 @@ class _Evaluations:
         """Places of the candidates that were evaluated next after an event."""
         first = int(np.searchsorted(self._sequences, sequence))
         return np.arange(first, min(len(self._sequences), first + MAX_FOLLOWING))
+
+    def before(self, places: Places, island: int | None) -> Places:
+        """As many places right before some, or as many as there are: of an island, or of all."""
+        first = int(places[0]) if len(places) else 0
+        earlier = np.arange(first) if island is None else np.flatnonzero(self._islands[:first] == island)
+        return earlier[max(0, len(earlier) - len(places)) :]
 
     def count_proposals(self, places: Places) -> int:
         """How many proposals the candidates of some places are of."""
@@ -169,23 +177,39 @@ def _informed(reader: RunReader, run: RunRecord, insights: InsightsWritten, sequ
 def _hinted(reader: RunReader, run: RunRecord, hint: HintGiven, sequence: int) -> list[int]:
     """The proposals with a hint: they follow it until they are used up or another takes its place.
 
-    Programs of people are proposals that hold none.
+    Between them are programs of people, written prompts, and proposals of islands with another hint or none.
     """
+    if not hint.text:
+        return []
     numbers: list[int] = []
-    following = _proposals(reader, run, sequence, hint.proposals + MAX_CHANGES) if hint.text else ()
-    for created in following:
+    end = next((one.sequence for one in _later_hints(reader, run, sequence) if _replaces(one.event.data, hint)), None)
+    for logged, created in _logged_proposals(reader, run, sequence, MAX_INFORMED):
+        if len(numbers) == hint.proposals or (end is not None and logged.sequence > end):
+            break
         if created.hint == hint.change_id:
             numbers.append(created.proposal_number)
-        elif not created.change:
-            break
     return numbers
 
 
-def _proposals(reader: RunReader, run: RunRecord, sequence: int, limit: int) -> Iterable[ProposalCreated]:
+def _later_hints(reader: RunReader, run: RunRecord, sequence: int) -> Iterator[LoggedEvent]:
+    return reader.events(run.id, sequence, kinds=(str(EventKind.HINT_GIVEN),))
+
+
+def _replaces(later: EventData, hint: HintGiven) -> bool:
+    return isinstance(later, HintGiven) and later.island in (None, hint.island)
+
+
+def _proposals(reader: RunReader, run: RunRecord, sequence: int, limit: int) -> Iterator[ProposalCreated]:
+    return (created for _, created in _logged_proposals(reader, run, sequence, limit))
+
+
+def _logged_proposals(
+    reader: RunReader, run: RunRecord, sequence: int, limit: int
+) -> Iterator[tuple[LoggedEvent, ProposalCreated]]:
     for entry in reader.events(run.id, sequence, limit, kinds=_PROPOSED):
         created = entry.event.data
         assert isinstance(created, ProposalCreated), "the class of this kind"
-        yield created
+        yield entry, created
 
 
 def _counted(
@@ -199,8 +223,7 @@ def _counted(
 ) -> ChangeEffect:
     valid, improving = evaluations.valid, evaluations.improving
     known = evaluations.fitness[places][valid[places]]
-    first = int(places[0]) if len(places) else 0
-    earlier = slice(max(0, first - len(places)), first)
+    earlier = evaluations.before(places, change.island if isinstance(change, HintGiven) else None)
     return ChangeEffect(
         change=change,
         at=at,
@@ -210,7 +233,7 @@ def _counted(
         valid=len(known),
         improvements=int(improving[places].sum()),
         best_fitness=float(known.max()) if len(known) else None,
-        evaluations_before=earlier.stop - earlier.start,
+        evaluations_before=len(earlier),
         valid_before=int(valid[earlier].sum()),
         improvements_before=int(improving[earlier].sum()),
     )

@@ -155,7 +155,7 @@ def _groups(runs: Sequence[RunRecord], order: Order) -> tuple[list[str], Mapping
     if not order.names and not order.by:
         return grouping.alike(runs)
     names = list(order.names) if order.names else grouping.grouped(runs, order.by)
-    titles = {name: grouping.cut(name) for name in names}
+    titles = {name: grouping.titled(name, order.by) if order.by else grouping.cut(name) for name in names}
     if len(titles) > MAX_GROUPS:
         raise UsageError(f"these runs make {len(titles)} groups: {MAX_GROUPS} are the most that can be compared")
     return names, titles

@@ -51,6 +51,17 @@ def grouped(runs: Sequence[RunRecord], key: str) -> list[str]:
     return [NOTHING if value is None else value for value in found]
 
 
+def titled(group: str, key: str) -> str:
+    """What a group by a key is called before people: a value that is not a text is told with its key."""
+    if key in (POLICY, NAME, PROBLEM) or key.startswith(LABELS):
+        return cut(group)
+    try:
+        json.loads(group)
+    except ValueError:  # a text, which speaks for itself
+        return cut(f"{key} {group}") if group == NOTHING else cut(group)
+    return cut(f"{key} {group}")
+
+
 def _value(run: RunRecord, key: str) -> str | None:
     if key == POLICY:
         return _policies(run)

@@ -9,6 +9,7 @@ from evolve.change_events import MAX_INSERTED_FILES, ProgramInserted, RequestedC
 from evolve.errors import AnswerError, ProgramError
 from evolve.program import MAX_PROGRAM_CHARACTERS, Program
 from evolve.repository import MANIFEST, Repository, base_commit
+from evolve.similarity.changed_parts import changed_parts
 from service.errors import ConflictError, UsageError
 from service.ports import ENDED, ResultReader, RunRecord
 from service.projections.candidates import evaluated_candidate, island_count
@@ -83,7 +84,14 @@ def insertion_change(
             program = replace_repository_files(base, before, files, language, insertion.removed)
     except (AnswerError, ProgramError) as error:
         raise UsageError(str(error)) from error
-    data = ProgramInserted(change_id=change_id, by=by, program_id=program.id, parent=parent.id, island=island)
+    data = ProgramInserted(
+        change_id=change_id,
+        by=by,
+        program_id=program.id,
+        parent=parent.id,
+        island=island,
+        changed=changed_parts(before, program, base),
+    )
     return RequestedChange(data=data, program=program)
 
 

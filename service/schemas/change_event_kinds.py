@@ -15,6 +15,9 @@ class HintGivenEvent(EventBase):
     change_id: str = Field(description="Id of the change")
     text: str = Field(description="The suggestion. Empty: the standing hint ends")
     proposals: Count = Field(description="Number of proposals whose prompts hold it")
+    island: Count | None = Field(
+        default=None, description="Island whose proposals hold it. Left out if it is for all islands"
+    )
     by: str = Field(description="Name of the key that requested it")
 
 
@@ -26,6 +29,9 @@ class ProgramInsertedEvent(EventBase):
     program_id: str = Field(description="Id of the program")
     parent: str = Field(description="Id of the candidate that it descends from")
     island: Count = Field(description="Number of the island that it belongs to, from 0")
+    changed: str = Field(
+        default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out if nothing"
+    )
     by: str = Field(description="Name of the key that requested it")
 
 

@@ -4,8 +4,39 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from service.schemas.runs import Run
 from service.schemas.types import Count, Moment, Reply
 from service.schemas.untrusted_text import Foreign
+
+ChangeKind = Literal[
+    "hint.given",
+    "insights.written",
+    "program.inserted",
+    "candidate.banned",
+    "ban.lifted",
+    "priority.given",
+    "priority.lifted",
+    "settings.changed",
+]
+
+
+class ChangedRun(Run):
+    """A run that was asked to change."""
+
+    change_id: str = Field(description="Id of the change. `get_change` tells how the search decides on it")
+
+
+class ChangeDecision(Foreign):
+    """How the search of a run decided on a change."""
+
+    run_id: str = Field(description="Id of the run")
+    id: str = Field(description="Id of the change")
+    kind: ChangeKind = Field(description="Kind of the event that was asked for")
+    state: Literal["pending", "accepted", "refused"] = Field(
+        description="`pending` until the search decides. It decides within a second of an active run"
+    )
+    reason: str = Field(description="Why the search refused it. Empty: it was not refused")
+    at: Moment | None = Field(description="When the search decided. Null: not yet")
 
 
 class Change(Foreign):
@@ -28,6 +59,7 @@ class Change(Foreign):
     text: str = Field(
         description="The text of a hint or of an edit of insights. Empty: it ended what stood, or it is neither"
     )
+    island: Count | None = Field(description="Island that a hint is for. Null: all islands, or it is no hint")
     wanted: Count = Field(description="Number of proposals that a hint or a priority was given for. 0: it is neither")
     candidate_id: str | None = Field(
         description="The candidate of an inserted program, or whose ban or priority it is about. Null: there is none"
@@ -50,7 +82,10 @@ class Change(Foreign):
     improvements: Count = Field(description="Number of these that became the best of the run")
     best_fitness: float | None = Field(description="Highest fitness of these. Null: none is valid")
     evaluations_before: Count = Field(
-        description="Evaluated candidates right before them: as many, or as many as the run had"
+        description=(
+            "Evaluated candidates right before them: as many, or as many as the run had."
+            " For a hint of an island, those of this island"
+        )
     )
     valid_before: Count = Field(description="Number of the candidates before with the outcome `ok`")
     improvements_before: Count = Field(description="Number of the candidates before that became the best of the run")

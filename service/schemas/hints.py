@@ -17,3 +17,6 @@ class HintCreate(Request):
     proposals: Annotated[int, Field(strict=True, ge=1, le=MAX_HINT_PROPOSALS), BeforeValidator(integral)] = Field(
         default=DEFAULT_HINT_PROPOSALS, description="Number of proposals whose prompts hold it"
     )
+    island: Annotated[int, Field(strict=True, ge=0), BeforeValidator(integral)] | None = Field(
+        default=None, description="Island whose proposals hold it. Null: those of all islands"
+    )

@@ -109,7 +109,7 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         "number of reasons in a prompt why some of the policy's last 24 answers were unusable. 0: none"
     ),
     "insights.every": (
-        "evaluated candidates between two versions of the insights, which the run writes from its own record. 0: none"
+        "the run writes a version of its insights from its record at each multiple of so many evaluations. 0: never"
     ),
     "insights.tokens": "maximum tokens of the insights in a prompt",
     "insights.text": "first version of the insights, at most 4,000 characters. `--insights-from` sets it",

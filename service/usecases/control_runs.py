@@ -1,9 +1,10 @@
 """Steering runs: of a database, where what nobody drives is settled at once, or of a service."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evolve.change_events import HintGiven, InsightsWritten, RequestedChange
 from evolve.search.hints import check_hint
@@ -14,11 +15,16 @@ from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storag
 from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
 from service.projections.bans import ban_change, lift_change
+from service.projections.candidates import island_count
+from service.projections.change_decisions import PENDING, ChangeRequest, SearchDecision, find_decision
 from service.projections.insertion import InsertedProgram, insertion_change
 from service.projections.priorities import lift_priority_change, priority_change
 from service.projections.run_settings import settings_change
-from service.projections.run_site import RunSite
+from service.projections.run_site import POLL_SECONDS, RunSite
 from service.runner.undriven_runs import settle
+
+if TYPE_CHECKING:
+    from service.schemas.changes import ChangeList
 
 COMMAND_LINE = "command line"
 
@@ -35,29 +41,38 @@ class RunControl(Protocol):
     def extend(self, run: RunRecord, budget: Mapping[str, Any]) -> RunRecord:
         """Want keys of the budget to have new values."""
 
-    def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
-        """Want a text in the prompts of the next proposals, in place of any other."""
+    def hint(self, run: RunRecord, text: str, proposals: int, island: int | None) -> ChangeRequest:
+        """Want a text in the prompts of the next proposals, of an island or of all, in place of any other."""
 
-    def edit_insights(self, run: RunRecord, text: str) -> RunRecord:
+    def edit_insights(self, run: RunRecord, text: str) -> ChangeRequest:
         """Want a text as the next version of the insights."""
 
-    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> ChangeRequest:
         """Want a program of a person evaluated as a candidate."""
 
-    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:
+    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> ChangeRequest:
         """Want a candidate to be no parent, inspiration or migrant any more."""
 
-    def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
+    def lift_ban(self, run: RunRecord, candidate_id: str) -> ChangeRequest:
         """Want the ban of a candidate lifted."""
 
-    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> RunRecord:
+    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> ChangeRequest:
         """Want the next proposals to start from a candidate."""
 
-    def lift_priority(self, run: RunRecord, candidate_id: str) -> RunRecord:
+    def lift_priority(self, run: RunRecord, candidate_id: str) -> ChangeRequest:
         """Want the priority of a candidate lifted."""
 
-    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> ChangeRequest:
         """Want settings to have new values for the proposals to come."""
+
+    def decision(self, request: ChangeRequest, timeout_seconds: float) -> SearchDecision:
+        """The decision of the search on a change, as soon as there is one; pending where there is none in time.
+
+        It waits at most a minute.
+        """
+
+    def changes(self, run: RunRecord) -> "ChangeList":
+        """The newest changes of a run by people, each with its effect."""
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -108,66 +123,79 @@ class StoredControl:
         """Want keys of the budget to have new values."""
         return self._storage.intents(run.tenant).extend(run.id, budget, COMMAND_LINE)
 
-    def hint(self, run: RunRecord, text: str, proposals: int) -> RunRecord:
-        """Want a text in the prompts of the next proposals, in place of any other."""
-        check_hint(text, proposals)
+    def hint(self, run: RunRecord, text: str, proposals: int, island: int | None) -> ChangeRequest:
+        """Want a text in the prompts of the next proposals, of an island or of all, in place of any other."""
+        check_hint(text, proposals, island, island_count(run))
         change_id = new_id(CHANGE, self._storage.clock.now())
-        hint = HintGiven(change_id=change_id, text=text, proposals=proposals, by=COMMAND_LINE)
-        return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=hint))
+        hint = HintGiven(change_id=change_id, text=text, proposals=proposals, island=island, by=COMMAND_LINE)
+        return self._request(run, RequestedChange(data=hint))
 
-    def edit_insights(self, run: RunRecord, text: str) -> RunRecord:
+    def edit_insights(self, run: RunRecord, text: str) -> ChangeRequest:
         """Want a text as the next version of the insights."""
         check_insights(text)
         change_id = new_id(CHANGE, self._storage.clock.now())
         edit = InsightsWritten(change_id=change_id, by=COMMAND_LINE, text=text, source=PERSON, evaluations=0)
-        return self._storage.intents(run.tenant).change(run.id, RequestedChange(data=edit))
+        return self._request(run, RequestedChange(data=edit))
 
-    def insert(self, run: RunRecord, insertion: InsertedProgram) -> RunRecord:
+    def insert(self, run: RunRecord, insertion: InsertedProgram) -> ChangeRequest:
         """Want a program of a person evaluated as a candidate."""
         language = self._storage.problems.get(run.tenant, run.problem_id).document.get("language", "")
         change_id = new_id(CHANGE, self._storage.clock.now())
         bases = RepositoryBases(self._storage.problems.bundle)
         change = insertion_change(self._storage.reader, run, language, insertion, change_id, COMMAND_LINE, bases)
-        return self._storage.intents(run.tenant).change(run.id, change)
+        return self._request(run, change)
 
-    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> RunRecord:
+    def ban(self, run: RunRecord, candidate_id: str, *, descendants: bool) -> ChangeRequest:
         """Want a candidate to be no parent, inspiration or migrant any more."""
         change_id = new_id(CHANGE, self._storage.clock.now())
         reader = self._storage.reader
         change = ban_change(reader, run, candidate_id, change_id, COMMAND_LINE, descendants=descendants)
-        return self._storage.intents(run.tenant).change(run.id, change)
+        return self._request(run, change)
 
-    def lift_ban(self, run: RunRecord, candidate_id: str) -> RunRecord:
+    def lift_ban(self, run: RunRecord, candidate_id: str) -> ChangeRequest:
         """Want the ban of a candidate lifted."""
         change_id = new_id(CHANGE, self._storage.clock.now())
-        intents = self._storage.intents(run.tenant)
-        waiting = intents.changes(run.id)
+        waiting = self._waiting(run)
         change = lift_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
-        return intents.change(run.id, change)
+        return self._request(run, change)
 
-    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> RunRecord:
+    def prioritize(self, run: RunRecord, candidate_id: str, proposals: int) -> ChangeRequest:
         """Want the next proposals to start from a candidate."""
         change_id = new_id(CHANGE, self._storage.clock.now())
-        intents, reader = self._storage.intents(run.tenant), self._storage.reader
-        waiting = intents.changes(run.id)
+        reader, waiting = self._storage.reader, self._waiting(run)
         change = priority_change(reader, run, candidate_id, waiting, change_id, COMMAND_LINE, proposals=proposals)
-        return intents.change(run.id, change)
+        return self._request(run, change)
 
-    def lift_priority(self, run: RunRecord, candidate_id: str) -> RunRecord:
+    def lift_priority(self, run: RunRecord, candidate_id: str) -> ChangeRequest:
         """Want the priority of a candidate lifted."""
         change_id = new_id(CHANGE, self._storage.clock.now())
-        intents = self._storage.intents(run.tenant)
-        waiting = intents.changes(run.id)
+        waiting = self._waiting(run)
         change = lift_priority_change(self._storage.reader, run, candidate_id, waiting, change_id, COMMAND_LINE)
-        return intents.change(run.id, change)
+        return self._request(run, change)
 
-    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> RunRecord:
+    def change_settings(self, run: RunRecord, settings: Mapping[str, Any]) -> ChangeRequest:
         """Want settings to have new values for the proposals to come."""
         change_id = new_id(CHANGE, self._storage.clock.now())
-        intents = self._storage.intents(run.tenant)
-        waiting = intents.changes(run.id)
+        waiting = self._waiting(run)
         change = settings_change(self._storage.reader, run, waiting, settings, change_id, COMMAND_LINE)
-        return intents.change(run.id, change)
+        return self._request(run, change)
+
+    def decision(self, request: ChangeRequest, timeout_seconds: float) -> SearchDecision:
+        """The decision of the search on a change, as soon as there is one; pending where there is none in time."""
+        until, run = time.monotonic() + timeout_seconds, request.run
+        while True:
+            decision = find_decision(self._storage.reader, run.id, request.change_id, self._waiting(run))
+            rest = until - time.monotonic()
+            if decision.state != PENDING or rest <= 0:
+                return decision
+            time.sleep(min(POLL_SECONDS, rest))
+
+    def changes(self, run: RunRecord) -> "ChangeList":
+        """The newest changes of a run by people, each with its effect."""
+        from service.projections.change_list import change_list
+
+        waiting = self._waiting(run)
+        return change_list(self._storage.reader, run, waiting)
 
     def fork(
         self, run: RunRecord, candidate_id: str, config: Mapping[str, Any], labels: Mapping[str, str]
@@ -186,6 +214,13 @@ class StoredControl:
         """Delete an ended or paused run and all its data."""
         self._storage.intents(run.tenant).delete(run.id)
         self._storage.deletions.remove(run.id)
+
+    def _waiting(self, run: RunRecord) -> Sequence[RequestedChange]:
+        return self._storage.intents(run.tenant).changes(run.id)
+
+    def _request(self, run: RunRecord, change: RequestedChange) -> ChangeRequest:
+        run = self._storage.intents(run.tenant).change(run.id, change)
+        return ChangeRequest(run=run, change_id=change.data.change_id)
 
     def _settle(self, run: RunRecord, desired_state: str) -> None:
         intent = Intent(desired_state=desired_state, by=COMMAND_LINE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from evolve.errors import ProgramError
 from evolve.evaluation import Evaluation, Outcome
 from evolve.event_types import BestImproved, EventData, IndividualInserted, RunFinished, RunStarted
 from evolve.events import Event, Subject
@@ -67,7 +68,10 @@ def record_versions(storage: Storage, order: RecordOrder, versions: Iterable[Obs
     coming = iter(versions)
     first = next(coming, None)
     if first is None:
-        raise UsageError("there is no version to record")
+        raise UsageError(
+            "there is no version to record: a folder needs files, and a commit needs a line such as loss: 1.5 in its"
+            " message, or an entry in --scores. --path names files that the commits have"
+        )
     recording = _Recording(storage, order, first)
     try:
         recording.add(first)
@@ -76,6 +80,15 @@ def record_versions(storage: Storage, order: RecordOrder, versions: Iterable[Obs
     finally:
         recording.finish()
     return recording.run_id
+
+
+def _program_of(version: ObservedVersion) -> Program:
+    try:
+        return Program.of(dict(version.files))
+    except ProgramError as error:
+        raise UsageError(
+            f"the version {version.name[:60]} is not a program: {error}: name the files of your program with --path"
+        ) from error
 
 
 class _Recording:
@@ -91,7 +104,7 @@ class _Recording:
         self._best_id: str | None = None
         with tempfile.TemporaryDirectory(prefix="evolve-") as scratch:
             folder = Path(scratch) / "problem"
-            write_problem(folder, _problem_files(order, Program.of(dict(first.files))))
+            write_problem(folder, _problem_files(order, _program_of(first)))
             plan = plan_loaded(RunOrder(problem=folder, labels=order.labels), load_problem(folder), self.run_id)
         new = replace(
             record_of(plan, ISOLATION, now),
@@ -105,7 +118,7 @@ class _Recording:
 
     def add(self, version: ObservedVersion) -> None:
         """Record one version."""
-        program = Program.of(dict(version.files))
+        program = _program_of(version)
         parents = [self._known[name] for name in version.parents if name in self._known]
         number, position = (self._proposals + 1, 0) if parents else (0, self._roots)
         identity = candidate_id(self.run_id, number, position)

@@ -82,12 +82,29 @@ async def test_a_sweep_is_every_combination(owner: httpx.AsyncClient, problem: s
         for seed in (1, 2, 3)
         for strategy in ("islands", "best_of_n")
         for variant in ("small", "large")
-        for policy in ("", "policy-1")
+        for policy in ("", "mine")
     }
     for run in runs:
         budget = run["config"]["budget"]
         assert (budget["evaluations"], budget["patience"]) == (5 if run["labels"]["variant"] == "small" else 50, 9)
         assert run["labels"]["team"] == "a"
+
+
+async def test_policies_of_a_sweep_are_labelled_by_name_or_model_and_else_by_place(
+    owner: httpx.AsyncClient, problem: str
+) -> None:
+    model = {"base_url": "https://192.0.43.8/v1"}
+    policies = [
+        {"kind": "syntax", "name": "mine"},
+        {**model, "model": "large"},
+        [{"kind": "syntax", "name": "one"}, {"kind": "tuner", "name": "two"}],
+        {"kind": "syntax", "name": "twice"},
+        {"kind": "tuner", "name": "twice"},
+        {"kind": "syntax"},
+    ]
+    batch = await swept(owner, seeds=[1], policies=policies)
+    found = [run["labels"]["policy"] for run in await runs_of(owner, batch)]
+    assert sorted(found) == ["large", "mine", "one, two", "policy-3", "policy-4", "policy-5"]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ async def things(told: Told, tmp_path: Path) -> dict[str, str]:
             "tenant": "default",
             "number": "1",
             "island": "0",
+            "change_id": (await owner.post(f"/v1/runs/{RUN}/hints", json={"text": "try rings"})).json()["change_id"],
             "name": "problem.tar.gz",
             "path": "program.py",
             "bundle_hash": "b" * 64,

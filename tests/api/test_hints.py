@@ -1,5 +1,6 @@
 """Hints over the API: who may give one, what is kept of it, and what the proposals that held it brought."""
 
+import re
 from dataclasses import replace
 
 import httpx
@@ -11,6 +12,7 @@ from evolve.event_types import ProposalCreated
 from evolve.events import Event, EventKind
 from service.ports import LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
+from tests.api.visiting import visitor
 from tests.contract.story import RUN, Story
 
 PATH = f"/v1/runs/{RUN}/hints"
@@ -55,6 +57,50 @@ async def test_a_hint_waits_for_its_runner_and_then_tells_what_it_brought(told: 
         "valid_before": 1,
         "improvements_before": 1,
     }
+
+
+async def test_a_hint_for_one_island_tells_what_its_proposals_brought_between_those_of_others(
+    told: Told, owner: httpx.AsyncClient
+) -> None:
+    story = small_run(told, config={"islands": 2, "budget": {"evaluations": 9}})
+    before = (await owner.get(f"/v1/runs/{RUN}/candidates")).json()["items"]
+    assert (await owner.post(PATH, json={"text": "try rings", "proposals": 3, "island": 1})).status_code == 202
+    [waiting] = (await owner.get(CHANGES)).json()["items"]
+    assert (waiting["island"], waiting["at"]) == (1, None)
+    given = replace(HINT, change_id=waiting["id"], proposals=3, island=1)
+    told.append([story.tell(EventKind.HINT_GIVEN, **encode(given))])
+    tell_hinted(told, story, 4, waiting["id"], 9.0)
+    tell_hinted(told, story, 5, "", 20.0)
+    tell_hinted(told, story, 6, waiting["id"], 1.0)
+    told.append([story.tell(EventKind.HINT_GIVEN, **encode(replace(given, change_id="hnt_2", island=0)))])
+    tell_hinted(told, story, 7, "hnt_2", 2.0)
+    tell_hinted(told, story, 8, waiting["id"], 3.0)
+    newer, older = (await owner.get(CHANGES)).json()["items"]
+    assert (older["island"], older["proposals"], older["best_fitness"]) == (1, 3, 9.0)
+    assert older["evaluations_before"] == sum(one["island"] == 1 for one in before)
+    assert (newer["island"], newer["proposals"], newer["best_fitness"]) == (0, 1, 2.0)
+
+
+async def test_a_hint_for_an_island_that_the_run_does_not_have_is_refused(told: Told, owner: httpx.AsyncClient) -> None:
+    small_run(told, config={"islands": 2, "budget": {"evaluations": 9}})
+    answer = await owner.post(PATH, json={"text": "try rings", "island": 2})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the run has no island 2: its islands are 0 to 1")
+
+
+async def test_the_page_offers_the_islands_of_a_run(told: Told) -> None:
+    small_run(told, config={"islands": 2, "budget": {"evaluations": 9}})
+    async with visitor(told) as client:
+        page = (await client.get(f"/runs/{RUN}")).text
+        assert '<select id="hint-island" name="island"><option value="">all islands</option><option>0</option>' in page
+        csrf = re.search(r'name="csrf" value="([^"]+)"', page)
+        assert csrf
+        form = {"csrf": csrf[1], "text": "try rings", "proposals": "3", "island": "1"}
+        assert (await client.post(f"/runs/{RUN}/hints", data=form)).status_code == 303
+        assert "Hint for island 1: try rings" in (await client.get(f"/runs/{RUN}/changes")).text
+        assert (await client.post(f"/runs/{RUN}/hints", data=form | {"island": "one"})).status_code == 422
+    [waiting] = told.parts.intents("default").changes(RUN)
+    assert isinstance(waiting.data, HintGiven)
+    assert waiting.data.island == 1
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ def test_a_hint_and_a_program_wait_for_the_runner_of_the_run(evolve: EvolveHere)
     number = manual[0]["proposal_number"]
     candidate = evolve.json("show", "last", f"{number}.0")
     assert (candidate["operator"], candidate["scores"]["value"]) == ("manual", pytest.approx(4.5 * 2.5 - 0.25))
+    assert candidate["changed"] == "constants"
     assert [parent["role"] for parent in candidate["parents"]] == ["parent"]
     again = evolve.json("show", "last", f"{manual[1]['proposal_number']}.0")
     assert again["status"] == "duplicate"

@@ -126,6 +126,26 @@ def test_commits_with_a_score_are_versions(tmp_path: Path) -> None:
     assert (second["policy"], second["fitness"]) == ("Ada", -1.5)
 
 
+def test_a_history_of_other_files_says_to_name_those_of_the_program(tmp_path: Path) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "program.py").write_text("x = 1\n")
+    (folder / "image.bin").write_bytes(b"\0\1")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Start\n\nloss: 3")
+    for words, sentence in (
+        ([], "image.bin holds a NUL character: name the files of your program with --path"),
+        (["--path", "absent"], "--path names files that the commits have"),
+    ):
+        said = evolve(tmp_path, "observe", str(folder), "--metric", "loss", "--minimize", *words)
+        assert (said.code, said.out) == (2, "")
+        assert sentence in said.err
+    assert (
+        len(told(tmp_path, observed(tmp_path, str(folder), "--metric", "loss", "--path", "program.py")["run_id"])) == 1
+    )
+
+
 def test_an_exported_history_comes_back_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(map(json.dumps, LINES)) + "\n"))
     run = observed(tmp_path, "-", "--metric", "loss")

@@ -21,7 +21,8 @@ FILES = ("problem.toml", "program.py", "evaluator.py")
 TOOLS = {
     "check_problem", "start_run", "list_policies", "list_runs", "get_run", "watch_run", "pause_run", "resume_run",
     "cancel_run", "extend_run", "hint_run", "get_best", "list_candidates", "get_source", "get_lineage", "get_diff",
-    "get_failures",
+    "get_failures", "get_insights", "edit_insights", "insert_candidate", "ban_candidate", "lift_ban",
+    "prioritize_candidate", "lift_priority", "get_settings", "change_settings", "list_changes",
 }  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def files_of(folder: Path) -> dict[str, str]:
 async def test_an_agent_checks_starts_watches_and_reads_with_a_service_of_its_own(tmp_path: Path) -> None:
     folder = make_problem(tmp_path / "toy")
     async with over_stdio(Evolve(tmp_path)) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS | {"apply_candidate"}
         check = await called(client, "check_problem", folder=str(folder))
         assert check["ok"]
         assert check["seeds"][0]["scores"] == {"value": 3.5}
@@ -113,6 +114,16 @@ async def test_an_agent_checks_starts_watches_and_reads_with_a_service_of_its_ow
         assert diff["added"] > 0
         source = await called(client, "get_source", candidate_id=line[-1]["id"])
         assert source["files"]["program.py"] == SEED
+        program = folder / "program.py"
+        shown = await called(client, "apply_candidate", run_id=run["id"], into=str(folder))
+        assert (shown["files"], shown["written"], program.read_text()) == ([str(program)], False, SEED)
+        assert shown["patch"].startswith("--- a/program.py\n+++ b/program.py\n")
+        await called(client, "apply_candidate", run_id=run["id"], into=str(folder), write=True)
+        assert program.read_text() == best["files"]["program.py"]
+        program.write_text("changed = True\n")
+        words = await refused(client, "apply_candidate", run_id=run["id"], into=str(folder))
+        assert "program.py changed since the run began" in words
+        assert "there is no file or folder" in await refused(client, "apply_candidate", run_id=run["id"], into="here")
         failures = await called(client, "get_failures", run_id=run["id"])
         assert failures["count"] == sum(group["count"] for group in failures["items"])
         candidates = (await called(client, "list_candidates", run_id=run["id"], limit=2))["candidates"]
@@ -139,6 +150,47 @@ async def test_an_agent_steers_a_run(service: Service, tools_url: str) -> None:
         assert ended["state"] == "cancelled"
 
 
+async def test_an_agent_changes_the_search_of_a_run_and_hears_the_decision(service: Service, tools_url: str) -> None:
+    async with over_http(tools_url, service.key) as client:
+        config = {"budget": {"evaluations": 100_000}, "islands": 2}
+        run_id = (await called(client, "start_run", files=files_of(service.folder), config=config))["id"]
+
+        async def decided(tool: str, **words: Any) -> str:
+            told = await called(client, tool, run_id=run_id, **words)
+            assert told["id"] == run_id
+            return str(told["change"]["state"])
+
+        assert await decided("hint_run", text="try a larger product", proposals=2, island=1) == "accepted"
+        best = await called(client, "get_best", run_id=run_id)
+        name = best["name"]
+        program = SEED.replace("1.5", "4.75")
+        assert await decided("insert_candidate", files={"program.py": program}, island=1) == "accepted"
+        assert await decided("prioritize_candidate", candidate_id=name, proposals=5000) == "accepted"
+        assert await decided("lift_priority", candidate_id=name) == "accepted"
+        assert await decided("ban_candidate", candidate_id=name) == "accepted"
+        assert await decided("lift_ban", candidate_id=name) == "accepted"
+        assert await decided("change_settings", settings={"inspirations.top": 0}) == "accepted"
+        assert (await called(client, "get_settings", run_id=run_id))["settings"]["inspirations.top"] == 0
+        assert await decided("edit_insights", text="- larger numbers win") == "accepted"
+        [version] = (await called(client, "get_insights", run_id=run_id))["items"]
+        assert (version["text"], version["source"]) == ("- larger numbers win", "person")
+
+        words = await refused(client, "ban_candidate", run_id=run_id, candidate_id="0.0", descendants=True)
+        assert "the search refused the change: without cnd_" in words
+        assert "give a number from 0 to 1" in await refused(
+            client, "insert_candidate", run_id=run_id, files={"program.py": program}, island=2
+        )
+        changes = (await called(client, "list_changes", run_id=run_id))["items"]
+        assert [one["kind"] for one in changes] == [
+            "change.refused", "insights.written", "settings.changed", "ban.lifted", "candidate.banned",
+            "priority.lifted", "priority.given", "program.inserted", "hint.given",
+        ]  # fmt: skip
+        await called(client, "pause_run", run_id=run_id)
+        await called(client, "watch_run", run_id=run_id, seconds=600.0)
+        assert await decided("hint_run", text="later") == "pending"
+        await called(client, "cancel_run", run_id=run_id)
+
+
 async def test_complaints_and_mistakes_come_back_as_words(service: Service, tools_url: str) -> None:
     async with over_http(tools_url, service.key) as client:
         broken = files_of(service.folder) | {"problem.toml": "schema = 1\n"}
@@ -159,6 +211,7 @@ async def test_over_http_no_folder_of_the_server_can_be_named(service: Service, 
     async with over_http(tools_url, service.key) as client:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "check_problem"]
         assert set(tool.input_schema["properties"]) == {"files"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
 
 
 async def test_a_key_has_its_scopes_and_its_tenant(service: Service, tools_url: str) -> None:
@@ -170,6 +223,8 @@ async def test_a_key_has_its_scopes_and_its_tenant(service: Service, tools_url: 
     async with over_http(tools_url, reading) as client:
         assert (await called(client, "get_run", run_id=run.id))["id"] == run.id
         assert "runs:control" in await refused(client, "cancel_run", run_id=run.id)
+        assert "runs:control" in await refused(client, "ban_candidate", run_id=run.id, candidate_id="0.0")
+        assert "programs:read" in await refused(client, "list_changes", run_id=run.id)
     async with over_http(tools_url, other_file.read_text().strip()) as client:
         assert (await called(client, "list_runs"))["runs"] == []
         assert "no run" in await refused(client, "get_run", run_id=run.id)

@@ -10,16 +10,16 @@ from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import STEERED, Reading, RunId, Steering, located, reader_of
+from service.api.routes.runs import CHANGED, Reading, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError
 from service.identifiers import CHANGE, new_id
 from service.projections.bans import StandingBan, ban_change, covering, lift_change, standing_bans
 from service.projections.candidates import candidate_of
 from service.schemas.bans import Ban, BanCreate, BanList
-from service.schemas.runs import Run
+from service.schemas.changes import ChangedRun
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
-_BANNED = STEERED | raises(NotFoundError)
+_BANNED = CHANGED | raises(NotFoundError)
 _NAME = r"^[A-Za-z0-9_.-]{1,100}$"
 BannedId = Annotated[str, Path(pattern=_NAME, description="Id or name of a candidate.")]
 CoveredId = Annotated[
@@ -42,7 +42,7 @@ def list_bans(run_id: RunId, caller: Reading, parts: PartsDep, candidate_id: Cov
     return BanList(run_id=run.id, items=[_ban(one) for one in bans])
 
 
-@router.post("/{run_id}/bans", status_code=202, response_model=Run, responses=_BANNED, operation_id="create_ban")
+@router.post("/{run_id}/bans", status_code=202, response_model=ChangedRun, responses=_BANNED, operation_id="create_ban")
 def create_ban(run_id: RunId, body: BanCreate, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Ban a candidate. It leaves the archives, and is not a parent, inspiration or migrant any more.
 
@@ -55,11 +55,15 @@ def create_ban(run_id: RunId, body: BanCreate, caller: Steering, parts: PartsDep
         change_id = new_id(CHANGE, parts.clock.now())
         return ban_change(reader, run, body.candidate_id, change_id, caller.actor, descendants=body.descendants)
 
-    return once.after(check, lambda change: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))
 
 
 @router.delete(
-    "/{run_id}/bans/{candidate_id}", status_code=202, response_model=Run, responses=_BANNED, operation_id="lift_ban"
+    "/{run_id}/bans/{candidate_id}",
+    status_code=202,
+    response_model=ChangedRun,
+    responses=_BANNED,
+    operation_id="lift_ban",
 )
 def lift_ban(run_id: RunId, candidate_id: BannedId, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Lift the ban of a candidate. The candidates that it removed are offered to their archives again.
@@ -74,7 +78,7 @@ def lift_ban(run_id: RunId, candidate_id: BannedId, caller: Steering, parts: Par
         change_id = new_id(CHANGE, parts.clock.now())
         return lift_change(reader, run, candidate_id, intents.changes(run.id), change_id, caller.actor)
 
-    return once.after(check, lambda change: located(intents.change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))
 
 
 def _ban(one: StandingBan) -> Ban:

@@ -1,33 +1,32 @@
-"""Changes that users made of runs at work, each with its effect."""
+"""Changes that users made of runs at work: the decision on each, and its effect."""
 
+import time
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
-from evolve.change_events import (
-    BanLifted,
-    CandidateBanned,
-    ChangeData,
-    ChangeRefused,
-    HintGiven,
-    InsightsWritten,
-    PriorityGiven,
-    PriorityLifted,
-    ProgramInserted,
-    SettingsChanged,
-)
 from service.api.auth import PartsDep, requires
+from service.api.connection_limits import opened_of
+from service.api.error_responses import raises
+from service.api.event_poller import watch_of
+from service.api.idempotency import made
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import RunId, reader_of
+from service.api.routes.runs import DecisionPrefer, RunId, reader_of, wait_of
+from service.api.routes.runs import Reading as ReadingRuns
 from service.api.run_cache import FoldsDep
-from service.ports import Caller, CandidateRecord, Scope
-from service.projections.changes import ChangeEffect
-from service.schemas.changes import Change, ChangeList
+from service.errors import NotFoundError
+from service.ports import ENDED, Caller, RunRecord, Scope
+from service.projections.change_decisions import PENDING, SearchDecision, find_decision
+from service.projections.change_list import describe_change
+from service.schemas.changes import ChangeDecision, ChangeList
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
 # Hints are words of people, as prompts hold them.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]
+ChangeId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a change.")]
 
 
 @router.get("/{run_id}/changes", response_model=ChangeList, operation_id="list_changes")
@@ -36,44 +35,49 @@ def list_changes(run_id: RunId, caller: Reading, parts: PartsDep, run_cache: Fol
     reader = reader_of(parts, caller)
     run = reader.run(run_id)
     waiting = parts.intents(caller.tenant).changes(run.id)
-    return ChangeList(run_id=run.id, items=[_change(one) for one in run_cache.changes(reader, run, waiting)])
+    return ChangeList(run_id=run.id, items=[describe_change(one) for one in run_cache.changes(reader, run, waiting)])
 
 
-def _change(one: ChangeEffect) -> Change:
-    change, candidate = one.change, one.candidate
-    return Change.model_validate(
-        {
-            "id": change.change_id,
-            "kind": str(change.kind),
-            "by": change.by,
-            "at": one.at,
-            "text": change.text if isinstance(change, HintGiven | InsightsWritten) else "",
-            "wanted": change.proposals if isinstance(change, HintGiven | PriorityGiven) else 0,
-            "candidate_id": candidate.id if candidate else _subject(change),
-            "descendants": isinstance(change, CandidateBanned) and change.descendants,
-            "settings": dict(change.settings) if isinstance(change, SettingsChanged) else {},
-            "requested": change.requested if isinstance(change, ChangeRefused) else "",
-            "reason": change.reason if isinstance(change, ChangeRefused) else "",
-            "outcome": _outcome(candidate) if candidate else "",
-            "parent": change.parent if isinstance(change, ProgramInserted) else None,
-            "proposals": one.proposals,
-            "evaluations": one.evaluations,
-            "valid": one.valid,
-            "improvements": one.improvements,
-            "best_fitness": one.best_fitness,
-            "evaluations_before": one.evaluations_before,
-            "valid_before": one.valid_before,
-            "improvements_before": one.improvements_before,
-        }
+@router.get(
+    "/{run_id}/changes/{change_id}",
+    response_model=ChangeDecision,
+    responses=raises(NotFoundError),
+    operation_id="get_change",
+)
+async def get_change(
+    request: Request,
+    run_id: RunId,
+    change_id: ChangeId,
+    caller: ReadingRuns,
+    parts: PartsDep,
+    prefer: DecisionPrefer = "",
+) -> Response:
+    """Read how the search decided on a change. `Prefer: wait=10` waits for the decision."""
+    reader = reader_of(parts, caller)
+    intents = parts.intents(caller.tenant)
+
+    def read(after: int = 0) -> tuple[RunRecord, SearchDecision]:
+        run = reader.run(run_id)
+        return run, find_decision(reader, run.id, change_id, intents.changes(run.id), after)
+
+    run, decision = await run_in_threadpool(read)
+    seconds = wait_of(prefer)
+    if seconds is None:
+        return made(_reply(run, decision), 200)
+    until = time.monotonic() + seconds
+    with opened_of(request).one(caller.actor):
+        while decision.state == PENDING and run.state not in ENDED and (rest := until - time.monotonic()) > 0:
+            await watch_of(request).beyond(run.id, run.sequence, rest)
+            run, decision = await run_in_threadpool(read, run.sequence)
+    return made(_reply(run, decision), 200, {"Preference-Applied": f"wait={seconds}"})
+
+
+def _reply(run: RunRecord, decision: SearchDecision) -> ChangeDecision:
+    return ChangeDecision(
+        run_id=run.id,
+        id=decision.change_id,
+        kind=decision.kind,
+        state=decision.state,
+        reason=decision.reason,
+        at=decision.at,
     )
-
-
-def _subject(change: ChangeData) -> str | None:
-    """The candidate that a change is about."""
-    if isinstance(change, CandidateBanned | BanLifted | PriorityGiven | PriorityLifted):
-        return change.candidate_id
-    return None
-
-
-def _outcome(candidate: CandidateRecord) -> str:
-    return "duplicate" if candidate.status == "duplicate" else candidate.outcome or ""

@@ -8,19 +8,23 @@ from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import STEERED, RunId, Steering, located, reader_of
+from service.api.routes.runs import CHANGED, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError, UsageError
 from service.identifiers import CHANGE, new_id
 from service.projections.insertion import InsertedProgram, insertion_change
+from service.schemas.changes import ChangedRun
 from service.schemas.insertions import CandidateInsert
-from service.schemas.runs import Run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
-_INSERTED = STEERED | raises(NotFoundError, UsageError)
+_INSERTED = CHANGED | raises(NotFoundError, UsageError)
 
 
 @router.post(
-    "/{run_id}/candidates", status_code=202, response_model=Run, responses=_INSERTED, operation_id="insert_candidate"
+    "/{run_id}/candidates",
+    status_code=202,
+    response_model=ChangedRun,
+    responses=_INSERTED,
+    operation_id="insert_candidate",
 )
 def insert_candidate(
     run_id: RunId, body: CandidateInsert, caller: Steering, parts: PartsDep, once: OnceDep
@@ -39,4 +43,4 @@ def insert_candidate(
         change_id = new_id(CHANGE, parts.clock.now())
         return insertion_change(reader, run, language, insertion, change_id, caller.actor, parts.repositories)
 
-    return once.after(check, lambda change: located(parts.intents(caller.tenant).change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))

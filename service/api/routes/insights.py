@@ -10,12 +10,12 @@ from evolve.search.insights import PERSON, check_insights
 from service.api.auth import PartsDep, requires
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import HINTED, RunId, Steering, located, reader_of
+from service.api.routes.runs import HINTED, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.ports import Caller, Scope
 from service.projections.insight_versions import insights_list
+from service.schemas.changes import ChangedRun
 from service.schemas.insights import InsightsEdit, InsightsList
-from service.schemas.runs import Run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
@@ -31,7 +31,9 @@ def list_insights(run_id: RunId, caller: Reading, parts: PartsDep) -> InsightsLi
     return insights_list(reader, run.id, parts.intents(caller.tenant).changes(run.id))
 
 
-@router.post("/{run_id}/insights", status_code=202, response_model=Run, responses=HINTED, operation_id="edit_insights")
+@router.post(
+    "/{run_id}/insights", status_code=202, response_model=ChangedRun, responses=HINTED, operation_id="edit_insights"
+)
 def edit_insights(run_id: RunId, body: InsightsEdit, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Write the next version of a run's insights. It is in prompts until the run writes another.
 
@@ -46,6 +48,6 @@ def edit_insights(run_id: RunId, body: InsightsEdit, caller: Steering, parts: Pa
         edit = InsightsWritten(
             change_id=new_id(CHANGE, parts.clock.now()), by=caller.actor, text=text, source=PERSON, evaluations=0
         )
-        return located(parts.intents(caller.tenant).change(run.id, RequestedChange(data=edit)), 202, caller)
+        return steered(parts, caller, run, RequestedChange(data=edit))
 
     return once(write)

@@ -10,15 +10,15 @@ from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import STEERED, Reading, RunId, Steering, located, reader_of
+from service.api.routes.runs import CHANGED, Reading, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError
 from service.identifiers import CHANGE, new_id
 from service.projections.priorities import RunPriority, lift_priority_change, priority_change, standing_priorities
+from service.schemas.changes import ChangedRun
 from service.schemas.priorities import Priority, PriorityCreate, PriorityList
-from service.schemas.runs import Run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
-_STEERED = STEERED | raises(NotFoundError)
+_STEERED = CHANGED | raises(NotFoundError)
 CandidateName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.-]{1,100}$", description="Id or name of a candidate.")]
 
 
@@ -32,7 +32,11 @@ def list_priorities(run_id: RunId, caller: Reading, parts: PartsDep) -> Priority
 
 
 @router.post(
-    "/{run_id}/priorities", status_code=202, response_model=Run, responses=_STEERED, operation_id="create_priority"
+    "/{run_id}/priorities",
+    status_code=202,
+    response_model=ChangedRun,
+    responses=_STEERED,
+    operation_id="create_priority",
 )
 def create_priority(run_id: RunId, body: PriorityCreate, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Give a candidate priority. The next proposals of the run start from it, also if no archive holds it.
@@ -50,13 +54,13 @@ def create_priority(run_id: RunId, body: PriorityCreate, caller: Steering, parts
             reader, run, body.candidate_id, waiting, change_id, caller.actor, proposals=body.proposals
         )
 
-    return once.after(check, lambda change: located(intents.change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))
 
 
 @router.delete(
     "/{run_id}/priorities/{candidate_id}",
     status_code=202,
-    response_model=Run,
+    response_model=ChangedRun,
     responses=_STEERED,
     operation_id="lift_priority",
 )
@@ -75,7 +79,7 @@ def lift_priority(
         change_id = new_id(CHANGE, parts.clock.now())
         return lift_priority_change(reader, run, candidate_id, intents.changes(run.id), change_id, caller.actor)
 
-    return once.after(check, lambda change: located(intents.change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))
 
 
 def _priority(one: RunPriority) -> Priority:

@@ -7,11 +7,11 @@ from evolve.change_events import RequestedChange
 from service.api.auth import PartsDep
 from service.api.idempotency import OnceDep
 from service.api.request_bodies import JsonRoute
-from service.api.routes.runs import HINTED, Reading, RunId, Steering, located, reader_of
+from service.api.routes.runs import HINTED, Reading, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.projections.run_settings import current_settings, settings_change
+from service.schemas.changes import ChangedRun
 from service.schemas.run_settings import RunSettings, SettingsChange
-from service.schemas.runs import Run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
 
@@ -26,7 +26,7 @@ def get_settings(run_id: RunId, caller: Reading, parts: PartsDep) -> RunSettings
 
 
 @router.post(
-    "/{run_id}/settings", status_code=202, response_model=Run, responses=HINTED, operation_id="change_settings"
+    "/{run_id}/settings", status_code=202, response_model=ChangedRun, responses=HINTED, operation_id="change_settings"
 )
 def change_settings(run_id: RunId, body: SettingsChange, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Change settings of an active run. They hold for the proposals to come.
@@ -41,4 +41,4 @@ def change_settings(run_id: RunId, body: SettingsChange, caller: Steering, parts
         change_id = new_id(CHANGE, parts.clock.now())
         return settings_change(reader, run, intents.changes(run.id), body.settings, change_id, caller.actor)
 
-    return once.after(check, lambda change: located(intents.change(run.id, change), 202, caller))
+    return once.after(check, lambda change: steered(parts, caller, run, change))

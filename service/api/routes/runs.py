@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, BeforeValidator
 from pydantic.json_schema import SkipJsonSchema
 from starlette.concurrency import run_in_threadpool
 
+from evolve.change_events import RequestedChange
 from evolve.errors import ConfigurationError
 from service.api.auth import PartsDep, parts_of, requires
 from service.api.connection_limits import opened_of
@@ -25,6 +26,7 @@ from service.api.request_bodies import JsonRoute
 from service.api.serializers.runs import shown, shown_alike
 from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
+from service.schemas.changes import ChangedRun
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
 
@@ -83,6 +85,7 @@ Prefer = Annotated[
         description="`wait=30` waits for another state, or with `If-None-Match` for any change, or for 30 s.",
     ),
 ]
+DecisionPrefer = Annotated[str, Header(alias="Prefer", max_length=200, description="`wait=10` waits up to 10 s.")]
 MAX_WAIT_SECONDS = 60
 _WAIT = re.compile(r"\bwait=(\d{1,4})\b")
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": Run, "headers": LOCATION | REPLAY_HEADER}}
@@ -93,7 +96,8 @@ STEERED: dict[int | str, dict[str, Any]] = raises(ConflictError) | {
 }
 _CONTINUED = STEERED | raises(QuotaError)
 _EXTENDED = _CONTINUED | raises(ConfigurationError)
-HINTED = STEERED | raises(ConfigurationError)
+CHANGED = STEERED | {202: {"model": ChangedRun, "headers": LOCATION | REPLAY_HEADER}}
+HINTED = CHANGED | raises(ConfigurationError)
 
 
 def reader_of(parts: ApiDependencies, caller: Caller) -> RunReader:
@@ -276,9 +280,29 @@ def located(run: RunRecord, status: int, caller: Caller) -> Response:
     return made(shown(run, caller), status, {"Location": f"/v1/runs/{run.id}", "ETag": run_tag(run)})
 
 
+def steered(parts: ApiDependencies, caller: Caller, run: RunRecord, change: RequestedChange) -> Response:
+    """A run that is asked for a change, with the id under which the decision of its search is found."""
+    run = parts.intents(caller.tenant).change(run.id, change)
+    change_id = change.data.change_id
+    body = ChangedRun(**dict(shown(run, caller)), change_id=change_id)
+    return made(body, 202, {"Location": f"/v1/runs/{run.id}/changes/{change_id}", "ETag": run_tag(run)})
+
+
 def _pairs(text: str) -> dict[str, str]:
     pairs = (pair.partition("=") for pair in text.split(",") if pair)
     return {key: value for key, _, value in pairs}
 
 
-__all__ = ["HINTED", "Reading", "RunId", "Steering", "Writing", "located", "parts_of", "reader_of", "router"]
+__all__ = [
+    "CHANGED",
+    "HINTED",
+    "Reading",
+    "RunId",
+    "Steering",
+    "Writing",
+    "located",
+    "parts_of",
+    "reader_of",
+    "router",
+    "steered",
+]

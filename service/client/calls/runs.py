@@ -4,7 +4,7 @@ from types import NoneType
 
 from service.client.call import Call, chosen, place
 from service.schemas.bans import BanCreate, BanList
-from service.schemas.changes import ChangeList
+from service.schemas.changes import ChangeDecision, ChangedRun, ChangeList
 from service.schemas.hints import HintCreate
 from service.schemas.insertions import CandidateInsert
 from service.schemas.insights import InsightsEdit, InsightsList
@@ -20,14 +20,14 @@ def list_bans(run_id: str, *, candidate_id: str | None = None) -> Call[BanList]:
     )
 
 
-def create_ban(run_id: str, body: BanCreate) -> Call[Run]:
+def create_ban(run_id: str, body: BanCreate) -> Call[ChangedRun]:
     """Ban a candidate. It leaves the archives, and is not a parent, inspiration or migrant any more."""
-    return Call(method="POST", path=place("/v1/runs/{}/bans", run_id), body=body, answer=Run)
+    return Call(method="POST", path=place("/v1/runs/{}/bans", run_id), body=body, answer=ChangedRun)
 
 
-def lift_ban(run_id: str, candidate_id: str) -> Call[Run]:
+def lift_ban(run_id: str, candidate_id: str) -> Call[ChangedRun]:
     """Lift the ban of a candidate. The candidates that it removed are offered to their archives again."""
-    return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=Run)
+    return Call(method="DELETE", path=place("/v1/runs/{}/bans/{}", run_id, candidate_id), answer=ChangedRun)
 
 
 def list_priorities(run_id: str) -> Call[PriorityList]:
@@ -35,14 +35,14 @@ def list_priorities(run_id: str) -> Call[PriorityList]:
     return Call(method="GET", path=place("/v1/runs/{}/priorities", run_id), answer=PriorityList)
 
 
-def create_priority(run_id: str, body: PriorityCreate) -> Call[Run]:
+def create_priority(run_id: str, body: PriorityCreate) -> Call[ChangedRun]:
     """Give a candidate priority. The next proposals of the run start from it, also if no archive holds it."""
-    return Call(method="POST", path=place("/v1/runs/{}/priorities", run_id), body=body, answer=Run)
+    return Call(method="POST", path=place("/v1/runs/{}/priorities", run_id), body=body, answer=ChangedRun)
 
 
-def lift_priority(run_id: str, candidate_id: str) -> Call[Run]:
+def lift_priority(run_id: str, candidate_id: str) -> Call[ChangedRun]:
     """Lift the priority of a candidate before it is used up."""
-    return Call(method="DELETE", path=place("/v1/runs/{}/priorities/{}", run_id, candidate_id), answer=Run)
+    return Call(method="DELETE", path=place("/v1/runs/{}/priorities/{}", run_id, candidate_id), answer=ChangedRun)
 
 
 def get_settings(run_id: str) -> Call[RunSettings]:
@@ -50,9 +50,9 @@ def get_settings(run_id: str) -> Call[RunSettings]:
     return Call(method="GET", path=place("/v1/runs/{}/settings", run_id), answer=RunSettings)
 
 
-def change_settings(run_id: str, body: SettingsChange) -> Call[Run]:
+def change_settings(run_id: str, body: SettingsChange) -> Call[ChangedRun]:
     """Change settings of an active run. They hold for the proposals to come."""
-    return Call(method="POST", path=place("/v1/runs/{}/settings", run_id), body=body, answer=Run)
+    return Call(method="POST", path=place("/v1/runs/{}/settings", run_id), body=body, answer=ChangedRun)
 
 
 def list_changes(run_id: str) -> Call[ChangeList]:
@@ -60,14 +60,25 @@ def list_changes(run_id: str) -> Call[ChangeList]:
     return Call(method="GET", path=place("/v1/runs/{}/changes", run_id), answer=ChangeList)
 
 
-def create_hint(run_id: str, body: HintCreate) -> Call[Run]:
-    """Give a run a hint. It is in the prompts of its next proposals, in place of any other hint."""
-    return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=Run)
+def get_change(run_id: str, change_id: str, wait_seconds: int = 0) -> Call[ChangeDecision]:
+    """Read how the search decided on a change. `Prefer: wait=10` waits for the decision."""
+    return Call(
+        method="GET",
+        path=place("/v1/runs/{}/changes/{}", run_id, change_id),
+        headers={"Prefer": f"wait={wait_seconds}"} if wait_seconds else {},
+        answer=ChangeDecision,
+        wait_seconds=wait_seconds,
+    )
 
 
-def insert_candidate(run_id: str, body: CandidateInsert) -> Call[Run]:
+def create_hint(run_id: str, body: HintCreate) -> Call[ChangedRun]:
+    """Give a run, or one of its islands, a hint. It is in the next prompts, in place of any other hint."""
+    return Call(method="POST", path=place("/v1/runs/{}/hints", run_id), body=body, answer=ChangedRun)
+
+
+def insert_candidate(run_id: str, body: CandidateInsert) -> Call[ChangedRun]:
     """Insert a program that you wrote. The workers of the run evaluate it, and its operator is `manual`."""
-    return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=Run)
+    return Call(method="POST", path=place("/v1/runs/{}/candidates", run_id), body=body, answer=ChangedRun)
 
 
 def list_insights(run_id: str) -> Call[InsightsList]:
@@ -75,9 +86,9 @@ def list_insights(run_id: str) -> Call[InsightsList]:
     return Call(method="GET", path=place("/v1/runs/{}/insights", run_id), answer=InsightsList)
 
 
-def edit_insights(run_id: str, body: InsightsEdit) -> Call[Run]:
+def edit_insights(run_id: str, body: InsightsEdit) -> Call[ChangedRun]:
     """Write the next version of a run's insights. It is in prompts until the run writes another."""
-    return Call(method="POST", path=place("/v1/runs/{}/insights", run_id), body=body, answer=Run)
+    return Call(method="POST", path=place("/v1/runs/{}/insights", run_id), body=body, answer=ChangedRun)
 
 
 def create_run(body: RunCreate) -> Call[Run]:

@@ -11,6 +11,7 @@ from service.dashboard.pages import PageRoute, go_to, may
 from service.dashboard.run_page import ENDED, RunId, render_run
 from service.dashboard.session import Api, FormDep
 from service.dashboard.views.candidate import if_any
+from service.projections.candidates import configured_islands
 from service.schemas.hints import DEFAULT_HINT_PROPOSALS, HintCreate
 from service.schemas.requests import checked
 from service.schemas.run_settings import SettingsChange
@@ -29,7 +30,12 @@ async def show_changes(request: Request, run_id: RunId, api: Api) -> Response:
 @router.post("/hints")
 async def give_hint(run_id: RunId, api: Api, form: FormDep) -> Response:
     """Give a run a hint, or end the one that stands."""
-    hint = checked(HintCreate, text=form.get("text", ""), proposals=form.proposals(DEFAULT_HINT_PROPOSALS))
+    hint = checked(
+        HintCreate,
+        text=form.get("text", ""),
+        proposals=form.proposals(DEFAULT_HINT_PROPOSALS),
+        island=form.island(),
+    )
     run = await api.send(calls.create_hint(run_id, hint))
     return go_to(f"/runs/{run.id}#changes")
 
@@ -56,4 +62,5 @@ async def changes_of(request: Request, api: AsyncClient, run: Run) -> dict[str, 
     """The changes of a run by people, and whether one may be made."""
     found = await if_any(api, calls.list_changes(run.id))
     may_hint = run.state not in ENDED and may(request, "runs:control")
-    return {"changes": found.items if found else [], "hinting": may_hint}
+    islands = configured_islands(run.config)
+    return {"changes": found.items if found else [], "hinting": may_hint, "island_count": islands}

@@ -58,8 +58,10 @@ def priority_lifted(place: float) -> Ask:
     return ask
 
 
-def hinted(proposals: int) -> Ask:
-    data = HintGiven(change_id=f"hnt_{proposals}", by="ada", text="try rings", proposals=proposals)
+def hinted(proposals: int, island: int | None, text: str) -> Ask:
+    """A hint for one island, or for all; the search refuses it where the run has no such island."""
+    change_id = f"hnt_{proposals}_{island}_{len(text)}"
+    data = HintGiven(change_id=change_id, by="ada", text=text, proposals=proposals, island=island)
     return lambda _: RequestedChange(data=data)
 
 
@@ -86,7 +88,7 @@ ASKS = st.one_of(
     st.builds(changed, SETTINGS),
     st.builds(banned, PLACES, descendants=st.booleans()),
     st.builds(lifted, PLACES),
-    st.builds(hinted, st.integers(1, 9)),
+    st.builds(hinted, st.integers(1, 9), st.sampled_from([None, 0, 1]), st.sampled_from(["try rings", ""])),
     st.builds(prioritized, PLACES, st.integers(1, 9)),
     st.builds(priority_lifted, PLACES),
 )

@@ -36,7 +36,7 @@ def test_facts_fit_into_a_hint_whatever_programs_say(evolve: Evolve, home: Path)
     record_run(url, packing_problem(), [*replies, long], seed_scores={"radii": 1.0})
     text = evolve("insights", "--db", url, "--json").lines[0]["text"]
     assert len(text) <= MAX_HINT_CHARACTERS
-    check_hint(text, 5)
+    check_hint(text, 5, None, 1)
     assert "\u202e" not in text
 
 

@@ -1,7 +1,7 @@
 """What sets runs apart, and their curves over several axes."""
 
 from service.dashboard.views.compare import ComparisonQuery, differences, table_of, titles_of, verdicts_of
-from service.projections.grouping import leaves
+from service.projections.grouping import leaves, titled
 from service.schemas.series import ComparedRun, Gap, Lead, RunComparison
 from tests.unit.dashboard.told_runs import told_run
 
@@ -77,3 +77,16 @@ def test_the_address_keeps_what_is_chosen() -> None:
 def test_runs_of_one_name_are_told_apart() -> None:
     runs = [told_run("a"), told_run("b"), told_run("c", labels={"name": "mine"})]
     assert titles_of(runs) == ["packing · seed 7 · 0000 (000a)", "packing · seed 7 · 0000 (000b)", "mine"]
+
+
+def test_a_group_by_a_key_is_told_with_the_key_where_its_value_is_not_a_text() -> None:
+    told = {
+        ("prompt_pool", "4"): "prompt_pool 4",
+        ("tune.unknown", "(none)"): "tune.unknown (none)",
+        ("insights.every", "null"): "insights.every null",
+        ("strategy", "best_of_n"): "best_of_n",
+        ("policy", "7"): "7",
+        ("labels.variant", "4"): "4",
+        ("name", "(none)"): "(none)",
+    }
+    assert {(key, group): titled(group, key) for key, group in told} == told

@@ -61,14 +61,52 @@ def test_another_hint_takes_its_place_and_an_empty_one_ends_it() -> None:
     assert re.fullmatch("0+1+2+0+", "".join(name[-1:] or "0" for name in names))
 
 
+def islands(world: World) -> list[int]:
+    """The island of each proposal, in their order."""
+    return [event.data.island for event in world.log if isinstance(event.data, ProposalCreated)]
+
+
+def test_a_hint_for_one_island_stands_in_its_next_proposals_alone() -> None:
+    world, _ = hinted(replace(HINT, island=1))
+    names = used(world)
+    first = names.index("hnt_1")
+    held = [place for place, name in enumerate(names) if name]
+    of_island = [place for place, island in enumerate(islands(world)) if island == 1 and place >= first]
+    assert held == of_island[:5]
+    assert {0, 1} == set(islands(world)[first : held[-1]]), "other islands made proposals meanwhile"
+
+
+def test_the_hint_of_an_island_comes_before_one_for_all_and_another_for_all_replaces_both() -> None:
+    everywhere = replace(HINT, proposals=1000)
+    own = replace(HINT, change_id="hnt_2", text="try squares", proposals=1000, island=1)
+    last = replace(HINT, change_id="hnt_3", text="try stars", proposals=1000)
+    world, _ = hinted(everywhere, own, last, after=10, apart=25)
+    names, where = used(world), islands(world)
+    second, third = names.index("hnt_2"), names.index("hnt_3")
+    between = set(zip(where[second:third], names[second:third], strict=True))
+    assert between == {(0, "hnt_1"), (1, "hnt_2")}
+    assert set(names[third:]) == {"hnt_3"}
+
+
+def test_an_empty_hint_for_an_island_ends_its_own_alone() -> None:
+    everywhere = replace(HINT, proposals=1000)
+    own = replace(HINT, change_id="hnt_2", text="try squares", proposals=1000, island=1)
+    end = replace(HINT, change_id="hnt_3", text="", island=1)
+    world, _ = hinted(everywhere, own, end, after=10, apart=25)
+    names = used(world)
+    last = max(place for place, name in enumerate(names) if name == "hnt_2")
+    assert set(names[last + 1 :]) == {"hnt_1"}
+
+
 def test_a_hint_that_is_given_twice_counts_once() -> None:
     world, _ = hinted(HINT, HINT)
     assert used(world).count("hnt_1") == 5
     assert sum(isinstance(event.data, HintGiven) for event in world.log) == 1
 
 
-def test_a_replay_goes_on_with_the_hint_as_the_unbroken_run() -> None:
-    whole, _ = hinted(HINT)
+@pytest.mark.parametrize("island", [None, 1])
+def test_a_replay_goes_on_with_the_hint_as_the_unbroken_run(island: int | None) -> None:
+    whole, _ = hinted(replace(HINT, island=island))
     given = next(at for at, event in enumerate(whole.log) if isinstance(event.data, HintGiven))
     ends = [end for end in whole.boundaries if end > given]
     for end in (*ends[:20], ends[len(ends) // 2]):
@@ -94,6 +132,8 @@ def test_a_proposal_with_a_hint_that_does_not_stand_is_refused() -> None:
         ({"text": "x" * (MAX_HINT_CHARACTERS + 1)}, "2000 characters"),
         ({"text": "a\x1b[31m"}, "control characters"),
         ({"proposals": 0}, "1 to 10000"),
+        ({"island": 2}, "no island 2: its islands are 0 to 1"),
+        ({"island": -1}, "no island -1"),
         ({"proposals": MAX_HINT_PROPOSALS + 1}, "1 to 10000"),
     ],
 )
@@ -103,6 +143,9 @@ def test_a_hint_that_cannot_be_is_refused_with_the_reason(changes: dict[str, obj
         search.change(RequestedChange(data=replace(HINT, **changes)))  # type: ignore[arg-type]  # values of each field's own type
 
 
-def test_the_event_keeps_its_author_and_text() -> None:
-    stored = Event.stored(Event(HINT).kind, payload=Event(HINT).payload)
-    assert stored.data == HINT
+@pytest.mark.parametrize("island", [None, 0, 3])
+def test_the_event_keeps_its_author_text_and_island(island: int | None) -> None:
+    hint = replace(HINT, island=island)
+    payload = Event(hint).payload
+    assert ("island" in payload) == (island is not None)
+    assert Event.stored(Event(hint).kind, payload=payload).data == hint

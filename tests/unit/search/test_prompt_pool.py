@@ -10,13 +10,13 @@ import pytest
 
 from evolve.configuration import BudgetConfig, PromptConfig, RunConfig
 from evolve.errors import ConfigurationError
-from evolve.event_types import CandidateEvaluated, EventData, ProposalCreated
+from evolve.event_types import CandidateEvaluated, EventData, ProposalAnswered, ProposalCreated
 from evolve.events import Event
 from evolve.policy_events import PromptWritten
 from evolve.prompt import PromptRequest, build_prompt, build_writing_prompt, read_written
-from evolve.proposal import CompletedReply, PromptTrial, Proposal, Usage
+from evolve.proposal import CompletedReply, PromptTrial, Proposal, RejectedText, Usage
 from evolve.search.ensemble import PolicyRequest
-from evolve.search.prompt_pool import INTERVAL, PromptPool
+from evolve.search.prompt_pool import INTERVAL, NO_PROMPT, PromptPool
 from evolve.search.search import Search, SearchStep
 from tests.fakes.world import World, new_search, resume, toy_problem
 
@@ -71,6 +71,26 @@ def test_a_prompt_that_is_written_makes_no_candidate_and_says_nothing_of_the_pol
     visits = search.state.trials.policy_credit.of("model").gains.visits
     assert visits == search.state.asked - len(writing)
     assert search.state.account.tokens == 15 * search.state.asked
+
+
+def test_a_reply_without_a_prompt_says_so_in_its_completion_and_nothing_of_the_policy() -> None:
+    class Silent(Writing):
+        def _reply(self, search: Search, proposal: Proposal) -> SearchStep:  # type: ignore[override]
+            if not proposal.prompt_trials:
+                return super()._reply(search, proposal)
+            dropped = (RejectedText(chain=0, reason="no fenced block"),)
+            return search.complete(proposal.number, CompletedReply(completions=("I cannot.",), dropped=dropped))
+
+    world = Silent(toy_problem())
+    search = new_search(world.problem, CONFIG, (ASKING,))
+    assert isinstance(search, Search)
+    assert world.play(search, search.start()) == "evaluations"
+    writing = {data.proposal_number for data in of(world.log, ProposalCreated) if data.writes}
+    answered = [data for data in of(world.log, ProposalAnswered) if data.proposal_number in writing]
+    assert len(answered) > 1
+    assert {(data.dropped, *data.drops.items()) for data in answered} == {(1, (NO_PROMPT, 1))}
+    assert NO_PROMPT not in search.state.yields.of("model").latest
+    assert not of(world.log, PromptWritten)
 
 
 def test_a_replay_passes_equal_pools_and_puts_an_open_proposal_again_with_its_prompt() -> None:

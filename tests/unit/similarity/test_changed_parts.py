@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from evolve.program import Program
+from evolve.repository import Repository
 from evolve.similarity.changed_parts import changed_parts
 from service.projections.gain_shares import gain_shares, shares_in_words
 
@@ -33,8 +34,8 @@ class Step:
 )
 def test_lines_are_compared_without_their_numbers(before: str, after: str, changed: str) -> None:
     frame = "def give():\n    {}\n"
-    programs = (Program.of({"p.py": frame.format(text.replace("\n", "\n    "))}) for text in (before, after))
-    assert changed_parts(*programs) == changed
+    parent, child = (Program.of({"p.py": frame.format(text.replace("\n", "\n    "))}) for text in (before, after))
+    assert changed_parts(parent, child) == changed
 
 
 def test_files_count_together_and_a_new_file_is_structure() -> None:
@@ -42,6 +43,18 @@ def test_files_count_together_and_a_new_file_is_structure() -> None:
     assert changed_parts(parent, Program.of({"a.py": "x = 3\n", "b.py": "y = 4\n"})) == "constants"
     assert changed_parts(parent, Program.of({"a.py": "x = 3\n", "b.py": "z = y\n"})) == "both"
     assert changed_parts(parent, Program.of({"a.py": "x = 1\n", "b.py": "y = 2\n", "c.py": "x = 1\n"})) == "structure"
+
+
+def test_programs_over_a_commit_are_compared_as_they_lie_over_it() -> None:
+    texts = {"a.py": "x = 1\n", "b.py": "y = 2\n"}
+    base = Repository(
+        commit="0" * 40, mutable=("*.py",), texts=texts, sizes={path: len(text) for path, text in texts.items()}
+    )
+    seed, number = base.seed(), base.program({"a.py": "x = 3\n"}, ())
+    assert changed_parts(seed, number, base) == "constants"
+    assert changed_parts(number, base.program({"a.py": "x = 3\n", "b.py": "y = 2\nz = y\n"}, ()), base) == "structure"
+    assert changed_parts(number, base.program({"a.py": "x = 4\n"}, ["b.py"]), base) == "both"
+    assert changed_parts(number, base.program({}, ()), base) == "constants", "a change that is taken back"
 
 
 def test_a_very_long_difference_is_structure() -> None:
