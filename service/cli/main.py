@@ -43,7 +43,14 @@ def _heed_ends() -> None:
     """Take a request to end, or a terminal that goes away, for a Ctrl-C: all that was begun is cleared away."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+            signal.signal(number, _end)
+
+
+def _end(*_: object) -> None:
+    """End as after a Ctrl-C, also where a shell has that ignored: it does for what a script starts with `&`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def _run(words: list[str]) -> int:

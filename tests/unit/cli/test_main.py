@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,6 +150,25 @@ def test_a_missing_database_is_said_with_what_to_do(evolve: Evolve) -> None:
     assert said.code == 3
     assert "make it with evolve run PROBLEM" in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["foreground", "background of a script"])
+def test_a_request_to_end_ends_a_command(ignored: bool) -> None:
+    script = (
+        "import signal, time; from service.cli import main as cli\n"
+        f"if {ignored}: signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "cli._run = lambda words: (print('begun', flush=True), time.sleep(60))\n"
+        "raise SystemExit(cli.main())"
+    )
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--nonsense"]])
