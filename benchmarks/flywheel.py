@@ -14,7 +14,7 @@ Settled before the first run:
   maze. An interval is the wider of Student's over seeds and over mazes. A hypothesis holds if it lies above zero.
 
 Everything is kept in the folder: the searches evaluation by evaluation, and `rounds.jsonl` with the trainings and the
-gate. A call continues what was interrupted. `results.json` holds the tables.
+gate. A call continues what was interrupted. `results.json` holds the tables and the figures of every maze.
 """
 
 import argparse
@@ -214,6 +214,22 @@ def tables(size: FlywheelSize, found: Sequence[Sequence[RoundResult]]) -> dict[s
     }
 
 
+def raw(found: Sequence[Sequence[RoundResult]]) -> list[dict[str, Any]]:
+    """What every round of every seed has found, maze by maze."""
+    return [
+        {
+            "seed": seed,
+            "round": number + 1,
+            "own": {str(budget): np.round(values, 6).tolist() for budget, values in one.own.items()},
+            "frozen": {str(budget): np.round(values, 6).tolist() for budget, values in one.frozen.items()},
+            "further": np.round(one.further, 6).tolist(),
+            "tokens": dict(one.tokens),
+        }
+        for seed, results in enumerate(found)
+        for number, one in enumerate(results)
+    ]
+
+
 def _round(results: Sequence[RoundResult]) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "tokens": {name: float(np.mean([one.tokens[name] for one in results])) for name in results[0].tokens}
@@ -263,18 +279,10 @@ def main() -> None:
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rounds.jsonl").unlink(missing_ok=True)
-    found = []
-    for seed in range(size.seeds):
-        found.append(run_seed(size, seed, base, folder))
-        raw = [
-            {"seed": at, "round": number, "own": {b: v.tolist() for b, v in one.own.items()},
-             "frozen": {b: v.tolist() for b, v in one.frozen.items()}, "further": one.further.tolist(),
-             "tokens": one.tokens}
-            for at, results in enumerate(found) for number, one in enumerate(results)
-        ]  # fmt: skip
-        (folder / "raw.json").write_text(json.dumps(raw) + "\n", encoding="utf-8")
+    found = [run_seed(size, seed, base, folder) for seed in range(size.seeds)]
     gates = [json.loads(line) for line in (folder / "rounds.jsonl").read_text(encoding="utf-8").splitlines()]
-    report("flywheel", {"size": words, "trainings": gates, **tables(size, found)}, folder / "results.json")
+    figures = {"size": words, "trainings": gates, **tables(size, found), "mazes": raw(found)}
+    report("flywheel", figures, folder / "results.json")
 
 
 if __name__ == "__main__":
