@@ -114,7 +114,10 @@ class Search:
                 (candidate_id(self.run_id, 0, place), payloads.CROSSOVER if number else payloads.PARENT)
                 for number, place in enumerate(places)
             )
-            candidate = self._maker.make(0, position, 0, program, parents)
+            made = self._maker.make(0, position, 0, program, parents)
+            before = self.problem.seeds[places[0]] if places else None
+            changed = changed_parts(before, program, self.problem.repository) if before else ""
+            candidate = replace(made, changed=changed)
             candidates += admit(self.state, candidate, events)
         return SearchStep(events=events.taken(), candidates=tuple(candidates))
 

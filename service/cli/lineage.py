@@ -127,11 +127,11 @@ def _row(run: RunRecord, step: LineageStep, *, last: bool) -> tuple["Text", ...]
 
 
 def _how(candidate: CandidateRecord) -> str:
+    changed = f": {candidate.changed}" if candidate.changed else ""
     if candidate.proposal_number == 0:
-        return "seed"
+        return f"seed{changed}"
     others = [formatting.short(edge.candidate_id) for edge in candidate.parents if edge.role == "crossover"]
     crossed = f" with {', '.join(others)}" if others else ""
-    changed = f": {candidate.changed}" if candidate.changed else ""
     return plain(f"{candidate.operator}{crossed} by {candidate.policy}{changed}")
 
 

@@ -257,7 +257,7 @@ class CandidateCreatedEvent(EventBase):
         default=[], description="Deviations of its answer from the requested form, by kind. Left out if there are none"
     )
     changed: str = Field(
-        default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out for a seed"
+        default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out for a root"
     )
 
 

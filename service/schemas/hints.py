@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from evolve.configuration.run import MAX_ISLANDS
 from evolve.search.hints import MAX_HINT_PROPOSALS
 from service.schemas.types import HintText, Request, integral
 
@@ -17,6 +18,6 @@ class HintCreate(Request):
     proposals: Annotated[int, Field(strict=True, ge=1, le=MAX_HINT_PROPOSALS), BeforeValidator(integral)] = Field(
         default=DEFAULT_HINT_PROPOSALS, description="Number of proposals whose prompts hold it"
     )
-    island: Annotated[int, Field(strict=True, ge=0), BeforeValidator(integral)] | None = Field(
+    island: Annotated[int, Field(strict=True, ge=0, le=MAX_ISLANDS), BeforeValidator(integral)] | None = Field(
         default=None, description="Island whose proposals hold it. Null: those of all islands"
     )

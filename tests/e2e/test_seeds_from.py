@@ -65,6 +65,7 @@ def test_a_checkpoint_of_openevolve_is_scored_again_with_its_lineage(home: Path)
     assert [round(float(str(seed["fitness"])), 6) for seed in (own, one, two)] == [-4.2, -4.1, -4.0]
     assert (own["parents"], one["parents"]) == ([], [])
     assert two["parents"] == [{"candidate_id": one["candidate_id"], "role": "parent"}]
+    assert (own["changed"], one["changed"], two["changed"]) == ("", "", "constants")
     again = evolve(home, "run", "--resume", "last", "--evaluations", "12")
     assert again.code == 0, again.err
     assert len(seeds(home)) == 3

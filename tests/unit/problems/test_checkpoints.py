@@ -30,6 +30,19 @@ def test_a_checkpoint_of_openevolve(tmp_path: Path) -> None:
     assert (two.name, two.parents, two.files, two.metrics) == ("b", ("a",), {"": code(2)}, {"combined_score": 2.0})
 
 
+def test_a_checkpoint_that_openevolve_itself_wrote() -> None:
+    """Version 0.4.0, on the example `openevolve_function`, with a scripted model."""
+    read = read_checkpoint(Path(__file__).parents[2] / "data" / "openevolve")
+    assert (read.source, read.total) == ("the checkpoint checkpoint_4", 4)
+    by_name = {one.name: one for one in read.programs}
+    [root] = [one for one in read.programs if not one.parents]
+    assert root.generation == 0
+    assert {one.parents for one in read.programs} == {(), (root.name,)}
+    assert all("def search" in text for one in by_name.values() for text in one.files.values())
+    best = max(read.programs, key=lambda one: one.metrics["combined_score"])
+    assert best.metrics == {"combined_score": pytest.approx(0.8562047), "gap": pytest.approx(0.1679450)}
+
+
 @pytest.mark.parametrize("named", [None, 5, "", "\ud800", ["x"]])
 def test_a_program_without_a_name_is_called_by_its_file(tmp_path: Path, named: object) -> None:
     place = openevolve(tmp_path / "checkpoint_1", [{"id": "a", "code": code(1)}])
