@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-verifiers test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -116,6 +116,9 @@ test-clients: install ## clients generated in Python and TypeScript run a job; n
 test-trackers: ## runs are sent to TensorBoard, MLflow and W&B and read back, in an environment of its own (450 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_trackers.sh
 	.venv-trackers/bin/pytest tests/trackers -q
+
+test-launchers: install ## workers are launched on a real Slurm, which Debian has (40 MB)
+	$(BIN)/pytest tests/launchers -q
 
 test-verifiers: ## the library verifiers loads an exported problem and scores replies, in an environment of its own (400 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_verifiers.sh
