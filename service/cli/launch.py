@@ -1,20 +1,29 @@
 """The commands `evolve workers launch`: workers of a service, started on a cluster."""
 
+import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import yaml
+from pydantic import SecretStr
 
 from service.bootstrap.workers import check_pool
+from service.cli.exit_codes import INTERRUPTED
 from service.cli.formatting import plural
 from service.cli.terminal import Terminal
 from service.client.address import checked_address
 from service.client.key_file import key_in
 from service.errors import UsageError
 from service.launchers import kubernetes, slurm
+from service.launchers.dask import connect_dask
 from service.launchers.job_submission import submit_job
+from service.launchers.ray import connect_ray
+from service.launchers.replicas import Cluster, ClusterWorker, Replicas
 from service.launchers.worker_command import WorkerCommand
 
 
@@ -71,3 +80,41 @@ def launch_on_kubernetes(
     name = submit_job([*kubernetes.SUBMIT, *options], job)
     terminal.write(f"{name}\n")
     terminal.note(f"{plural(workers, 'worker')} given to Kubernetes. Drain and end them with: kubectl delete {name}")
+
+
+def launch_on_ray(terminal: Terminal, command: WorkerCommand, workers: int, key_file: Path, address: str) -> None:
+    """Keep workers alive on Ray until a signal drains them."""
+    key = SecretStr(key_in(key_file))
+    _keep(terminal, connect_ray(address, command, key), command, workers)
+
+
+def launch_on_dask(terminal: Terminal, command: WorkerCommand, workers: int, key_file: Path, address: str) -> None:
+    """Keep workers alive on Dask until a signal drains them."""
+    key = SecretStr(key_in(key_file))
+    _keep(terminal, connect_dask(address, command, key), command, workers)
+
+
+def _keep(
+    terminal: Terminal,
+    connecting: AbstractContextManager[Cluster[ClusterWorker]],
+    command: WorkerCommand,
+    workers: int,
+) -> None:
+    stop = threading.Event()
+
+    def hear(*_: object) -> None:
+        if stop.is_set():
+            os.write(2, b"\nevolve: quit. Other workers take over the unfinished evaluations\n")
+            os._exit(INTERRUPTED)
+        stop.set()
+        os.write(2, b"Draining. Started evaluations finish, and the workers end. Press Ctrl-C again to quit now.\n")
+
+    with connecting as cluster:
+        for number in (signal.SIGINT, signal.SIGTERM):  # after the library has set its own
+            signal.signal(number, hear)
+        terminal.note(
+            f"keeping {plural(workers, 'worker')} with {plural(command.slots, 'slot')} each alive."
+            " Press Ctrl-C to drain them",
+            style="dim",
+        )
+        Replicas(cluster, terminal.note).run(workers, stop)

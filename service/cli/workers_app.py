@@ -82,6 +82,50 @@ def kubernetes(
     launch_on_kubernetes(terminal, command, workers, image, secret, options or [], print_only=print_only)
 
 
+@launch_app.command(
+    epilog="Example: evolve workers launch ray --server https://evolve.example --api-key-file worker.key --workers 20"
+    " --slots 4"
+)
+def ray(
+    ctx: typer.Context,
+    server: WorkerServer,
+    api_key_file: WorkerKey,
+    address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Ray cluster, as ray.init takes it, such as ray://HEAD:10001.")
+    ] = "auto",
+    workers: WorkerCount = 1,
+    slots: WorkerSlots = 1,
+    pool: WorkerPool = "cpu",
+) -> None:
+    """Keep workers alive as actors of a Ray cluster, until a signal drains them."""
+    terminal = terminal_of(ctx, as_json=False)
+    with terminal.doing("connecting"):
+        from service.cli.launch import launch_on_ray
+
+    launch_on_ray(terminal, _command(server, slots, pool), workers, api_key_file, address)
+
+
+@launch_app.command(
+    epilog="Example: evolve workers launch dask --address tcp://HEAD:8786 --server https://evolve.example"
+    " --api-key-file worker.key --workers 20 --slots 4"
+)
+def dask(
+    ctx: typer.Context,
+    server: WorkerServer,
+    api_key_file: WorkerKey,
+    address: Annotated[str, typer.Option(metavar="URL", help="Scheduler of the Dask cluster.")],
+    workers: WorkerCount = 1,
+    slots: WorkerSlots = 1,
+    pool: WorkerPool = "cpu",
+) -> None:
+    """Keep workers alive as actors of a Dask cluster, until a signal drains them."""
+    terminal = terminal_of(ctx, as_json=False)
+    with terminal.doing("connecting"):
+        from service.cli.launch import launch_on_dask
+
+    launch_on_dask(terminal, _command(server, slots, pool), workers, api_key_file, address)
+
+
 def _command(server: str, slots: int, pool: str) -> "WorkerCommand":
     from service.cli.launch import worker_command
 

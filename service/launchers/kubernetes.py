@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.launchers.worker_command import WorkerCommand
+from service.launchers.worker_command import HOPELESS_EXIT_CODES, WorkerCommand
 
 SUBMIT = ("kubectl", "create", "--filename=-", "--output=name")
 KEY_FOLDER, KEY_NAME = "/run/secrets/evolve", "key"
@@ -10,8 +10,6 @@ LABELS = {"app.kubernetes.io/name": "evolve-worker", "app.kubernetes.io/part-of"
 # Of a slot: what the scheduler sets aside, and where the kernel ends the worker.
 MEMORY_MIB, MAX_MEMORY_MIB = 1024, 1536
 GRACE_SECONDS = 120
-# Exit codes of `evolve worker` that another try does not mend: a wrong word, a refused key, too little isolation.
-HOPELESS_CODES = (2, 4)
 # Pods that fail otherwise come again, after growing pauses; the Job gives up after so many for each worker.
 TRIES_PER_WORKER = 100
 
@@ -48,7 +46,7 @@ def _failure_rules() -> list[dict[str, Any]]:
         {
             "action": "FailJob",
             "onPodConditions": [],  # the schema of Kubernetes 1.28 requires it
-            "onExitCodes": {"containerName": "worker", "operator": "In", "values": list(HOPELESS_CODES)},
+            "onExitCodes": {"containerName": "worker", "operator": "In", "values": list(HOPELESS_EXIT_CODES)},
         },
     ]
 

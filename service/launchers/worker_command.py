@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# Exit codes of `evolve worker` that another try does not mend: a wrong word, a refused key, too little isolation.
+HOPELESS_EXIT_CODES = (2, 4)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCommand:
