@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-verifiers test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -117,6 +117,12 @@ test-trackers: ## runs are sent to TensorBoard, MLflow and W&B and read back, in
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_trackers.sh
 	.venv-trackers/bin/pytest tests/trackers -q
 
+LAUNCHER_TESTS ?= tests/launchers
+
+test-launchers: ## workers are launched on a real Ray, Dask and Slurm, in an environment of its own (520 MB); Debian has Slurm
+	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_launchers.sh
+	.venv-launchers/bin/pytest $(LAUNCHER_TESTS) -q
+
 test-verifiers: ## the library verifiers loads an exported problem and scores replies, in an environment of its own (400 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_verifiers.sh
 	.venv-verifiers/bin/pytest tests/verifiers -q
@@ -145,9 +151,10 @@ lock: install ## resolve the requirements again; UPGRADE=--upgrade takes newer v
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group docs -o requirements/docs.txt
 	$(COMPILE) $(UPGRADE) --group clients -o requirements/clients.txt
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group trackers -o requirements/trackers.txt
+	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/dev.txt --group launchers -o requirements/launchers.txt
 	$(COMPILE) $(UPGRADE) --constraint requirements/base.txt --constraint requirements/build.txt --group verifiers -o requirements/verifiers.txt
 	$(COMPILE) $(UPGRADE) --no-deps --group verl -o requirements/verl.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-agents .venv-trackers .venv-verifiers .venv-differential tests/clients/node_modules scripts/javascript/node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .coverage htmlcov .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm .venv-training .venv-clients .venv-agents .venv-trackers .venv-launchers .venv-verifiers .venv-differential tests/clients/node_modules scripts/javascript/node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .coverage htmlcov .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,14 +13,17 @@ from hypothesis import settings
 
 from tests import services
 from tests.browser.chromium import REMEDY, find_chromium
+from tests.launchers.slurm_cluster import find_slurm
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
 VLLM_PYTHON = "EVOLVE_TEST_VLLM_PYTHON"
 CLIENTS_PYTHON = "EVOLVE_TEST_CLIENTS_PYTHON"
+NO_SLURM = "needs Slurm: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
 AGENTS_FOLDER = "EVOLVE_TEST_AGENTS"
 RIBS = importlib.util.find_spec("ribs") is not None
 TORCH = importlib.util.find_spec("torch") is not None
 VERIFIERS = importlib.util.find_spec("verifiers") is not None
+LAUNCHERS = importlib.util.find_spec("ray") is not None and importlib.util.find_spec("distributed") is not None
 TRACKERS = importlib.util.find_spec("tensorboard") is not None
 
 # What a terminal or a supervisor sends. `nohup`, background jobs and some CI systems start us with these ignored, which
@@ -63,6 +66,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs libraries of trackers: make test-trackers"))
         if item.get_closest_marker("verifiers") and not VERIFIERS:
             item.add_marker(pytest.mark.skip(reason="needs the library verifiers: make test-verifiers"))
+        if item.get_closest_marker("launchers") and not LAUNCHERS:
+            item.add_marker(pytest.mark.skip(reason="needs Ray and Dask: make test-launchers"))
+        if item.get_closest_marker("slurm") and not find_slurm():
+            item.add_marker(pytest.mark.skip(reason=NO_SLURM))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 

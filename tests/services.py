@@ -11,6 +11,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -62,6 +63,14 @@ class ServerMissingError(Exception):
 
 class ServerFailedError(Exception):
     """A server was found and did not start; the message ends with what it said."""
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,12 +51,21 @@ async def open_worker(settings: Settings, place: TaskSource, pool: str, slots: i
         RefusedError: this machine offers less isolation than is required, or the service refuses the key.
         UnreachableError: the queue or the service does not answer.
     """
-    if not _POOL.fullmatch(pool):
-        raise UsageError(f"--pool {pool[:70]!r} is not a name: letters a-z, digits, dots and dashes make one")
+    check_pool(pool)
     leasing = _leasing(settings, place)
     heartbeat = await _first_heartbeat(settings, pool, slots)
     async with leasing(pool, heartbeat.worker_id) as (leases, pace):
         yield await _opening(settings, leases, heartbeat, pace)
+
+
+def check_pool(pool: str) -> None:
+    """Refuse the name of a pool that cannot be one.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not _POOL.fullmatch(pool):
+        raise UsageError(f"--pool {pool[:70]!r} is not a name: letters a-z, digits, dots and dashes make one")
 
 
 Leasing = Callable[[str, str], AbstractAsyncContextManager[tuple[EvaluationLeases, "WorkerIntervals | None"]]]

@@ -55,6 +55,7 @@ from service.cli.study_app import study_app
 from service.cli.train_app import train_app
 from service.cli.training_app import training_app
 from service.cli.vpo_app import vpo_app
+from service.cli.workers_app import workers_app
 
 app = typer.Typer(
     name="evolve",
@@ -81,6 +82,7 @@ app.add_typer(installation_app)
 app.add_typer(completion_app)
 app.add_typer(db_app, name="db", rich_help_panel="Installation")
 app.add_typer(keys_app, name="keys", rich_help_panel="Installation")
+app.add_typer(workers_app, name="workers", rich_help_panel="Installation")
 
 ProblemPath = Annotated[
     Path,

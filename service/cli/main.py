@@ -43,13 +43,14 @@ def _heed_ends() -> None:
     """Take a request to end, or a terminal that goes away, for a Ctrl-C: all that was begun is cleared away."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
-            signal.signal(number, _end)
+            signal.signal(number, _interrupt)
 
 
-def _end(*_: object) -> None:
-    """End as after a Ctrl-C, also where a shell has that ignored: it does for what a script starts with `&`."""
+def _interrupt(*_: object) -> None:
+    """Do what Ctrl-C does. Whoever starts a process in the background may have ignored or blocked that for it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.raise_signal(signal.SIGINT)
 
 

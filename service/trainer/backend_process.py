@@ -5,12 +5,13 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO
+
+from service.process.bound_child import bound_command
 
 LEAVE_SECONDS = 10.0
 # After its end, for what its pipes still hold. A process that it left behind keeps them open.
@@ -20,11 +21,6 @@ MAX_ERROR_CHARACTERS = 500
 _ERROR_LINES = 200
 _SHELL_SIGNAL = 128  # a shell's exit code for a command that a signal ended is above it
 _MEMORY = ("MemoryError", "out of memory", "can't allocate memory", "Cannot allocate memory")
-
-
-def bound_command(command: Sequence[str]) -> list[str]:
-    """A command that the kernel kills when this process dies."""
-    return [sys.executable, "-m", "service.trainer.bound_child", str(os.getpid()), *command]
 
 
 class BackendProcess:

@@ -164,3 +164,20 @@ def test_the_place_of_a_fault_shows_only_when_asked_for(environment: Environment
     asked = evolve(environment | {"EVOLVE_DEBUG": "1"}, "show", "cnd_ffffffff")
     assert "Traceback" in asked.stderr
     assert plain.returncode == asked.returncode == 3
+
+
+@pytest.mark.parametrize(
+    "started", ["signal.signal(signal.SIGINT, signal.SIG_IGN)", "signal.pthread_sigmask(signal.SIG_BLOCK, {2})"]
+)
+def test_a_command_that_was_started_without_an_interrupt_still_ends_when_asked(started: str) -> None:
+    """As a job in the background of a script is, and as processes of Ray are."""
+    waiting = "import time; main._run = lambda words: print('waits', flush=True) or time.sleep(600)"
+    script = f"import signal, sys; {started}; from service.cli import main; {waiting}; sys.exit(main.main())"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        process.terminate()
+        try:
+            assert process.wait(30) == 130
+        finally:
+            process.kill()

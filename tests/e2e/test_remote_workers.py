@@ -34,6 +34,7 @@ from tests.e2e.test_workers import (
 from tests.patience import PATIENCE_SECONDS
 from tests.repositories import LIBRARY, make_repository
 from tests.repositories import make_problem as make_repository_problem
+from tests.services import free_port
 
 
 @pytest.fixture
@@ -65,13 +66,6 @@ def words(evolve: Evolve, server: str, tmp_path: Path) -> list[str]:
     """What a worker is started with."""
     evolve.call("keys", "create", "worker", "--scope", "evaluations:lease", "-o", str(tmp_path / "key"))
     return ["--server", server, "--api-key-file", str(tmp_path / "key")]
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def test_a_run_is_evaluated_by_workers_that_know_the_api_alone(

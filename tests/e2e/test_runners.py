@@ -31,9 +31,8 @@ from service.timestamps import SystemClock
 from service.usecases.plan import RunOrder, new_run, plan_new
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 from tests.e2e.test_interrupted_runs import EVALUATIONS, check_whole
-from tests.e2e.test_remote_workers import free_port
 from tests.patience import PATIENCE_SECONDS
-from tests.services import PostgresServer
+from tests.services import PostgresServer, free_port
 
 # In the evaluator, where no mutation makes a long time of a short one.
 SLOW = "import time\n" + EVALUATOR.replace("    if ", "    time.sleep(0.05)\n    if ", 1)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.evolving import Evolve
-from tests.e2e.test_remote_workers import free_port
 from tests.faults.clocks import Clock, compiled
 from tests.faults.isolation import own_processes
 from tests.faults.keeper import DATABASE_FOLDER
 from tests.faults.network import Network, Way, has_keeper, proxied
 from tests.faults.processes import Role, Victim
 from tests.faults.servers import Postgres, Redis
+from tests.services import free_port
 
 POSTGRES_PORT, REDIS_PORT = 5432, 6379
 

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def test_commands_in_the_documentation_exist_with_these_options() -> None:
         named = next((entry for entry in known if tuple(words[: len(entry)]) == entry), None)
         wrong = [
             word
-            for word in words
+            for word in takewhile(lambda word: word != "--", words)  # what follows is for another program
             if word.startswith("-") and word != "-" and word.partition("=")[0] not in options(named or ())
         ]
         group = not named and words and not words[0].startswith("-") and words[0] != "COMMAND"

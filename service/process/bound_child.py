@@ -1,15 +1,21 @@
-"""Runs a command that the kernel kills when its parent dies: `python -m service.trainer.bound_child PARENT WORD...`.
+"""Runs a command that the kernel kills when its parent dies: `python -m service.process.bound_child PARENT WORD...`.
 
 A trainer that is killed must not leave its back end behind, which would write into the folder of a job that another
-trainer has taken.
+trainer has taken. A worker on Ray or Dask must not outlive the process that the cluster counts it by.
 """
 
 import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
+
+
+def bound_command(command: Sequence[str]) -> list[str]:
+    """A command that the kernel kills when the thread dies that starts it, and so when this process does."""
+    return [sys.executable, "-P", "-m", "service.process.bound_child", str(os.getpid()), *command]
 
 
 def main() -> None:
