@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,8 +21,9 @@ CORES = 2
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A cluster of a head that runs nothing and two nodes, each with a raylet of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ENVIRONMENT.items():
+    # A folder of its own, whoever else has run Ray here, and a short one: it holds sockets.
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        for name, value in {**ENVIRONMENT, "RAY_TMPDIR": folder}.items():
             patch.setenv(name, value)
         from ray.cluster_utils import Cluster
 
