@@ -6,6 +6,7 @@ from typing import Protocol
 
 from service.ports.access import AuditLog, KeyStore, TenantAccounts
 from service.ports.batches import BatchStore
+from service.ports.columns import ColumnStore
 from service.ports.intents import Deletions, RunClaims, RunIntents
 from service.ports.log import RunLog, nobody
 from service.ports.problems import ProblemStore
@@ -51,6 +52,10 @@ class Storage(Protocol):
     @property
     def readers(self) -> Readers:
         """Runs by tenant."""
+
+    @property
+    def columns(self) -> ColumnStore:
+        """Runs in columns, saved between processes."""
 
     @property
     def problems(self) -> ProblemStore:
