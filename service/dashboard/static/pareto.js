@@ -4,6 +4,7 @@ import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { keep } from "./address.js";
 import { Tip, fitted, nearestMark } from "./canvas-chart.js";
+import { inTurn } from "./frames.js";
 import { frontOf, frontSize, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
@@ -27,7 +28,7 @@ class ParetoScatter extends HTMLElement {
     /** @type {number[]} */
     this.weights = [];
     this.winner = this.near = -1;
-    this.frame = this.asked = 0;
+    this.asked = 0;
     this.build();
     this.which = this.selects().map((select) => select.selectedIndex);
     document.addEventListener("evolve:weights", (event) => this.weigh(/** @type {CustomEvent} */ (event)));
@@ -122,10 +123,7 @@ class ParetoScatter extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {
