@@ -166,8 +166,9 @@ class ParetoScatter extends HTMLElement {
     const { size, about: nearly } = frontSize(columns, count);
     const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
-    const about = (this.objectives ?? []).length > 2 ? "about " : "";
-    const measured = volume === null ? "" : `, hypervolume ${about}${number(volume)}`;
+    const sampled = (this.objectives ?? []).length > 2; // some thousands of samples give two digits
+    const worth = sampled ? `about ${number(volume, 2)}` : number(volume);
+    const measured = volume === null ? "" : `, hypervolume ${worth}`;
     const members = `${nearly ? "about " : ""}${number(size)} on the front`;
     const shown = `${members}, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;
