@@ -6,12 +6,21 @@ from typing import Protocol
 
 from service.ports.access import AuditLog, KeyStore, TenantAccounts
 from service.ports.batches import BatchStore
-from service.ports.columns import ColumnStore
 from service.ports.intents import Deletions, RunClaims, RunIntents
 from service.ports.log import RunLog, nobody
 from service.ports.problems import ProblemStore
 from service.ports.reader import Readers, RunReader
 from service.ports.time import Clock
+
+
+class ColumnStore(Protocol):
+    """What processes keep for each other of the runs that they have read. Nothing is lost with it but time."""
+
+    def load(self, run_id: str, form: str) -> bytes | None:
+        """What was saved of a run, by whole id, in a format; None: nothing."""
+
+    def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
+        """Save a run up to an event, unless more of it is saved, or it is being deleted."""
 
 
 class BatchClaims(RunClaims, Protocol):

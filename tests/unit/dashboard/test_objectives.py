@@ -76,6 +76,7 @@ def test_of_no_scores_there_is_no_spread() -> None:
 
 def test_members_of_a_front_with_equal_scores_stand_together_behind_the_first_of_them() -> None:
     scores = {"a": {"x": 1.0, "y": 0.5}, "b": {"x": 0.5, "y": 1.0}, "c": {"y": 0.5, "x": 1.0}, "d": {"x": 1.0}}
-    members = [Candidate.model_construct(id=name, scores=found) for name, found in scores.items()]
+    told: list[dict[str, Any]] = [{"id": name, "scores": found} for name, found in scores.items()]
+    members = [Candidate.model_construct(**one) for one in told]
     assert [[one.id for one in group] for group in grouped(members)] == [["a", "c"], ["b"], ["d"]]
     assert grouped([]) == []
