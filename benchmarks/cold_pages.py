@@ -1,9 +1,12 @@
 """Pages of a long run that nobody has read before: `python -m benchmarks.cold_pages`.
 
 Each page is opened once, in a browser with an empty cache, from a service that has just started and holds nothing of
-the run. By page: when the browser paints first, when all figures are there, when the last chart is drawn, the longest
-task of the main thread on the processor's clock, how far the layout shifted (CLS, as browsers define it), and the
-processor time of the service.
+the run. The run has ended, and is saved as its runner saves it then; `--unsaved` measures one that is not, as after an
+update of the service.
+
+By page: when the browser paints first, when all figures are there, when the last chart is drawn, the longest task of
+the main thread on the processor's clock, how far the layout shifted (CLS, as browsers define it), and the processor
+time of the service.
 
 JSON on standard output, a table on standard error. It needs a Chromium.
 """
@@ -19,14 +22,19 @@ from benchmarks.browsing import READ, longest_task, visitor
 from benchmarks.dashboard import made, processor_seconds
 from benchmarks.harness import arguments, report, scratch
 from service.dashboard.run_page import TABS
+from service.db.engine import open_database
+from service.db.reader import SqlRunReader
+from service.db.run_columns import SqlColumnStore
+from service.projections.saved_columns import save_ended_run
 from tests.browser.installation import installed
 
 SETTLING_SECONDS = 0.5  # after the charts are drawn, for what still moves
 
 
-def visit_cold(folder: Path, home: Path, path: str) -> dict[str, Any]:
+def visit_cold(folder: Path, home: Path, path: str, *, unsaved: bool) -> dict[str, Any]:
     """Open a page of a service that has read nothing yet."""
-    forget(folder / "runs.db")
+    if unsaved:
+        forget(folder / "runs.db")
     with installed(folder) as service, visitor(service.url, service.login, home) as browser:
         before = processor_seconds(service.pid)
         with browser.opened(path, traced=True) as page:
@@ -52,6 +60,15 @@ def forget(database: Path) -> None:
     connection.close()
 
 
+def save(database: Path, run_id: str) -> None:
+    """Save a run as whoever drives it does when it has ended."""
+    opened = open_database(f"sqlite:///{database}")
+    try:
+        save_ended_run(SqlColumnStore(opened), SqlRunReader(opened), run_id)
+    finally:
+        opened.close()
+
+
 def table(evaluations: int, pages: dict[str, dict[str, Any]]) -> str:
     """The figures of a run for people."""
     names = ("first_paint_ms", "whole_ms", "charts_drawn_ms", "longest_task_ms", "layout_shift", "server_cpu_ms")
@@ -60,12 +77,13 @@ def table(evaluations: int, pages: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def measure(programs: int, wanted: Sequence[str], seed: int) -> dict[str, Any]:
+def measure(programs: int, wanted: Sequence[str], seed: int, *, unsaved: bool) -> dict[str, Any]:
     """All pages of a run of so many candidates."""
     with scratch() as folder, tempfile.TemporaryDirectory(prefix="evolve-chromium-") as home:
         run = made(Path(folder), programs, seed)
+        save(Path(folder) / "runs.db", run)
         tabs = [tab for tab in TABS if not wanted or tab.name in wanted]
-        pages = {tab.name: visit_cold(Path(folder), Path(home), tab.of(run)) for tab in tabs}
+        pages = {tab.name: visit_cold(Path(folder), Path(home), tab.of(run), unsaved=unsaved) for tab in tabs}
     sys.stderr.write(table(programs, pages))
     return {"programs": programs, "pages": pages}
 
@@ -74,10 +92,11 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--pages", nargs="+", default=[], help="names of tabs; all where none is given")
+    parser.add_argument("--unsaved", action="store_true", help="a run of which nothing is saved")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    sizes = [measure(programs, options.pages, options.seed) for programs in options.sizes]
-    report("cold_pages", {"sizes": sizes}, options.out)
+    sizes = [measure(programs, options.pages, options.seed, unsaved=options.unsaved) for programs in options.sizes]
+    report("cold_pages", {"unsaved": options.unsaved, "sizes": sizes}, options.out)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ are reset, children of 3 KB that differ from their parents in a few lines, long 
 answers that could not be read. Two runs of equal length and seed are equal in all but their times.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
@@ -87,6 +87,7 @@ ISLANDS, ANSWERS, DRAWN = 6, 4, 6
 FARTHEST = 1.2  # from where all three objectives are worst
 MIGRATION_INTERVAL, MIGRANTS, RESET_INTERVAL = 200, 3, 4_000
 BATCH = 5_000
+LEASE_SECONDS = 24 * 3600.0
 STEP_SECONDS = 0.05
 REJECTED, DUPLICATE = 0.03, 0.06
 OUTCOMES = {
@@ -154,43 +155,68 @@ def write_run(log: RunLog, folder: Path, programs: int, seed: int = 0) -> str:
     Args:
         folder: where the problem's files are put first; empty.
     """
-    began = datetime.now(UTC) - timedelta(days=1)
+    telling = begin_run(log, folder, programs, seed, datetime.now(UTC) - timedelta(days=1))
+    telling.end()
+    return telling.teller.run_id
+
+
+def begin_run(log: RunLog, folder: Path, programs: int, seed: int, began: datetime) -> "Telling":
+    """Write a run with so many candidates that is still at work, and that no service takes over.
+
+    Args:
+        folder: where the problem's files are put first; empty.
+        began: when the run was started.
+    """
     for name, text in (("problem.toml", PROBLEM), ("program.py", program_text(0)), ("evaluator.py", EVALUATOR)):
         (folder / name).write_text(text)
     plan = plan_new(RunOrder(problem=folder, flags={"islands": ISLANDS, "seed": seed}), folder, began)
     record = replace(new_run(plan, "strong", began), id=f"run_{seed:08x}{programs:024x}", owner="benchmark")
     log.create(record)
-    fence = log.take(record.id, "benchmark", 24 * 3600.0)
+    fence = log.take(record.id, "benchmark", LEASE_SECONDS)
     teller = Teller(log, record.id, fence, began)
-    Telling(teller, CandidateScorer(plan.problem, plan.config), np.random.default_rng(seed)).run(programs)
-    log.release(record.id, fence)
-    return record.id
+    telling = Telling(teller, CandidateScorer(plan.problem, plan.config), np.random.default_rng(seed))
+    telling.begin()
+    telling.tell_until(programs)
+    return telling
 
 
 class Telling:
-    """Makes up a run, proposal by proposal."""
+    """Makes up a run, proposal by proposal.
+
+    Attributes:
+        answered: called after each answer.
+    """
 
     def __init__(self, teller: Teller, scorer: CandidateScorer, rng: np.random.Generator) -> None:
         self.teller, self.scorer, self.rng = teller, scorer, rng
+        self.answered: Callable[[], None] = lambda: None
         self.isles = [Isle() for _ in range(ISLANDS)]
         self.best: Member | None = None
         self.created = 0
+        self.proposals = 0
 
-    def run(self, programs: int) -> None:
-        """Tell a run of so many candidates from its start to its end."""
+    def begin(self) -> None:
+        """Tell the start of the run, and its seed on every island."""
         self.teller.tell(RunStarted(by="benchmark"))
         seed = self._seed()
         for isle in range(ISLANDS):
             self._insert(seed, isle)
-        number = 0
+
+    def tell_until(self, programs: int) -> None:
+        """Tell proposals until the run has so many candidates."""
         while self.created < programs:
-            number += 1
-            self._propose(number, min(ANSWERS, programs - self.created))
+            self.proposals += 1
+            self._propose(self.proposals, min(ANSWERS, programs - self.created))
             if len(self.teller.told) >= BATCH:
                 self.teller.commit()
+        self.teller.commit()
+
+    def end(self) -> None:
+        """Tell that the run has ended."""
         assert self.best is not None
         self.teller.tell(RunFinished(reason="evaluations", candidate_id=self.best.id, fitness=self.best.fitness))
         self.teller.commit()
+        self.teller.log.release(self.teller.run_id, self.teller.fence)
 
     def _seed(self) -> Member:
         lines = tuple(program_text(0).splitlines())
@@ -218,7 +244,10 @@ class Telling:
             limit=answers,
         )
         self.teller.tell(describe_proposal(proposal), proposal)
-        texts = [self._answer(proposal, parent, position) for position in range(answers)]
+        texts = []
+        for position in range(answers):
+            texts.append(self._answer(proposal, parent, position))
+            self.answered()
         self._complete(proposal, parent, texts)
 
     def _drawn(self, island: int, count: int) -> list[Member]:

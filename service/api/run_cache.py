@@ -9,22 +9,19 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 from weakref import WeakValueDictionary
 
-import structlog
 from fastapi import Depends, Request
 
 from evolve.change_events import RequestedChange
-from evolve.version import __version__
-from service.errors import ServiceError
 from service.ports import ColumnStore, RunReader, RunRecord
-from service.projections.array_codec import BYTE_ORDER, UnreadableError, decode, encode
 from service.projections.changes import ChangeEffect, change_effects
 from service.projections.chart_data import ChartData, draw, draw_at
-from service.projections.columns import FORMAT, Columns
+from service.projections.columns import Columns
 from service.projections.costs import Spending, fold_costs
 from service.projections.grid import Grid, fold_grid
 from service.projections.program_map import ProgramMap
 from service.projections.progress_curve import ProgressCurve, trail_of
 from service.projections.ranking import FrontRanking, rank_front
+from service.projections.saved_columns import load_columns, save_columns, worth_saving
 from service.projections.series import Series, fold_series
 from service.projections.statistics import fold_statistics
 from service.projections.weighted import weighted_best
@@ -32,12 +29,7 @@ from service.schemas.statistics import RunStatistics
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_RESULTS = 4  # of a run
-SAVED_FORM = f"{FORMAT} of {__version__}, {BYTE_ORDER}"
-# A run is saved once so many of its evaluations are new, and such a share: however long it is, each evaluation is saved
-# less than ten times.
-MIN_NEW, MIN_NEW_SHARE = 1000, 1 / 8
 
-log = structlog.get_logger(__name__)
 _Result = TypeVar("_Result")
 
 
@@ -165,32 +157,15 @@ class RunCache:
     def _caught_up(self, kept: _CacheEntry, reader: RunReader, run: RunRecord) -> Columns:
         columns = kept.columns
         if columns is None:
-            columns = self._restored(run)
+            columns = load_columns(self._store, run)
             kept.saved = len(columns)
         kept.columns = None
         columns.catch_up(reader)  # one that breaks off is half taken in: whoever comes next begins anew
         kept.columns = columns
-        if len(columns) - kept.saved >= max(MIN_NEW, MIN_NEW_SHARE * len(columns)):
-            self._save(columns)
+        if worth_saving(columns, kept.saved):
+            save_columns(self._store, columns)
             kept.saved = len(columns)
         return columns
-
-    def _restored(self, run: RunRecord) -> Columns:
-        """The columns of a run as a process has saved them, else empty ones."""
-        content = self._store.load(run.id, SAVED_FORM)
-        if content is None:
-            return Columns(run)
-        try:
-            return Columns.restored(run, decode(content))
-        except UnreadableError as error:
-            log.warning("columns.unreadable", run_id=run.id, reason=str(error))
-            return Columns(run)
-
-    def _save(self, columns: Columns) -> None:
-        try:
-            self._store.save(columns.run.id, SAVED_FORM, columns.sequence, encode(columns.state()))
-        except ServiceError as error:  # it is read again then
-            log.warning("columns.not_saved", run_id=columns.run.id, reason=str(error))
 
     def _forget(self, run_id: str) -> None:
         """Let go of those that were not asked for in the longest time, while all together are too large."""

@@ -18,7 +18,6 @@ from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.engine import Database, refuse_outdated
 from service.db.evaluated import SqlEvaluationRecords
 from service.db.requests import SqlRequests
-from service.db.run_columns import SqlColumnStore
 from service.db.secret import open_seal
 from service.db.sessions import SqlSessions
 from service.db.tenant_usage import SqlHoldings
@@ -78,7 +77,7 @@ async def open_parts(
             batches=storage.batches,
             registry=make_registry(settings, storage),
             training=make_training_jobs(settings, storage),
-            columns=SqlColumnStore(storage.database),
+            columns=storage.columns,
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
             shares=SqlShares(storage.database),
             keys=storage.keys,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from service.db.keys import SqlKeyStore
     from service.db.policy_registry import SqlPolicyStore
     from service.db.problems import SqlProblemStore
+    from service.db.run_columns import SqlColumnStore
     from service.db.training import SqlTrainingStore
 
 
@@ -36,6 +37,13 @@ class SqlStorage:
         self.log = SqlRunLog(database, self.clock)
         self.reader = SqlRunReader(database)
         self.readers = SqlReaders(database)
+
+    @property
+    def columns(self) -> "SqlColumnStore":
+        """Runs in columns, saved between processes."""
+        from service.db.run_columns import SqlColumnStore
+
+        return SqlColumnStore(self.database)
 
     @property
     def problems(self) -> "SqlProblemStore":

@@ -28,7 +28,6 @@ from service.ports.annotations import (
     Shares,
 )
 from service.ports.batches import ALL_BATCHES, BatchFilter, BatchRecord, BatchStore
-from service.ports.columns import ColumnStore
 from service.ports.evaluations import (
     EvaluationLeases,
     EvaluationQueue,
@@ -99,7 +98,7 @@ from service.ports.reader import (
     RunReader,
     SearchResult,
 )
-from service.ports.storage import BatchClaims, Storage
+from service.ports.storage import BatchClaims, ColumnStore, Storage
 from service.ports.time import (
     Clock,
 )

@@ -13,6 +13,16 @@ from service.ports.reader import Readers, RunReader
 from service.ports.time import Clock
 
 
+class ColumnStore(Protocol):
+    """What processes keep for each other of the runs that they have read. Nothing is lost with it but time."""
+
+    def load(self, run_id: str, form: str) -> bytes | None:
+        """What was saved of a run, by whole id, in a format; None: nothing."""
+
+    def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
+        """Save a run up to an event, unless more of it is saved, or it is being deleted."""
+
+
 class BatchClaims(RunClaims, Protocol):
     """The claims on the runs of one batch, which a process may keep for itself."""
 
@@ -51,6 +61,10 @@ class Storage(Protocol):
     @property
     def readers(self) -> Readers:
         """Runs by tenant."""
+
+    @property
+    def columns(self) -> ColumnStore:
+        """Runs in columns, saved between processes."""
 
     @property
     def problems(self) -> ProblemStore:

@@ -26,6 +26,7 @@ from service.projections.measures import partition_of
 from service.projections.money import added
 from service.projections.policy_spending import PolicySpending
 from service.projections.program_map import ProgramPositions
+from service.projections.volume_history import VolumeHistory
 
 _BYTES_OF_A_SUM = 80
 BESIDE = (str(EventKind.CANDIDATE_DUPLICATE), str(EventKind.CANDIDATE_REJECTED))
@@ -50,7 +51,7 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 3
+FORMAT = 4
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
     "_rewards", "_signed_scores", "_values", "_seconds", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
@@ -120,7 +121,7 @@ class Columns:
         self._best = -math.inf
         self._last_scored = self._last_beside = 0
         self._front, self._front_of = np.zeros(0, dtype=np.intp), 0
-        self._front_history = FrontHistory()
+        self._front_history, self._volume_history = FrontHistory(), VolumeHistory()
         self.program_positions = ProgramPositions()
         self._covered = 0
         self._cells: Places | None = None
@@ -138,6 +139,7 @@ class Columns:
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
+        held += self._volume_history.nbytes
         held += self._front.nbytes + self._front_history.nbytes + (0 if self._cells is None else self._cells.nbytes)
         held += self.costs.size + len(self.spent) * _BYTES_OF_A_SUM
         held += self.policy_spending.size + self.program_positions.size
@@ -223,6 +225,7 @@ class Columns:
             "tallies": [[key, [getattr(tally, name) for name in _TALLIED]] for key, tally in self.tallies.items()],
             "costs": self.costs.state(),
             "policy_spending": self.policy_spending.state(),
+            "front_history": self._front_history.state(),
         }
 
     @classmethod
@@ -241,6 +244,7 @@ class Columns:
         columns._places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
         columns.costs.restore(state["costs"])
         columns.policy_spending.restore(state["policy_spending"])
+        columns._front_history.restore(state["front_history"])
         return columns
 
     def _coded(self) -> Sequence[CodedColumn]:
@@ -260,6 +264,10 @@ class Columns:
     def front_spans(self) -> FrontSpans:
         """Which evaluations were ever on the front of all objectives, and until when."""
         return self._front_history.catch_up(self.signed_scores)
+
+    def volumes(self, reference: Floats, taken: Places) -> list[float]:
+        """The sampled hypervolume of the rewards above a reference, after so many evaluations each."""
+        return self._volume_history.volumes(self.rewards, reference, taken)
 
     def ranked(self, places: Places) -> Places:
         """Evaluations by fitness, the fittest first; ties by age."""

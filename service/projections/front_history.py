@@ -1,6 +1,9 @@
 """Which evaluations were ever on the Pareto front of a run: since when each, and until when."""
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +42,15 @@ class FrontHistory:
         """Bytes that it takes."""
         return self._places.nbytes + self._until.nbytes
 
+    def state(self) -> list[Any]:
+        """All that was taken in, as `restore` takes it."""
+        return [self._read, array("q", self._places.tobytes()), array("q", self._until.tobytes())]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Take up what was saved."""
+        self._read, places, until = state
+        self._places, self._until = np.array(places, dtype=np.intp), np.array(until, dtype=np.intp)
+
     def catch_up(self, scores: Floats) -> FrontSpans:
         """Take in the scores that are new, (n, k), of all evaluations so far; larger is better, NaN is not valid."""
         for begin in range(self._read, len(scores), BLOCK):
@@ -62,9 +74,14 @@ class FrontHistory:
 
 def _first_better(scores: Floats, rows: Places, others: Places) -> Places:
     """For each row the first of some others that dominates it, in their order; -1: none does."""
-    found, rivals = np.full(len(rows), ALIVE, dtype=np.intp), scores[others]
+    found, rivals = np.full(len(rows), ALIVE, dtype=np.intp), scores[others].T
     for place, row in enumerate(scores[rows]):
-        better = (rivals >= row).all(axis=1) & (rivals > row).any(axis=1)
+        # Column by column: numpy is slow over an axis of a few numbers.
+        equal_or_better, better = np.ones(len(others), dtype=bool), np.zeros(len(others), dtype=bool)
+        for mine, theirs in zip(row, rivals, strict=True):
+            equal_or_better &= theirs >= mine
+            better |= theirs > mine
+        better &= equal_or_better
         if better.any():
             found[place] = others[int(better.argmax())]
     return found

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from evolve.evaluation import Outcome
 from evolve.events import EventKind
-from evolve.multiobjective.pareto import dominated, front
 from service.projections.candidates import objectives_of
 from service.projections.column_parts import OutcomeTally
 from service.projections.columns import Columns, Floats
@@ -20,9 +19,6 @@ from service.projections.grid import cover
 from service.projections.progress_curve import best_so_far, counts_until
 
 EXACT_OBJECTIVES = 2
-SAMPLES = 4096
-BLOCK = 64
-SAMPLES_SEED = 0
 _POLICY = 1  # its place in the keys of tallies
 
 
@@ -239,10 +235,11 @@ def _volumes(columns: Columns, taken: NDArray[np.intp]) -> list[float] | None:
     reference = np.array([floor for floor in floors if floor is not None])
     if len(floors) < 2 or len(reference) < len(floors):
         return None
-    parts = np.split(columns.rewards, taken[:-1])
-    points = [part[np.isfinite(part).all(axis=1)] for part in parts]
     with np.errstate(over="ignore", invalid="ignore"):  # far beyond their bounds, several objectives have no product
-        return _exact(points, reference) if len(floors) <= EXACT_OBJECTIVES else _sampled(points, reference)
+        if len(floors) > EXACT_OBJECTIVES:
+            return columns.volumes(reference, taken)
+        parts = np.split(columns.rewards, taken[:-1])
+        return _exact([part[np.isfinite(part).all(axis=1)] for part in parts], reference)
 
 
 def _exact(points: Sequence[Floats], reference: Floats) -> list[float]:
@@ -255,20 +252,4 @@ def _exact(points: Sequence[Floats], reference: Floats) -> list[float]:
         rises = np.diff(height)
         found.append(float((steps[:, 0] * rises).sum()))
         steps = steps[rises > 0]
-    return found
-
-
-def _sampled(points: Sequence[Floats], reference: Floats) -> list[float]:
-    """By one set of samples for all moments, so that the curve never falls."""
-    every = np.concatenate(points)
-    box = np.concatenate([reference[None], every]).max(axis=0) - reference
-    samples = reference + np.random.default_rng(SAMPLES_SEED).random((SAMPLES, len(reference))) * box
-    # Those that nothing ever covers are many, and would be compared with everything.
-    left, covered, found = samples[dominated(samples, every)], 0, []
-    for part in points:
-        new = part[front(part)]  # what another dominates covers nothing that the other does not
-        for block in np.split(new, range(BLOCK, len(new), BLOCK)):
-            rest = left[~(left[:, None] <= block).all(axis=2).any(axis=1)]
-            covered, left = covered + len(left) - len(rest), rest
-        found.append(float(box.prod() * covered / SAMPLES))
     return found

@@ -1,5 +1,6 @@
 """A run, opened: everything it is driven with, checked and started; and a problem, checked."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from service.problems.load import load_problem
 from service.problems.project import Project
 from service.process.identity import this_process
 from service.projections.insights import stored_facts
+from service.projections.saved_columns import save_ended_run
 from service.runner.run_loop import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
@@ -68,6 +70,8 @@ async def open_run(
     order: RunOrder, storage: Storage, policies: PolicyFactory, evaluators: EvaluatorFactory
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
+
+    A long run that has ended at the end of the block is saved for its pages.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
 
@@ -120,6 +124,7 @@ async def open_run(
             wanted=partial(_wanted, storage, plan.run_id),
             rest=partial(_rest, storage, plan.run_id),
         )
+    await asyncio.to_thread(save_ended_run, storage.columns, storage.reader, plan.run_id)
 
 
 def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage) -> RunPlan:

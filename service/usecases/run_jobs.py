@@ -11,6 +11,7 @@ from service.policy_settings.choice import submitted
 from service.ports import EvaluatorFactory, RunRecord, Storage
 from service.process.identity import this_process
 from service.projections.insights import stored_facts
+from service.projections.saved_columns import save_ended_run
 from service.runner.reevaluate import Reevaluation
 from service.runner.run_loop import RunJob
 from service.usecases.drive_run import evaluator_warnings
@@ -51,7 +52,7 @@ class StoredJobs:
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
-        """Everything that a run is driven with."""
+        """Everything that a run is driven with; a long run that has ended then is saved for its pages."""
         plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
         if submitted(plan.source):
             refuse_run(plan.config, self._extensions)
@@ -80,6 +81,7 @@ class StoredJobs:
                     extensions=named,
                     elapsed_seconds=record.active_seconds,
                 )
+        await asyncio.to_thread(save_ended_run, self.storage.columns, self.storage.reader, record.id)
 
     @asynccontextmanager
     async def open_again(self, record: RunRecord) -> AsyncIterator[Reevaluation]:

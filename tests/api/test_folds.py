@@ -11,18 +11,20 @@ import pytest
 
 from benchmarks.landscape import write_run
 from evolve.events import EventKind
-from service.api import run_cache
 from service.api.dependencies import ApiDependencies
-from service.api.run_cache import SAVED_FORM, RunCache
+from service.api.run_cache import RunCache
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.db.run_columns import SqlColumnStore
 from service.ports import Readers, RunReader, RunRecord, ScoredCandidate
+from service.projections import saved_columns
 from service.projections.array_codec import UnreadableError, decode, encode
+from service.projections.saved_columns import SAVED_FORM, save_ended_run
 from tests.api.told import open_told, small_run
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.databases import sqlite_file
+from tests.fakes.storage import MemoryColumns
 from tests.patience import PATIENCE_SECONDS
 
 PROGRAMS = 300
@@ -47,7 +49,7 @@ class Reads:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are long from their first evaluations on."""
-    monkeypatch.setattr(run_cache, "MIN_NEW", 2)
+    monkeypatch.setattr(saved_columns, "MIN_NEW", 2)
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def folded(found: RunCache, reads: Reads, run: RunRecord) -> list[str]:
             found.statistics(reader, run),
             found.front(reader, run),
             found.grid(reader, run, 1000),
-            found.drawn(reader, run, 0, 0),
+            found.drawn(reader, run, 0, 0, front=True),
             found.trail(reader, run),
         )
     ]
@@ -178,10 +180,33 @@ def test_what_cannot_be_read_is_folded_anew(database: Database, run: RunRecord, 
 
 
 def test_a_short_run_is_not_saved(database: Database, run: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_cache, "MIN_NEW", PROGRAMS + 1)
+    monkeypatch.setattr(saved_columns, "MIN_NEW", PROGRAMS + 1)
     store = SqlColumnStore(database)
     folded(RunCache(store), Reads(database), run)
     assert store.load(run.id, SAVED_FORM) is None
+
+
+def test_a_run_that_has_ended_is_saved_with_all_that_its_pages_read(database: Database, run: RunRecord) -> None:
+    store, whole, reads = SqlColumnStore(database), Reads(database), Reads(database)
+    save_ended_run(store, cast(RunReader, whole), run.id)
+    found = folded(RunCache(store), reads, run)
+    assert (whole.after, reads.after) == ([0], [])
+    assert found == folded(RunCache(MemoryColumns()), Reads(database), run)
+
+
+def test_a_run_that_goes_on_or_is_short_or_gone_is_not_saved_at_the_end_of_a_sitting(
+    database: Database, run: RunRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, story, store = SqlRunLog(database, FixedClock()), Story(), SqlColumnStore(database)
+    log.create(new_run())
+    fence = log.take(RUN, "test", 3600.0)
+    log.append(RUN, fence, [*story.seed(1.0), *story.child(1, story.id(0), 2.0), *story.child(2, story.id(1), 3.0)])
+    reader = SqlRunReader(database)
+    save_ended_run(store, reader, RUN)
+    save_ended_run(store, reader, OTHER)
+    monkeypatch.setattr(saved_columns, "MIN_NEW", PROGRAMS + 1)
+    save_ended_run(store, reader, run.id)
+    assert [store.load(one, SAVED_FORM) for one in (RUN, OTHER, run.id)] == [None] * 3
 
 
 def test_values_with_arrays_come_back_as_they_were() -> None:

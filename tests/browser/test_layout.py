@@ -54,6 +54,21 @@ def test_tables_on_a_phone_cut_no_word(open_page: OpenPage, finished_run: str, p
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("path", ["/runs/{}", "/runs/{}/setup", "/runs/{}/events"])
+def test_sentences_of_a_table_can_be_read_on_a_phone_without_scrolling_aside(
+    open_page: OpenPage, finished_run: str, path: str
+) -> None:
+    page = open_page(path.format(finished_run), width=390)
+    expect(page.locator(".stacking td.long").first).to_be_visible()
+    ends = page.evaluate(
+        "[...document.querySelectorAll('.stacking td.long')].map((cell) => cell.getBoundingClientRect())"
+        ".map((box) => [box.left, box.right, box.width])"
+    )
+    assert all(left >= 0 and right <= 390 and width > 300 for left, right, width in ends), ends
+    page.evaluate(SOURCE)
+    assert page.evaluate(BROKEN, ["td-headers-attr", "scrollable-region-focusable", "aria-required-children"]) == []
+
+
 @pytest.mark.parametrize("tab", ["grid", "objectives", "policy"])
 def test_canvases_and_landmarks_have_names_of_their_own(page: Page, finished_run: str, tab: str) -> None:
     page.route(re.compile(r"/v1/runs/.*/(grid|columns|metrics)"), lambda _: None)  # charts that are not drawn yet

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from service.dashboard.numbers import number
+from tests.browser.conftest import OpenPage
 from tests.browser.installation import Installation, Service, until
 
 # Every part of a page that is fetched anew comes so much later than it was read.
@@ -71,10 +72,24 @@ def test_an_axis_tells_its_values_apart_and_has_room_for_them(
     assert page.evaluate(f"{AXIS}._size") >= widest
 
 
+def test_the_mark_of_a_run_at_work_beats_with_its_news_and_draws_nothing_between_them(
+    open_page: OpenPage, live_run: str
+) -> None:
+    page = open_page(f"/runs/{live_run}", motion=True)
+    page.wait_for_function("() => Number(document.querySelector('score-curve')?.dataset.shown) > 12")
+    for opacity in ("0.3", "1", "0.3"):
+        page.wait_for_function(
+            "(wanted) => getComputedStyle(document.querySelector('h1 .state'), '::before').opacity === wanted",
+            arg=opacity,
+        )
+    endless = "document.getAnimations().filter((one) => one.effect.getTiming().iterations === Infinity).length"
+    assert page.evaluate(endless) == 0
+
+
 def test_a_range_that_was_chosen_stays_while_the_run_goes_on_and_in_the_address(page: Page, live_run: str) -> None:
     page.goto(f"/runs/{live_run}")
     curve = page.locator("score-curve")
-    page.wait_for_function("() => Number(document.querySelector('score-curve').dataset.shown) > 12")
+    page.wait_for_function("() => Number(document.querySelector('score-curve')?.dataset.shown) > 12")
     over = page.locator("score-curve .u-over").bounding_box()
     assert over
     page.mouse.move(over["x"] + 0.2 * over["width"], over["y"] + 40)
@@ -88,7 +103,7 @@ def test_a_range_that_was_chosen_stays_while_the_run_goes_on_and_in_the_address(
     page.wait_for_function("seen => Number(document.querySelector('score-curve').dataset.shown) > seen + 4", arg=seen)
     assert page.evaluate(scale) == chosen
     page.reload()
-    page.wait_for_function("() => Number(document.querySelector('score-curve').dataset.shown) > 12")
+    page.wait_for_function("() => Number(document.querySelector('score-curve')?.dataset.shown) > 12")
     assert page.evaluate(scale) == pytest.approx([round(value) for value in chosen])
     page.get_by_role("button", name="Show all evaluations").click()
     page.wait_for_function(f"() => {scale}[0] <= 1")
@@ -103,7 +118,7 @@ def test_a_service_that_stands_still_is_told_and_forgotten(
     page: Page, installation: Installation, live_run: str
 ) -> None:
     page.goto(f"/runs/{live_run}")
-    page.wait_for_function("() => Number(document.querySelector('score-curve').dataset.shown) > 4")
+    page.wait_for_function("() => Number(document.querySelector('score-curve')?.dataset.shown) > 4")
     banner = page.get_by_role("status").filter(has_text="the service does not answer")
     os.kill(installation.pid, signal.SIGSTOP)
     try:

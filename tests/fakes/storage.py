@@ -135,6 +135,7 @@ class MemoryStorage:
         self.keys = MemoryKeys()
         self.audit = MemoryAuditLog()
         self.deletions = MemoryDeletions(self)
+        self.columns = MemoryColumns()
 
     def intents(self, tenant: str) -> "MemoryRunIntents":
         return MemoryRunIntents(self, tenant)
@@ -161,6 +162,21 @@ class MemoryStorage:
             if run.new.id.startswith(run_id) and not run.marked and tenant in ("", run.new.tenant):
                 return run
         raise NotFoundError(f"there is no run {run_id}")
+
+
+class MemoryColumns:
+    """The port ColumnStore."""
+
+    def __init__(self) -> None:
+        self._saved: dict[str, tuple[str, bytes]] = {}
+
+    def load(self, run_id: str, form: str) -> bytes | None:
+        saved = self._saved.get(run_id)
+        return saved[1] if saved is not None and saved[0] == form else None
+
+    def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
+        del sequence
+        self._saved[run_id] = form, content
 
 
 class MemoryRunLog:

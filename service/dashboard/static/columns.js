@@ -2,6 +2,8 @@
 // An address with `points` gives so many of a long run, about; what comes later is added whole.
 // @ts-check
 
+import { drawn } from "./frames.js";
+
 /**
  * @typedef {object} Front over time: of each evaluation when it was dominated (-1: never, null: it was never on it)
  * @property {(number | null)[]} until
@@ -53,16 +55,7 @@ const CODED = /** @type {const} */ ([
   ["policy", "policies"],
 ]);
 
-const REST_SHARE = 19;
-const HIDDEN_MILLISECONDS = 100; // a page in the background has no frames
-
-/** Resolves when the frame that charts have asked for is drawn. */
-function drawn() {
-  return new Promise((resolve) => {
-    window.setTimeout(resolve, HIDDEN_MILLISECONDS);
-    requestAnimationFrame(() => window.setTimeout(resolve));
-  });
-}
+const REST_SHARE = 32;
 
 export class Store extends EventTarget {
   /** @param {string} address */
@@ -73,7 +66,7 @@ export class Store extends EventTarget {
     this.columns = null;
     this.busy = false;
     this.again = false;
-    /** Milliseconds until the next refresh: a page at work draws for one twentieth of the time at most. */
+    /** Milliseconds until the next refresh: a chart at work draws for three hundredths of the time at most. */
     this.rest = 0;
   }
 

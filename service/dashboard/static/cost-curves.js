@@ -11,7 +11,7 @@ import { islandColour, onTheme } from "./palette.js";
 import { asScore, scoreWord } from "./score.js";
 
 const HEIGHT = 260;
-const WAIT_MILLISECONDS = 2000;
+const WAIT_MILLISECONDS = 4000;
 const DASHES = [[], [8, 4], [2, 4], [12, 4, 2, 4], [16, 4]];
 const NAMED = 40; // letters of a name
 

@@ -2,6 +2,7 @@
 // @ts-check
 import { chartData } from "./chart-data.js";
 import { storeOf } from "./columns.js";
+import { inTurn } from "./frames.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { SmallPlot } from "./small-plot.js";
 
@@ -37,7 +38,7 @@ class DiversityCurves extends HTMLElement {
     ].map((title) => new SmallPlot(multiples, title, "diversity"));
     /** @type {Point[]} */
     this.points = [];
-    this.frame = this.timer = 0;
+    this.timer = 0;
     this.store.addEventListener("change", () => this.later());
     this.news = () => {
       this.timer ||= window.setTimeout(() => {
@@ -72,10 +73,7 @@ class DiversityCurves extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

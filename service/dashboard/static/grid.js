@@ -4,6 +4,7 @@
 import { Scale, Tip, drawAcross, drawUp, fitted } from "./canvas-chart.js";
 import { chartData } from "./chart-data.js";
 import { nameOfId } from "./candidate-name.js";
+import { inTurn } from "./frames.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
@@ -69,7 +70,7 @@ class CellGrid extends HTMLElement {
   connectedCallback() {
     this.slice = /** @type {Slice} */ (JSON.parse(this.dataset.slice ?? "{}"));
     this.since = Number(this.dataset.since);
-    this.frame = this.asked = 0;
+    this.asked = 0;
     /** @type {string} */
     this.near = "";
     this.build();
@@ -154,10 +155,7 @@ class CellGrid extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

@@ -1,6 +1,7 @@
 // <island-curves data-src>: best and mean of each island over the evaluations, small charts on one scale.
 // @ts-check
 import { storeOf } from "./columns.js";
+import { inTurn } from "./frames.js";
 import { curvesOf, thinned } from "./island-series.js";
 import { colour, islandColour, onTheme } from "./palette.js";
 import { asScore, scoreSign } from "./score.js";
@@ -19,7 +20,6 @@ class IslandCurves extends HTMLElement {
     this.append(this.multiples, this.note);
     /** @type {Map<number, SmallPlot>} */
     this.plots = new Map();
-    this.frame = 0;
     this.store.addEventListener("change", () => this.later());
     this.resize = new ResizeObserver(() => {
       for (const plot of this.plots?.values() ?? []) plot.fit();
@@ -38,10 +38,7 @@ class IslandCurves extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

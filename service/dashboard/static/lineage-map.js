@@ -4,6 +4,7 @@ import { Drag, Tip } from "./canvas-chart.js";
 import { chosen, keep } from "./address.js";
 import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
+import { inTurn } from "./frames.js";
 import { asScore, scoreWord } from "./score.js";
 import { NARROWEST, bestChild, modelOf, relativesOf, viewAfter, zoomed } from "./lineage-model.js";
 import {
@@ -173,10 +174,7 @@ class LineageMap extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

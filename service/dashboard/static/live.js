@@ -3,6 +3,7 @@
 //   evolve:best   there is a new best; detail: {candidate_id, fitness}
 //   evolve:state  the run's state may be another
 // @ts-check
+import { beat } from "./beat.js";
 import { clock } from "./local-time.js";
 import { number } from "./numbers.js";
 import { asScore } from "./score.js";
@@ -102,6 +103,7 @@ class Live {
     this.timer = 0;
     const kinds = [...this.kinds];
     this.kinds.clear();
+    beat();
     tell("evolve:news", { sequence: this.sequence, kinds });
   }
 

@@ -7,6 +7,7 @@ export const HEIGHT = 330;
 const PAD = { side: 58, top: 40, bottom: 20 };
 const LINE_REACH = 8;
 const MAX_LINES = 4000; // of those off the front; more are a surface, not lines
+const MAX_WIDE = 200; // of those on the front; more wide ones hide each other, and take long to draw
 
 /** An axis of scores. `flipped`: smaller is up. */
 export class Axis extends Scale {
@@ -124,7 +125,7 @@ export function drawLines(pen, width, axes, shown) {
     front.filter((at) => shown.kept.has(at)),
     hue,
     0.95,
-    2,
+    front.length > MAX_WIDE ? 1 : 2,
   );
   draw(
     shown.places.filter((at) => at === shown.inspected),

@@ -6,6 +6,7 @@ import { MarkWalk } from "./mark-walk.js";
 import { storeOf } from "./columns.js";
 import { chosen, keep } from "./address.js";
 import { Drag, Tip, fitted } from "./canvas-chart.js";
+import { inTurn } from "./frames.js";
 import { addressOf, frontOf, objectivesOfPage, scoreOf, valid } from "./objectives.js";
 import { number } from "./numbers.js";
 import { onTheme } from "./palette.js";
@@ -19,7 +20,6 @@ class ParallelAxes extends HTMLElement {
 
   connectedCallback() {
     this.store = storeOf(this.dataset.src ?? "");
-    this.frame = 0;
     /** @type {Axis | null} */
     this.brushed = null;
     this.axes = this.makeAxes();
@@ -240,10 +240,7 @@ class ParallelAxes extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

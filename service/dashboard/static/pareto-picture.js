@@ -3,6 +3,7 @@
 import { Scale, colours, drawAcross, drawUp } from "./canvas-chart.js";
 import { floorOf, scoreOf, titled, valid } from "./objectives.js";
 import { islandColour, islandShape, mark } from "./palette.js";
+import { Stamps } from "./stamps.js";
 
 export const HEIGHT = 420;
 const PAD = { left: 64, right: 16, top: 14, bottom: 46 };
@@ -153,18 +154,17 @@ export class Picture {
   marks(count, front) {
     const { pen, columns } = this;
     const hues = [...new Set(columns.island)].reduce((all, island) => all.set(island, islandColour(island)), new Map());
-    const each = (/** @type {number} */ at, /** @type {number} */ size) => {
+    const [small, large] = [2.4, 3.2].map((size) => new Stamps(size, 1.3));
+    const each = (/** @type {number} */ at, /** @type {Stamps} */ stamps) => {
       const [x, y] = this.place(at);
-      pen.fillStyle = pen.strokeStyle = hues.get(columns.island[at]);
-      mark(pen, islandShape(columns.island[at]), x, y, size);
+      stamps.put(pen, islandShape(columns.island[at]), hues.get(columns.island[at]), x, y);
     };
-    pen.lineWidth = 1.3;
     pen.globalAlpha = 0.45;
     for (let at = 0; at < columns.place.length && columns.place[at] < count; at += 1)
-      if (!front.has(at) && valid(columns, at)) each(at, 2.4);
+      if (!front.has(at) && valid(columns, at)) each(at, small);
     pen.globalAlpha = 1;
     for (const at of front) {
-      each(at, 3.2);
+      each(at, large);
       this.ring(at, 6.5, this.tone.ink, 1);
     }
   }

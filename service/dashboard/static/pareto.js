@@ -4,6 +4,7 @@ import { nameOf, placeOf } from "./candidate-name.js";
 import { storeOf } from "./columns.js";
 import { keep } from "./address.js";
 import { Tip, fitted, nearestMark } from "./canvas-chart.js";
+import { inTurn } from "./frames.js";
 import { frontOf, frontSize, objectivesOfPage, ordered, scoreOf, stairs, titled, valid } from "./objectives.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
@@ -27,7 +28,7 @@ class ParetoScatter extends HTMLElement {
     /** @type {number[]} */
     this.weights = [];
     this.winner = this.near = -1;
-    this.frame = this.asked = 0;
+    this.asked = 0;
     this.build();
     this.which = this.selects().map((select) => select.selectedIndex);
     document.addEventListener("evolve:weights", (event) => this.weigh(/** @type {CustomEvent} */ (event)));
@@ -122,10 +123,7 @@ class ParetoScatter extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {
@@ -168,8 +166,9 @@ class ParetoScatter extends HTMLElement {
     const { size, about: nearly } = frontSize(columns, count);
     const passed = (this.points ?? []).filter((point) => point.evaluations <= count);
     const volume = passed.length ? passed[passed.length - 1].hypervolume : null;
-    const about = (this.objectives ?? []).length > 2 ? "about " : "";
-    const measured = volume === null ? "" : `, hypervolume ${about}${number(volume)}`;
+    const sampled = (this.objectives ?? []).length > 2; // some thousands of samples give two digits
+    const worth = sampled ? `about ${number(volume, 2)}` : number(volume);
+    const measured = volume === null ? "" : `, hypervolume ${worth}`;
     const members = `${nearly ? "about " : ""}${number(size)} on the front`;
     const shown = `${members}, ${number(steps)} steps in this picture${measured}`;
     const words = `After ${number(count)} evaluations: ${shown}.`;

@@ -8,7 +8,7 @@ import { number } from "./numbers.js";
 import { islandColour, onTheme } from "./palette.js";
 
 const HEIGHT = 260;
-const WAIT = 2000;
+const WAIT = 4000;
 
 /** @typedef {import("./cost-forecast.js").Point} Point */
 /** @typedef {import("./cost-forecast.js").Ahead} Ahead */

@@ -5,6 +5,7 @@ import { nameOf, placeOf } from "./candidate-name.js";
 import { Tip, fitted, nearestMark } from "./canvas-chart.js";
 import { chartData } from "./chart-data.js";
 import { onChoice } from "./choices.js";
+import { inTurn } from "./frames.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { MarkWalk } from "./mark-walk.js";
 import { number } from "./numbers.js";
@@ -158,10 +159,7 @@ class ProgramMap extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {

@@ -1,5 +1,6 @@
 // The stream of the list of runs: says how many runs are new, and brings the cells of rows up to date where they stand.
 // @ts-check
+import { beat } from "./beat.js";
 import { clock } from "./local-time.js";
 
 const PAUSE_MILLISECONDS = 2000;
@@ -80,6 +81,7 @@ class RunsLive {
       await this.count();
     }
     const runs = this.waiting.splice(0, MAX_ROWS);
+    if (runs.length) beat();
     const page = runs.length ? await part(`/runs/rows?${new URLSearchParams(runs.map((run) => ["run", run]))}`) : null;
     for (const fresh of page?.querySelectorAll("tr[data-row]") ?? []) this.replace(fresh);
     this.timer =

@@ -7,12 +7,14 @@ import { across, unitOf, upwards } from "./axes.js";
 import { nameOf, placeOf } from "./candidate-name.js";
 import { Tip } from "./canvas-chart.js";
 import { storeOf } from "./columns.js";
+import { inTurn } from "./frames.js";
 import { inspect, inspected, onInspected } from "./inspect.js";
 import { distances } from "./known-best.js";
 import { MarkWalk } from "./mark-walk.js";
 import { recordsOf } from "./records.js";
 import { number } from "./numbers.js";
-import { FAILURE, colour, entry, islandColour, islandShape, mark, onTheme, ring } from "./palette.js";
+import { FAILURE, colour, entry, islandColour, islandShape, onTheme, ring } from "./palette.js";
+import { Stamps } from "./stamps.js";
 
 const HEIGHT = 340;
 const GUTTER = 0.08;
@@ -54,7 +56,6 @@ class ScoreCurve extends HTMLElement {
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
     this.append(this.choice, this.plot, this.legend);
-    this.frame = 0;
     this.store.addEventListener("change", () => this.later());
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.clientWidth || 600, height: HEIGHT }));
     this.resize.observe(this);
@@ -82,10 +83,7 @@ class ScoreCurve extends HTMLElement {
   }
 
   later() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
+    inTurn(this, () => this.draw());
   }
 
   draw() {
@@ -272,7 +270,7 @@ class ScoreCurve extends HTMLElement {
     if (!columns) return;
     const pen = chart.ctx;
     const { left, top, width, height } = chart.bbox;
-    const size = 2.4 * devicePixelRatio;
+    const stamps = new Stamps(2.4 * devicePixelRatio, devicePixelRatio, 1);
     const foot = top + height - 0.5 * GUTTER * height;
     const shown = { left, right: left + width };
     pen.save();
@@ -283,13 +281,12 @@ class ScoreCurve extends HTMLElement {
       const x = chart.valToPos(columns.place[at] + 1, "x", true);
       const value = this.shown?.[at] ?? null;
       if (x < shown.left || x > shown.right) continue;
-      pen.fillStyle = pen.strokeStyle =
-        value === null ? colours.bad : colours.islands[columns.island[at] % colours.islands.length];
+      const island = columns.island[at];
       pen.globalAlpha = value === null ? 0.8 : 0.65;
-      if (value === null) mark(pen, FAILURE, x, foot, size);
+      if (value === null) stamps.put(pen, FAILURE, colours.bad, x, foot);
       else {
         const y = Math.max(top, Math.min(chart.valToPos(value, "y", true), foot));
-        mark(pen, islandShape(columns.island[at]), x, y, size);
+        stamps.put(pen, islandShape(island), colours.islands[island % colours.islands.length], x, y);
       }
     }
     pen.globalAlpha = 1;

@@ -16,6 +16,7 @@ from service.dashboard.run_page import RunId, render_run
 from service.dashboard.session import Api
 from service.errors import UsageError
 from service.schemas.archives import Best
+from service.schemas.candidates import Candidate
 from service.schemas.runs import Run
 
 FRONT_SHOWN = 25
@@ -85,6 +86,7 @@ async def show_objectives(
     across, up = picked(run.objectives, x, y)
     values = {
         "front": front,
+        "groups": grouped(front.items),
         "older": "?" + request.url.include_query_params(cursor=front.next_cursor).query if front.next_cursor else "",
         "cursor": cursor,
         "drawn": drawn(run.objectives),
@@ -99,6 +101,14 @@ async def show_objectives(
     page = await render_run(request, api, run, "objectives.html", "objectives", **values)
     page.status_code = 422 if wrong else 200
     return page
+
+
+def grouped(members: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The members of a front, those with equal scores together, in the order of the first of each group."""
+    found: dict[tuple[tuple[str, float], ...], list[Candidate]] = {}
+    for member in members:
+        found.setdefault(tuple(sorted(member.scores.items())), []).append(member)
+    return list(found.values())
 
 
 @router.get("/standing")

@@ -13,6 +13,7 @@ from evolve.money import Money
 from service.client import AsyncClient, Call, calls
 from service.dashboard.difference import pairs
 from service.dashboard.loading import RunPageRoute
+from service.dashboard.numbers import number
 from service.dashboard.pages import came_from, go_to
 from service.dashboard.run_page import ENDED, RunId, render_run, run_title
 from service.dashboard.scores import as_score, sign_of
@@ -39,6 +40,8 @@ UNEVALUATED = ("rejected", DUPLICATE)
 # What made no candidate stands in proposals of this state.
 PROPOSALS_OF = {"unreadable": "unreadable", "unanswered": "failed"}
 POINTS = 200
+# The hypervolume over time is sampled where a run has more objectives, by some thousands of samples.
+EXACT_OBJECTIVES, SAMPLED_DIGITS = 2, 2
 # A run that gained nothing for so large a part of its evaluations stands on a plateau.
 PLATEAU = 0.3
 PLATEAU_EVALUATIONS = 50
@@ -176,6 +179,7 @@ async def _standing(api: AsyncClient, run: Run) -> dict[str, object]:
         "metrics": metrics,
         "last": metrics.points[-1] if metrics.points else None,
         "best": list[Candidate](best.items),
+        "hypervolume": hypervolume_words(run, metrics),
         "still": still_since(metrics),
         "rate": run.progress.evaluated / run.usage.active_seconds if run.usage.active_seconds > 0 else None,
         "left_seconds": left_seconds(run),
@@ -229,6 +233,14 @@ def still_since(metrics: Metrics) -> int | None:
     gone = last.evaluations - reached
     long = gone >= PLATEAU_EVALUATIONS and gone >= PLATEAU * last.evaluations
     return gone if long else None
+
+
+def hypervolume_words(run: Run, metrics: Metrics) -> str:
+    """The hypervolume by now, with the digits that its samples give where it is sampled; empty: there is none."""
+    value = metrics.points[-1].hypervolume if metrics.points else None
+    if value is None:
+        return ""
+    return f"about {number(value, SAMPLED_DIGITS)}" if len(run.objectives) > EXACT_OBJECTIVES else number(value)
 
 
 def money_used(run: Run) -> float | None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.dashboard.views.objectives import picked, spread, weigh
+from service.dashboard.views.objectives import grouped, picked, spread, weigh
+from service.schemas.candidates import Candidate
 
 OBJECTIVES: tuple[Mapping[str, Any], ...] = (
     {"name": "value", "weight": 2.0},
@@ -71,3 +72,11 @@ def test_whole_scores_on_the_edges_of_bars_fill_one_bar_each(bins: int) -> None:
 
 def test_of_no_scores_there_is_no_spread() -> None:
     assert spread([], larger_is_better=True) is None
+
+
+def test_members_of_a_front_with_equal_scores_stand_together_behind_the_first_of_them() -> None:
+    scores = {"a": {"x": 1.0, "y": 0.5}, "b": {"x": 0.5, "y": 1.0}, "c": {"y": 0.5, "x": 1.0}, "d": {"x": 1.0}}
+    told: list[dict[str, Any]] = [{"id": name, "scores": found} for name, found in scores.items()]
+    members = [Candidate.model_construct(**one) for one in told]
+    assert [[one.id for one in group] for group in grouped(members)] == [["a", "c"], ["b"], ["d"]]
+    assert grouped([]) == []

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from service.dashboard.scores import as_score
-from service.dashboard.views.run import left_seconds, missing_to_known, money_used
+from service.dashboard.views.run import hypervolume_words, left_seconds, missing_to_known, money_used
 from service.dashboard.views.runs_filter import gap_closed
 from service.schemas.runs import Run
+from service.schemas.series import Metrics
+from tests.unit.dashboard.test_forecast import points
 from tests.unit.dashboard.told_runs import told_run
 
 MINIMISED = [{"name": "length", "direction": "minimize"}]
@@ -57,3 +59,12 @@ def test_money_is_a_share_of_its_budget() -> None:
     usage = run.usage.model_copy(update={"cost": "0.50 USD"})
     assert money_used(run.model_copy(update={"usage": usage})) == 0.25
     assert money_used(run) is None
+
+
+@pytest.mark.parametrize(("objectives", "words"), [(2, "0.22919"), (3, "about 0.23"), (4, "about 0.23")])
+def test_a_sampled_hypervolume_says_so_and_has_the_digits_of_its_samples(objectives: int, words: str) -> None:
+    run = told_run(objectives=[{"name": f"objective {place}"} for place in range(objectives)])
+    last = points(1, None)[0].model_copy(update={"hypervolume": 0.229194})
+    metrics = Metrics(run_id=run.id, points=[last], operators=[], policies=[], positions=[])
+    assert hypervolume_words(run, metrics) == words
+    assert hypervolume_words(run, metrics.model_copy(update={"points": []})) == ""
