@@ -21,7 +21,7 @@ from evolve.multiobjective.scalarization import Floats
 from training.knapsack import KINDS, Kind, Split, knapsacks, measure
 from training.study import intervals, method_table
 from training.study.markdown import MethodComparison, conclusions, paragraphs
-from training.study.method_table import cells, read_tables, title
+from training.study.method_table import cells, keep_tables, read_tables, title
 
 if TYPE_CHECKING:
     from training.knapsack_policy import KnapsackTraining
@@ -139,6 +139,12 @@ def _interaction(found: Mapping[Kind, Found]) -> str:
     return "\n".join(sentences)
 
 
+def _place(output: Path, kind: Kind) -> Path:
+    """Where the figures of a kind are: in the file that `--keep` wrote, or in a file a training."""
+    kept = output / f"{kind}.json"
+    return kept if kept.is_file() else output / kind
+
+
 def _keep(path: Path, content: object) -> None:
     unfinished = path.with_suffix(".part")
     unfinished.write_text(json.dumps(content), encoding="utf-8")
@@ -149,7 +155,8 @@ def main() -> None:
     """Measure what is not measured yet, seed by seed, or print the report."""
     parser = argparse.ArgumentParser(description="Compare every training method on knapsacks.")
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="with --report: write the figures as a file a kind")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--kinds", default=",".join(KINDS))
     for name in ("seeds", "updates", "tested", "validated"):
@@ -157,7 +164,10 @@ def main() -> None:
     told = parser.parse_args()
     kinds = [kind for kind in KINDS if kind in told.kinds.split(",")]
     if told.report:
-        sys.stdout.write(report({kind: read_tables(told.output / kind) for kind in kinds}) + "\n")
+        found = {kind: tables for kind in kinds if (tables := read_tables(_place(told.output, kind)))}
+        for kind, tables in found.items() if told.keep is not None else ():
+            keep_tables(tables, told.keep / f"{kind}.json", FIGURES)
+        sys.stdout.write(report(found) + "\n")
         return
     import torch
 

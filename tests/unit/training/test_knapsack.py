@@ -12,6 +12,8 @@ from training.knapsack import ITEMS, KINDS, OBJECTIVES, Kind, knapsack, knapsack
 from training.study.knapsack_table import FIGURES, METHODS, report
 from training.study.method_table import read_tables
 
+ROOT = Path(__file__).parents[3]
+KEPT: tuple[Kind, ...] = ("collinear", "conflict")
 SUBSETS = np.array(list(product((False, True), repeat=ITEMS)))
 
 
@@ -67,3 +69,13 @@ def test_the_report_says_what_became_of_each_hypothesis(tmp_path: Path) -> None:
     assert "VPO and Max@k, k = 4 cannot be told apart on volume" in text.partition("### Conflict")[0]
     assert "on ew@64, in conflict minus collinear: +0.100 [+0.100, +0.100]." in text
     assert "base" not in METHODS
+
+
+def test_the_page_shows_the_tables_of_the_kept_figures() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    kept = {kind: read_tables(ROOT / "benchmarks" / "method_table" / "knapsack" / f"{kind}.json") for kind in KEPT}
+    assert all(
+        {*tables} == {*METHODS} and all(len(seeds) == 5 for seeds in tables.values()) for tables in kept.values()
+    )
+    lines = [line for line in report(kept).splitlines() if line.startswith(("| ", "- "))]
+    assert [line for line in lines if line not in page] == []
