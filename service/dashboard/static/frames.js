@@ -8,7 +8,10 @@ const HIDDEN_MILLISECONDS = 100; // a page in the background has no frames
 const waiting = new Map();
 let asked = false;
 
-/** Draws a chart in the next frame that is free; once, however often it is asked meanwhile. @param {object} chart @param {() => void} draw */
+/**
+ * Draws a chart in the next frame that is free; once, however often it is asked meanwhile.
+ * @param {object} chart @param {() => void} draw
+ */
 export function inTurn(chart, draw) {
   waiting.set(chart, draw);
   if (!asked) next();
