@@ -201,9 +201,9 @@ def test_the_command_trains_on_a_run_of_the_syntax_mutator(
     evolve, folder, export = run
     words = ("last",) if stored else (str(export), "--problem", str(folder))
     model = ("--model", str(tiny_model), "-o", str(tmp_path / "warm"))
-    *steps, summary = evolve.lines("train", "sft", *words, *model, *SMALL, "--json")
-    assert [step["step"] for step in steps] == [1, 2]
-    assert {step["kind"] for step in steps} == {"training.step"}
+    *reports, summary = evolve.lines("train", "sft", *words, *model, *SMALL, "--json")
+    assert [each["step"] for each in reports if each["kind"] == "training.step"] == [1, 2]
+    assert [each["updates_left"] for each in reports if each["kind"] == "training.estimate"] == [1]
     assert summary["kind"] == "training.summary"
     assert all(made > 0 for made in summary["demonstrations"].values())
     assert (Path(summary["adapter"]) / "adapter_config.json").exists()
