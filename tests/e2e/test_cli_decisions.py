@@ -45,6 +45,13 @@ def changes(evolve: EvolveHere) -> list[dict[str, Any]]:
     return items
 
 
+def change_and_row(evolve: EvolveHere, text: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    """The newest change, its row in the table, and the change once more."""
+    before = changes(evolve)[0]
+    [row] = [line for line in evolve.call("changes", "last").splitlines() if text in line]
+    return before, row, changes(evolve)[0]
+
+
 def test_an_active_run_accepts_or_refuses_and_the_command_says_which(
     evolve: EvolveHere, running: subprocess.Popen[str]
 ) -> None:
@@ -67,13 +74,12 @@ def test_an_active_run_accepts_or_refuses_and_the_command_says_which(
 def test_changes_are_listed_with_the_yield_before_and_after(evolve: EvolveHere, running: subprocess.Popen[str]) -> None:
     evolve.call("hint", "last", "try a product", "--proposals", "4")
     until(lambda: changes(evolve)[0]["evaluations"] >= 3)
-    hint, later = changes(evolve)[0], {}
+    hint, row, later = change_and_row(evolve, "try a product")
     while hint != later:  # the run goes on, and its counts may grow while they are read
-        hint = changes(evolve)[0]
-        [row] = [line for line in evolve.call("changes", "last").splitlines() if "try a product" in line]
-        later = changes(evolve)[0]
+        hint, row, later = change_and_row(evolve, "try a product")
     assert hint["evaluations_before"] >= 3
-    cells = f"{hint['proposals']} of 4  {hint['valid']} of {hint['evaluations']}  {hint['valid_before']} of {hint['evaluations_before']}"
+    counts = [f"{hint['proposals']} of 4", f"{hint['valid']} of {hint['evaluations']}"]
+    cells = "  ".join([*counts, f"{hint['valid_before']} of {hint['evaluations_before']}"])
     assert " ".join(cells.split()) in " ".join(row.split())
 
 
@@ -106,6 +112,7 @@ def test_with_a_service_the_command_waits_too(tmp_path: Path) -> None:
             run = service.run(client, 100_000, islands=2)
         name = run.id  # still in the queue, from which a runner takes it
         assert service.evolve.call("hint", name, "try rings", *service.words()).endswith("proposals: accepted\n")
+        until(lambda: service.evolve.said("show", name, "9.0", *service.words()).code == 0)  # the seed has a score
         refused = service.evolve.said("ban", name, "0.0", "--descendants", *service.words())
         assert refused.code == 5
         assert "refused the change" in refused.err
