@@ -21,6 +21,7 @@ from service.notebook.extensions import take_objects
 from service.notebook.keywords import RunKeywords, with_keywords
 from service.notebook.main_thread_executor import MainThreadExecutor
 from service.notebook.problem import Function, read_problem, scored_by
+from service.notebook.problem_class import SKETCHED, ProblemClass, ProblemWords, problem_words
 from service.notebook.result import RunFailedError, RunResult, told
 from service.notebook.session import CallerFunctions, NotebookSession
 from service.notebook.storage import LAST, read_run, storage_url
@@ -36,12 +37,11 @@ from service.usecases.plan import RunOrder, RunPlan, plan_loaded
 from service.usecases.track_run import read_choices
 
 _WORDS = "evolve.run"
-_SKETCH = ("description", "language", "objectives", "measures", "limits")
 
 
 @with_keywords
 def run(
-    problem: str | Path | Problem,
+    problem: str | Path | Problem | ProblemClass | type[ProblemClass],
     *,
     evaluate: Function | None = None,
     policy: Asked | Sequence[Asked] | None = None,
@@ -67,7 +67,7 @@ def run(
     A plain call in scripts and in the running event loop of a notebook; Ctrl-C returns what there is so far.
 
     Args:
-        problem: a problem's folder; or, with `evaluate`, the text of a seed program or a `Problem`.
+        problem: a folder; or, with `evaluate`, a seed's text or a `Problem`; or a class with `seed` and `evaluate`.
         evaluate: takes the text of a program (of several files: a dict) and returns a score or a dict of scores; what
             it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
         policy: what `--policy` takes, a `Policy` or its class, or a function that takes a prompt and returns a
@@ -89,17 +89,22 @@ def run(
         ConfigurationError, UsageError, NotFoundError: an argument is off; the text says which.
         RefusedError, PolicyError: the sandbox is too weak, or the policy cannot be reached.
     """
-    sketch = _sketch(description, language, several(objectives), several(measures), limits)
-    loaded = scored_by(evaluate, read_problem(problem, evaluate, name, sketch), limits, sandbox=sandbox)
+    meant = problem_words(problem, evaluate, name, _sketch(description, language, objectives, measures, limits))
+    loaded = _loaded(meant, sandbox=sandbox)
     names, own = policies_of(policy)
     flags, extensions = take_objects(cast("Mapping[str, Any]", configuration))
     order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
     trackers, place = _tracked(track, storage)
     plan, url = _stored(_plan(replace(order, labels=named(name, labels or {})), loaded, extensions), place)
     check_critic(critic, plan, own)
-    called = CallerFunctions(None if sandbox else evaluate, own, critic, extensions)
+    called = CallerFunctions(None if sandbox else meant.evaluate, own, critic, extensions)
     session = partial(NotebookSession, plan, order, called, on_event, progress=progress, storage=url, trackers=trackers)
     return _sit(session, plan, {}, storage=url)
+
+
+def _loaded(meant: ProblemWords, *, sandbox: bool) -> LoadedProblem:
+    read = read_problem(meant.problem, meant.evaluate, meant.name, meant.sketch)
+    return scored_by(meant.evaluate, read, meant.sketch.get("limits"), sandbox=sandbox)
 
 
 def _tracked(
@@ -176,7 +181,7 @@ def _plan(order: RunOrder, loaded: LoadedProblem, extensions: Extensions) -> Run
 
 def _sketch(*words: object) -> dict[str, Any]:
     """What of a problem was said in a call, by the names of the arguments."""
-    return {key: value for key, value in zip(_SKETCH, words, strict=True) if value is not None}
+    return {key: value for key, value in zip(SKETCHED, words, strict=True) if value is not None}
 
 
 def _stored(plan: RunPlan, storage: str | Path | None) -> tuple[RunPlan, str]:

@@ -74,6 +74,35 @@ def test_a_seed_and_a_function_are_enough() -> None:
     ]
 
 
+class Closeness:
+    """A problem as people write one."""
+
+    seed = "x = 7"
+    objectives = "closeness"
+    description = "Find the number."
+
+    def __init__(self, wanted: int = 42) -> None:
+        self.wanted = wanted
+
+    def evaluate(self, source: str) -> dict[str, float]:
+        return {"closeness": -abs(value_of(source) - self.wanted)}
+
+
+class Unmade(Closeness):
+    def __init__(self, wanted: int) -> None:
+        super().__init__(wanted)
+
+
+def test_a_class_or_an_object_of_it_is_a_problem() -> None:
+    found = evolve.run(Closeness, evaluations=20, seed=1)
+    assert (found.problem.name, found.problem.description) == ("Closeness", "Find the number.")
+    assert found.scores == {"closeness": closeness(found.source)}
+    same = evolve.run(SEED, evaluate=Closeness().evaluate, objectives="closeness", evaluations=20, seed=1)
+    assert found.history == same.history
+    made = evolve.run(Closeness(7), description="Stay.", name="stays", evaluations=2)
+    assert (made.problem.name, made.problem.description, made.fitness) == ("stays", "Stay.", 0)
+
+
 def test_candidates_vote_for_what_they_answer_and_repeats_of_a_program_too() -> None:
     programs = ["x = 1\n", "x = 2\n", "x = 1\n", "x = 3\n", "x = 1\n", "x = 4\n", "x = 4\n"]
 
@@ -509,6 +538,18 @@ def test_a_function_is_run_in_the_sandbox_where_that_is_wanted() -> None:
         ({"evaluate": 3}, UsageError, "evaluate is a int: give a function"),
         ({"policy": 3}, UsageError, "policy is a int: give a name, a Policy, or a function"),
         ({"policy": "bundled:maze-vp"}, NotFoundError, "maze-vpo"),
+        ({"problem": 3}, UsageError, "the problem is int: give a folder, a seed's text with evaluate=..., or a class"),
+        ({"problem": type("Empty", (), {})}, UsageError, "the problem is Empty: give a folder"),
+        (
+            {"problem": Unmade},
+            UsageError,
+            "Unmade cannot be made without arguments",
+        ),
+        (
+            {"problem": Closeness, "sandbox": True, "evaluate": None},
+            UsageError,
+            "the sandbox needs evaluate as a named",
+        ),
         ({"limits": Limits()}, UsageError, "limits hold in the sandbox alone"),
         ({"problem": EXAMPLES / "maze", "description": "x"}, UsageError, "description: a folder and a Problem say"),
         ({"measures": [Measure(name="size"), "size"]}, ProblemError, "two measures are called size"),
