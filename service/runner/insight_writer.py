@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -19,6 +20,16 @@ from service.runner.storage_retry import StorageRetry
 TIMEOUT_SECONDS = 600.0
 CUT_OFF = "the run ended before it answered"
 _log = structlog.get_logger("runner")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """What the next version adds to the lines that are kept."""
+
+    text: str
+    source: str
+    evaluations: int
+    reason: str
 
 
 class InsightWriter:
@@ -53,7 +64,7 @@ class InsightWriter:
         self._run_id, self._config, self._state = run_id, config, state
         self._facts, self._analyst = facts, analyst
         self._retry, self._wake = retry, wake
-        self._task: asyncio.Task[InsightsWritten] | None = None
+        self._task: asyncio.Task[_Draft] | None = None
         self._charges: list[Charge] = []
 
     def turn(self, *, committed: bool) -> InsightsWritten | None:
@@ -65,7 +76,7 @@ class InsightWriter:
         """
         if self._task is not None and self._task.done():
             task, self._task = self._task, None
-            return task.result()
+            return self._finished(task.result())
         due = self._state.changes.insights.due(self._state.account.evaluations)
         if self._task is None and due and (committed or not self._config.deterministic.window):
             self._task = asyncio.create_task(self._write())
@@ -84,12 +95,12 @@ class InsightWriter:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         if not task.cancelled() and task.exception() is None:
-            return (task.result(),)
+            return (self._finished(task.result()),)
         insights = self._state.changes.insights
         source = ANALYST if insights.text else FACTS
         return (self._version(insights.text, source, insights.evaluations, CUT_OFF),) if self._charges else ()
 
-    async def _write(self) -> InsightsWritten:
+    async def _write(self) -> _Draft:
         evaluations = self._state.account.evaluations
         self._charges = []
         assert self._facts is not None, "checked when this was made"
@@ -97,8 +108,12 @@ class InsightWriter:
         text, reason = "", ""
         if self._analyst is not None:
             text, reason = await self._ask(self._analyst, facts, self._charges)
+        return _Draft(text=text or facts, source=ANALYST if text else FACTS, evaluations=evaluations, reason=reason)
+
+    def _finished(self, draft: _Draft) -> InsightsWritten:
+        """The version of a draft. It keeps what people wrote up to now, also while the draft was written."""
         kept = self._state.changes.insights.kept
-        return self._version(joined_text(kept, text or facts), ANALYST if text else FACTS, evaluations, reason)
+        return self._version(joined_text(kept, draft.text), draft.source, draft.evaluations, draft.reason)
 
     def _version(self, text: str, source: str, evaluations: int, reason: str) -> InsightsWritten:
         return InsightsWritten(

@@ -297,7 +297,7 @@ def test_a_version_of_a_person_stands_and_what_it_adds_stays(tmp_path: Path) -> 
         log = SqlRunLog(database, SystemClock())
         log.create(stored_run())
         work = replace(
-            job(log, ToyPolicy(concurrency=1), evaluations=400, insights=InsightsConfig(every=8)),
+            job(log, ToyPolicy(concurrency=1), evaluations=1000, insights=InsightsConfig(every=8)),
             facts=partial(stored_facts, SqlRunReader(database), RUN),
         )
         orders, notes = RunOrders(), Notes()
