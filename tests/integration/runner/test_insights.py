@@ -80,6 +80,7 @@ def driven(
     window: int = 4,
     pauses: Sequence[int] = (),
     evaluations: int = 30,
+    orders: RunOrders | None = None,
 ) -> Played:
     """A run with insights every 8 candidates; left and taken up again after some numbers of evaluations."""
     folder.mkdir(exist_ok=True)
@@ -99,16 +100,16 @@ def driven(
             analyst=analyst,
         )
         for pause in pauses:
-            orders, notes = RunOrders(), Notes()
+            leaving, notes = RunOrders(), Notes()
 
-            def leave(events: Sequence[LoggedEvent], pause: int = pause, orders: RunOrders = orders) -> None:
+            def leave(events: Sequence[LoggedEvent], pause: int = pause, leaving: RunOrders = leaving) -> None:
                 count = sum(isinstance(one.event.data, CandidateEvaluated) for one in log.events(RUN))
                 if count >= pause:
-                    orders.leave()
+                    leaving.leave()
 
             notes.react = leave
-            play(work, notes, orders)
-        assert play(work, Notes()).state == "succeeded"
+            play(work, notes, leaving)
+        assert play(work, Notes(), orders or RunOrders()).state == "succeeded"
         counters = SqlRunReader(database).run(RUN).counters
         return Played(list(log.events(RUN)), counters.tokens_input + counters.tokens_output)
     finally:
@@ -323,6 +324,28 @@ def test_a_version_of_a_person_stands_and_what_it_adds_stays(tmp_path: Path) -> 
     assert later
     assert all(one.text.startswith("- avoid recursion\nFacts from ") for one in later)
     assert all(one.text.count("Facts from ") == 1 for one in later)
+
+
+@dataclass
+class OvertakenAnalyst(ToyAnalyst):
+    """Whose first version is done in the moment in which a person writes one."""
+
+    edit: Callable[[], None] = lambda: None
+
+    async def write(self, request: AnalystRequest, proposal: Proposal, charges: list[Charge]) -> str:
+        text = await super().write(request, proposal, charges)
+        if len(self.requests) == 1:
+            self.edit()
+        return text
+
+
+def test_a_version_keeps_what_a_person_wrote_while_it_was_written(tmp_path: Path) -> None:
+    orders = RunOrders()
+    mine = InsightsWritten(change_id="chg_mine", by="ada", text="- avoid recursion", source=PERSON, evaluations=0)
+    want = Intent(changes=(RequestedChange(data=mine),))
+    played = driven(tmp_path, orders=orders, analyst=OvertakenAnalyst(edit=lambda: orders.want(want)))
+    assert [one.source for one in played.written[:2]] == [PERSON, ANALYST]
+    assert played.written[1].text == "- avoid recursion\n- rings worked"
 
 
 def test_insights_need_a_run_that_is_stored(tmp_path: Path) -> None:
