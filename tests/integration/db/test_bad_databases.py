@@ -239,6 +239,25 @@ def test_a_writer_that_stands_still_in_a_transaction_holds_nobody_up(postgres_ur
     other.close()
 
 
+def test_a_runner_that_stands_still_after_it_asked_for_what_is_ready_is_passed_over(postgres_url: str) -> None:
+    upgrade(postgres_url)
+    opened = open_database(postgres_url)
+    log = SqlRunLog(opened, FixedClock())
+    log.create(new_run())
+    limits = f"-c idle_in_transaction_session_timeout={int(1000 * IDLE_SECONDS)}"
+    still = psycopg.connect(postgres_url, application_name="evolve", options=limits)
+    try:
+        still.execute("SELECT * FROM runs FOR UPDATE")
+        still.pgconn.enter_pipeline_mode()
+        still.pgconn.send_flush_request()
+        still.pgconn.flush()
+        time.sleep(IDLE_SECONDS + 0.5)
+        assert log.take(RUN, "runner-2", 60) == 1
+    finally:
+        still.close()
+    opened.close()
+
+
 def test_a_runner_that_stands_still_between_the_rows_of_a_statement_is_passed_over(postgres_url: str) -> None:
     upgrade(postgres_url)
     still, other = open_database(postgres_url), open_database(postgres_url)
