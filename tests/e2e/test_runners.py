@@ -47,6 +47,7 @@ class RunnerProcess:
     def __init__(self, evolve: Evolve, *words: str) -> None:
         self.process = evolve.start("-v", "runner", *words)
         self.said: queue.Queue[str] = queue.Queue()
+        self.log: list[str] = []
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
         self.wait_for("driving up to")
@@ -58,6 +59,7 @@ class RunnerProcess:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
+            self.log.append(line)
             self.said.put(line)
 
     def wait_for(self, words: str) -> str:
@@ -90,10 +92,12 @@ class Installation:
     def __init__(self, evolve: Evolve, storage: SqlStorage, stack: ExitStack) -> None:
         self.evolve, self.storage, self._stack = evolve, storage, stack
         self.intents = SqlRunIntents(storage.database, "default", SystemClock())
+        self.runners: list[RunnerProcess] = []
 
     def runner(self, *words: str) -> RunnerProcess:
         runner = RunnerProcess(self.evolve, *words)
         self._stack.callback(_kill, runner)
+        self.runners.append(runner)
         return runner
 
     def standby(self, *words: str) -> RunnerProcess:
@@ -146,9 +150,14 @@ class Installation:
         """Wait for something that must come about in time; how long it took."""
         began = time.monotonic()
         while not met():
-            assert time.monotonic() - began < seconds, [run.state for run in self.storage.reader.runs()]
+            assert time.monotonic() - began < seconds, self._state()
             time.sleep(POLL_SECONDS)  # what other processes do is only seen by looking
         return time.monotonic() - began
+
+    def _state(self) -> str:
+        """What stands in the database, and what each runner logged last."""
+        states = [run.state for run in self.storage.reader.runs()]
+        return "\n".join([str(states), *("".join(runner.log[-20:]) for runner in self.runners)])
 
     def until_ended(self, *runs: str) -> None:
         self.until(lambda: all(self.record(run).state in ENDED for run in runs), 2 * PATIENCE_SECONDS)
