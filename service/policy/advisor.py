@@ -22,8 +22,13 @@ class Advisor(AdvisingModel):
     def asked(self, proposal: Proposal) -> Proposal:
         """The proposal for a single text, with as many ideas in it as answers are asked of one chain."""
         seed = int(np.random.default_rng([proposal.seed, _STREAM]).integers(2**31))
-        return replace(proposal, samples=1, limit=max(1, proposal.answers), seed=seed)
+        return replace(proposal, samples=1, answers=_count(proposal), limit=_count(proposal), seed=seed)
 
     def shown(self, proposal: Proposal, text: str) -> Proposal:
         """The proposal with the ideas."""
-        return replace(proposal, ideas=read_ideas(text, max(1, proposal.answers)))
+        return replace(proposal, ideas=read_ideas(text, _count(proposal)))
+
+
+def _count(proposal: Proposal) -> int:
+    """How many ideas: those that an author can still realise."""
+    return max(1, min(proposal.answers, proposal.limit))

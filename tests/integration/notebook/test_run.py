@@ -620,7 +620,8 @@ def test_a_function_may_be_the_advisor() -> None:
     result = evolve.run(SEED, evaluate=closeness, policy=write, advisor=guide, answers=2, evaluations=6, seed=1)
     answered = [event for event in result.events if event.kind is EventKind.PROPOSAL_ANSWERED]
     assert answered
-    assert all("Idea 1:\n```\nOne.\n```\nIdea 2:\n```\nTwo.\n```" in prompt for prompt in shown)
+    assert "Idea 1:\n```\nOne.\n```\nIdea 2:\n```\nTwo.\n```" in shown[0]
+    assert all("Idea 1:\n```\nOne.\n```" in prompt for prompt in shown)
     assert {charge["policy"] for event in answered for charge in event.payload["charges"]} == {"guide"}
 
 
