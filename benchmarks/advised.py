@@ -1,8 +1,12 @@
-"""A scripted author that may take advice: it changes numbers of the parent, and reads facts in its prompt.
+"""Scripted models: an author that changes numbers of the parent and may take advice, and an advisor.
 
 It is no language model. Where a prompt says that a line was replaced by another and the score rose, half of its
 programs move the numbers of that line on in the same direction. So it shows whether facts reach an author that uses
 them, and not whether a model would. Asked for a prompt, it writes one, but it reads no request: prompts change nothing.
+
+The advisor proposes which number to change, at which scale and in which direction. The author realises each idea in
+one program. A diverse advisor proposes other changes in each idea of a set, as a policy that is trained for sets does.
+A sharp one varies a single change, as a policy that is trained for one answer does.
 """
 
 import math
@@ -16,6 +20,7 @@ from evolve.prompt import TEMPLATES
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 _PROGRAM = re.compile(r"# The parent program.*?(`{3,})[^\n]*\n(.*?)\n\1", re.DOTALL)
 _REPLACED = re.compile(r"replaced `([^`\n]+)`(?:, `[^`\n]+`)*(?: and \d+ more lines)? by `([^`\n]+)`")
+_IDEA = re.compile(r"Idea \d+:\n(`{3,})\nChange number (\d+), scale (\S+), (up|down)\.(?: Variant \d+\.)?\n\1")
 WRITING = TEMPLATES["write_prompt"].text.partition("\n")[0]
 COARSE, FINE = (0.3,), (0.3, 0.03, 0.003, 0.0003)
 
@@ -42,7 +47,17 @@ class AdvisedAuthor:
         found = _PROGRAM.search(prompt)
         parent = found.group(2) if found else ""
         facts = _REPLACED.findall(prompt)
-        return [self._child(parent, facts) for _ in range(count)]
+        ideas = [(int(number), float(scale), way == "up") for _, number, scale, way in _IDEA.findall(prompt)][:count]
+        realised = [self._realised(parent, *idea) for idea in ideas]
+        return realised + [self._child(parent, facts) for _ in range(count - len(ideas))]
+
+    def _realised(self, parent: str, number: int, scale: float, up: bool) -> str:
+        numbers = list(_NUMBER.finditer(parent))
+        if number >= len(numbers):
+            return self._changed(parent)
+        found, draw = numbers[number], abs(self.rng.gauss(0, 1))
+        value = _stepped(found.group(), scale, draw if up else -draw)
+        return parent[: found.start()] + value + parent[found.end() :]
 
     def _child(self, parent: str, facts: Sequence[tuple[str, str]]) -> str:
         moved = self._moved(parent, facts) if facts and self.rng.random() < 0.5 else None
@@ -68,6 +83,43 @@ class AdvisedAuthor:
         place, share, rest = self.rng.choice(alike), 2 * self.rng.random(), iter(steps)
         lines[place] = _NUMBER.sub(lambda found: _added(found.group(), share * next(rest)), lines[place])
         return "\n".join(lines)
+
+
+@dataclass
+class ScriptedAdvisor:
+    """Writes ideas for prompts, see `benchmarks.policy_server.Write`.
+
+    Attributes:
+        seed: of its draws.
+        ideas: in a set.
+        diverse: whether each idea of a set is another change.
+    """
+
+    seed: int
+    ideas: int
+    diverse: bool
+    rng: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+
+    async def __call__(self, prompt: str, count: int) -> list[str]:
+        found = _PROGRAM.search(prompt)
+        numbers = len(_NUMBER.findall(found.group(2))) if found else 0
+        return [self._set(numbers) for _ in range(count)]
+
+    def _set(self, numbers: int) -> str:
+        changes = [(number, scale, way) for number in range(numbers) for scale in FINE for way in ("up", "down")]
+        if not changes:
+            return "No idea."
+        drawn = [self.rng.choice(changes)] * self.ideas
+        if self.diverse:
+            drawn = self.rng.sample(changes, min(self.ideas, len(changes)))
+        said = [
+            f"Change number {number}, scale {scale}, {way}." + ("" if self.diverse else f" Variant {variant}.")
+            for variant, (number, scale, way) in enumerate(drawn)
+        ]
+        return "\n".join(f"<idea_{n}>\n{text}\n</idea_{n}>" for n, text in enumerate(said, 1))
 
 
 def _numbers(line: str) -> list[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from benchmarks.advised import FINE, AdvisedAuthor
+from benchmarks.advised import FINE, AdvisedAuthor, ScriptedAdvisor
 from benchmarks.counts import Kept
 from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
@@ -52,6 +52,7 @@ from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 from service.usecases.plan import RunOrder, RunPlan, new_run, plan_new
 
+SET = 4  # answers of a completion, and ideas for them
 PROBLEMS = ("bin_packing", "cap_set", "function_minimisation", "low_autocorrelation", "symbolic_regression")
 SYNTAX = '[[policies]]\nname = "syntax"\nkind = "syntax"\n'
 
@@ -130,6 +131,22 @@ def escalated(place: Place) -> Iterator[RunWords]:
         yield RunWords(policies=_served("cheap", cheap_url) + _served("dear", dear_url) + escalates)
 
 
+def in_sets(*, advisor: bool = False, diverse: bool = True) -> Callable[[Place], AbstractContextManager[RunWords]]:
+    """The words of an arm whose author writes four programs in a completion, alone or each by an idea of an advisor."""
+
+    @contextmanager
+    def words(place: Place) -> Iterator[RunWords]:
+        author = AdvisedAuthor(seed=place.seed, scales=FINE)
+        guide = ScriptedAdvisor(seed=place.seed + 1000, ideas=SET, diverse=diverse)
+        with policy_thread(0.0, author) as url, policy_thread(0.0, guide) as guide_url:
+            form = f'model = "chain"\nformat = "tags:answer"\nanswers = {SET}\nsamples = 1\nconcurrency = 1\n'
+            writing = f'[[policies]]\nname = "cheap"\nbase_url = "{url}"\n{form}'
+            guiding = f'[[policies]]\nname = "guide"\nrole = "advisor"\nmodel = "single"\nbase_url = "{guide_url}"\n'
+            yield RunWords(policies=writing + (f"{guiding}concurrency = 1\n" if advisor else ""))
+
+    return words
+
+
 def _served(name: str, url: str) -> str:
     form = 'model = "single"\nformat = "single"\nanswers = 1\nsamples = 1\nconcurrency = 1\n'
     return f'[[policies]]\nname = "{name}"\nbase_url = "{url}"\n{form}'
@@ -143,6 +160,9 @@ ARMS: Mapping[str, Arm] = {
     "hint": Arm(words=advised(hint_after=40), base="scripted"),
     "escalation": Arm(words=escalated, base="scripted"),
     "prompts": Arm(words=advised("prompt_pool=4"), base="scripted"),
+    "sets": Arm(words=in_sets()),
+    "diverse advisor": Arm(words=in_sets(advisor=True), base="sets"),
+    "sharp advisor": Arm(words=in_sets(advisor=True, diverse=False), base="sets"),
 }
 
 

@@ -114,6 +114,7 @@ class Proposal:
         form: how the policy is asked to write; None: in its own way.
         request: what an operator of the user's own asks for, with `$count` for how many; empty: the built-in words.
         review: what a critic wrote of the parent; empty: none was asked, or it wrote nothing.
+        ideas: what an advisor proposes for the parent, one for each answer; empty: none was asked, or it wrote nothing.
         rejections: why the policy's last answers could not be used, with how often, the most frequent reason first.
         hint: what a person suggests to try; empty: no hint stands.
         hint_id: id of the change that gave that hint.
@@ -146,6 +147,7 @@ class Proposal:
     form: ReplyForm | None = None
     request: str = ""
     review: str = ""
+    ideas: tuple[str, ...] = ()
     rejections: tuple[tuple[str, int], ...] = ()
     hint: str = ""
     hint_id: str = ""
@@ -250,7 +252,7 @@ class Charge:
 
     Attributes:
         policy: who was paid.
-        purpose: for what: `review`, `embedding` or `insights`.
+        purpose: for what: `review`, `ideas`, `embedding` or `insights`.
         cost: of the tokens, at the policy's price; None: it has none, and what it cost is not known.
     """
 

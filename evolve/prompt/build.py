@@ -1,62 +1,33 @@
 """Builds the prompt of a proposal: constant parts first, varying parts last, fitted to the context."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from evolve.answers.chain import example, parse_format
 from evolve.answers.continuation import CONTINUE, first_lines
 from evolve.answers.regions import asks_region, framed, guarded, names_of_region
-from evolve.configuration import PromptConfig
 from evolve.credit.operators import CROSSOVER, MUTATE
 from evolve.credit.yields import times
-from evolve.errors import PolicyRefused
-from evolve.problem import Problem
 from evolve.program import Program
 from evolve.prompt.repository import changes_text, parent_text, rules_text
 from evolve.prompt.request_text import request_text
 from evolve.prompt.scores import objectives_text, scores_text
+from evolve.prompt.space import Count, PromptRequest, Space, fit_feedback, fit_said, joined, refuse_huge, space_of
 from evolve.prompt.templates import fill
-from evolve.prompt.text import cut_middle, fenced, fenced_source, inert, one_line, shown
+from evolve.prompt.text import fenced, fenced_source, inert, one_line, shown
 from evolve.prompt.worktree import LIES_THERE, WORKTREE, worktree_text
-from evolve.proposal import Individual, Message, Prompt, Proposal
+from evolve.proposal import Individual, Message, Prompt
 
-Count = Callable[[str], int]
-
-_MESSAGE_TOKENS = 8  # what a chat template puts around a message, with some to spare
 _MAX_REJECTION = 160
-_MIN_SAID = 200  # characters: less says nothing
 MAX_REVIEW_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptRequest:
-    """The input of a prompt.
-
-    Attributes:
-        format: separation of a chain's answers: `tags:NAME`, `fences` or `single`.
-        edits: `rewrite`, `continue` (for programs of one file) or `diff`.
-        templates: texts that replace built-in templates, by name, checked by `check_templates`.
-        insight_tokens: most tokens of the run's insights.
-        context_tokens: limit of prompt and reply together, with `reply_tokens` of it for the reply.
-    """
-
-    problem: Problem
-    proposal: Proposal
-    format: str = "tags:answer"
-    edits: str = "rewrite"
-    config: PromptConfig = field(default_factory=PromptConfig)
-    templates: Mapping[str, str] = field(default_factory=dict)
-    insight_tokens: int = 500
-    context_tokens: int = 16384
-    reply_tokens: int = 4096
 
 
 def build_prompt(request: PromptRequest, count: Count) -> Prompt:
     """Build the prompt of a proposal.
 
     If it does not fit the context, parts are left out in this order: inspirations, from the last, failures, insights,
-    feedback, review, reasons for unusable answers, and the second parent of a crossover, which makes it a mutation. The
-    parent is always shown whole. Each part is counted once, and the prompt's size is the sum of its parts.
+    feedback, review, ideas, reasons for unusable answers, and the second parent of a crossover, which makes it a
+    mutation. The parent is always shown whole. Each part is counted once, and the prompt's size is
+    the sum of its parts.
 
     Args:
         request: the proposal, the problem, and the form and the limits of prompt and reply.
@@ -66,18 +37,19 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         PolicyRefused: the parent does not fit.
     """
     system = request.config.system or fill(request.templates, "system")
-    shared = _task(request) + _reply(request)
-    space = _space(request, count)
+    shared = task_text(request) + _reply(request)
+    space = space_of(request, count)
     for text in (system, shared):
         space.spend(text)
-    parent, beginning = _parent(request, _parent_program(request, space)), _beginning(request)
+    parent, beginning = parent_section(request, parent_program(request, space)), _beginning(request)
     for text in (parent, beginning):
         space.spend(text)
     second_parent, ending = _fit_ending(request, space)
-    _refuse_huge(request, space)
+    refuse_huge(request, space)
     rejections = _fit_rejections(request, space)
-    review = _fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
-    feedback = _fit_feedback(request, space)
+    ideas = _fit_ideas(request, space)
+    review = fit_said(request, space, "review", request.proposal.review, MAX_REVIEW_BYTES)
+    feedback = fit_feedback(request, space)
     insights = _fit_insights(request, space)
     failures = _fit_failures(request, space)
     inspirations, individuals = _fit_inspirations(request, space)
@@ -86,33 +58,14 @@ def build_prompt(request: PromptRequest, count: Count) -> Prompt:
         if second_parent and request.proposal.second_parent
         else individuals
     )
-    parts = (shared, insights, *inspirations, failures, parent, feedback, review, second_parent, rejections, ending)
-    prompt = _prompt(system, parts, space, individuals, request)
+    said = (feedback, review, ideas)
+    parts = (shared, insights, *inspirations, failures, parent, *said, second_parent, rejections, ending)
+    prompt = joined(system, parts, space, individuals, request)
     begun = (Message(role="assistant", parts=(beginning,)),) if beginning else ()
     return replace(prompt, messages=(*prompt.messages, *begun))
 
 
-def build_review_prompt(request: PromptRequest, count: Count) -> Prompt:
-    """Build the prompt of a critic: the problem, the parent, its scores and the evaluator's feedback.
-
-    Args:
-        request: as for `build_prompt`. The form of answers is ignored.
-        count: as for `build_prompt`.
-
-    Raises:
-        PolicyRefused: the parent does not fit.
-    """
-    system, task, ending = fill(request.templates, "critic_system"), _task(request), fill(request.templates, "critic")
-    space = _space(request, count)
-    for text in (system, task, ending):
-        space.spend(text)
-    parent = _parent(request, _parent_program(replace(request, edits="diff"), space))
-    space.spend(parent)
-    _refuse_huge(request, space)
-    return _prompt(system, (task, parent, _fit_feedback(request, space), ending), space, (), request)
-
-
-def _parent_program(request: PromptRequest, space: "_Space") -> str:
+def parent_program(request: PromptRequest, space: "Space") -> str:
     """The parent as its policy sees it."""
     problem, program = request.problem, request.proposal.parent.program
     if request.edits == WORKTREE:
@@ -122,64 +75,11 @@ def _parent_program(request: PromptRequest, space: "_Space") -> str:
     return _shown(request, program)
 
 
-def _space(request: PromptRequest, count: Count) -> "_Space":
-    return _Space(request.context_tokens - request.reply_tokens - 2 * _MESSAGE_TOKENS, count)
-
-
-def _refuse_huge(request: PromptRequest, space: "_Space") -> None:
-    if space.left < 0:
-        raise PolicyRefused(
-            f"The parent program {request.proposal.parent.candidate_id} does not fit the policy's context: a prompt"
-            f" with nothing else takes {space.used} tokens, and there is room for {max(0, space.used + space.left)}."
-        )
-
-
-def _prompt(
-    system: str, parts: Sequence[str], space: "_Space", others: Sequence[Individual], request: PromptRequest
-) -> Prompt:
-    return Prompt(
-        messages=(
-            Message(role="system", parts=(system,)),
-            Message(role="user", parts=tuple(part for part in parts if part)),
-        ),
-        tokens=space.used + 2 * _MESSAGE_TOKENS,
-        shown=(request.proposal.parent.candidate_id, *(individual.candidate_id for individual in others)),
-    )
-
-
-@dataclass(slots=True)
-class _Space:
-    """Tokens left for the parts not placed yet."""
-
-    left: int
-    count: Count
-    used: int = 0
-
-    def spend(self, text: str) -> int:
-        tokens = self.count(text)
-        self.left -= tokens
-        self.used += tokens
-        return tokens
-
-    def take(self, text: str) -> bool:
-        """Reserve the tokens of a text, if there are enough."""
-        tokens = self.spend(text)
-        if self.left >= 0:
-            return True
-        self.left += tokens
-        self.used -= tokens
-        return False
-
-    def close(self) -> None:
-        """Leave no room for parts that matter less than a part that was cut."""
-        self.left = min(0, self.left)
-
-
 def _answers(request: PromptRequest) -> int:
     return 1 if request.format == "single" and request.edits != WORKTREE else max(1, request.proposal.answers)
 
 
-def _task(request: PromptRequest) -> str:
+def task_text(request: PromptRequest) -> str:
     """The same for every proposal of a run, as is `_reply`: it depends on problem, configuration and policy alone."""
     problem, templates = request.problem, request.templates
     return fill(
@@ -280,12 +180,13 @@ def _beginning(request: PromptRequest) -> str:
     return f"{opening}\n{first_lines(program, request.problem.language, request.proposal.seed)}"
 
 
-def _parent(request: PromptRequest, program: str) -> str:
+def parent_section(request: PromptRequest, program: str) -> str:
+    """The part about the parent: its scores, and its program as the policy sees it."""
     scores = scores_text(request.problem, request.proposal.parent)
     return fill(request.templates, "parent", scores=scores, program=program)
 
 
-def _fit_ending(request: PromptRequest, space: _Space) -> tuple[str, str]:
+def _fit_ending(request: PromptRequest, space: Space) -> tuple[str, str]:
     """The second parent, if there is one and it fits, and the request, which is for a mutation if it does not fit."""
     proposal = request.proposal
     if proposal.second_parent is not None and (proposal.operator == CROSSOVER or proposal.request):
@@ -309,39 +210,7 @@ def _ending(request: PromptRequest, operator: str) -> str:
     return hint + request_text(request.problem, request.proposal, request.templates, operator, _answers(request))
 
 
-def _fit_feedback(request: PromptRequest, space: _Space) -> str:
-    feedback = request.proposal.parent.evaluation.feedback
-    return _fit_said(request, space, "feedback", feedback, int(request.config.feedback_kb * 1024))
-
-
-def _fit_said(request: PromptRequest, space: _Space, template: str, said: str, maximum: int) -> str:
-    """A text about the parent, cut to a number of bytes and to the remaining space.
-
-    Args:
-        request: of the prompt.
-        space: remaining space of the prompt.
-        template: of the part, with the placeholder of its own name.
-        said: the text.
-        maximum: bytes of it.
-    """
-    text = inert(said.strip())
-    size = len(text.encode())
-    if not text or maximum <= 0:
-        return ""
-    text = cut_middle(text, len(text) * maximum // max(size, maximum))
-    part = fill(request.templates, template, **{template: fenced(text)})
-    needed, left = space.count(part), max(0, space.left)
-    if needed > left:
-        shorter = int(len(part) * left / needed * 0.9) - (len(part) - len(text))
-        part = fill(request.templates, template, **{template: fenced(cut_middle(text, shorter))})
-        part = part if shorter >= _MIN_SAID and space.take(part) else ""
-        space.close()
-        return part
-    space.spend(part)
-    return part
-
-
-def _fit_insights(request: PromptRequest, space: _Space) -> str:
+def _fit_insights(request: PromptRequest, space: Space) -> str:
     """The run's insights, cut at a line's end to the tokens that they may have. Left out if they do not fit."""
     if not (text := inert(request.proposal.insights.strip())):
         return ""
@@ -352,7 +221,7 @@ def _fit_insights(request: PromptRequest, space: _Space) -> str:
     return part if space.take(part) else ""
 
 
-def _fit_rejections(request: PromptRequest, space: _Space) -> str:
+def _fit_rejections(request: PromptRequest, space: Space) -> str:
     """Reasons why the policy's last answers were unusable. Left out if they do not fit."""
     shown_reasons = request.proposal.rejections[: request.config.rejections]
     if not shown_reasons:
@@ -363,7 +232,16 @@ def _fit_rejections(request: PromptRequest, space: _Space) -> str:
     return part if space.take(part) else ""
 
 
-def _fit_failures(request: PromptRequest, space: _Space) -> str:
+def _fit_ideas(request: PromptRequest, space: Space) -> str:
+    """An advisor's ideas, one for each answer. Left out if they do not fit: answers are counted by them."""
+    if not (ideas := request.proposal.ideas):
+        return ""
+    numbered = [f"Idea {number}:\n{fenced(inert(idea))}" for number, idea in enumerate(ideas, 1)]
+    part = fill(request.templates, "ideas", ideas="\n".join(numbered))
+    return part if space.take(part) else ""
+
+
+def _fit_failures(request: PromptRequest, space: Space) -> str:
     reasons = [
         f"- {failure.evaluation.outcome}: {one_line(failure.evaluation.reason)}"
         for failure in request.proposal.failures[: request.config.failures]
@@ -380,7 +258,7 @@ def _fit_failures(request: PromptRequest, space: _Space) -> str:
     return ""
 
 
-def _fit_inspirations(request: PromptRequest, space: _Space) -> tuple[list[str], list[Individual]]:
+def _fit_inspirations(request: PromptRequest, space: Space) -> tuple[list[str], list[Individual]]:
     """The inspirations that fit, from the first, which are the best, up to the first that does not fit."""
     parts: list[str] = []
     individuals: list[Individual] = []

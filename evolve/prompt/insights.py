@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from evolve.errors import PolicyRefused
 from evolve.problem import Problem
-from evolve.prompt.build import Count
 from evolve.prompt.scores import objectives_text
+from evolve.prompt.space import Count
 from evolve.prompt.templates import fill
 from evolve.prompt.text import fenced, inert, one_line
 from evolve.proposal import Message, Prompt

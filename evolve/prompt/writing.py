@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from evolve.answers.reasoning import ReasoningFilter
-from evolve.prompt.build import PromptRequest
+from evolve.prompt.space import PromptRequest
 from evolve.prompt.templates import TEMPLATES, fill
 from evolve.prompt.text import cut_middle, fenced, inert
 from evolve.proposal import Message, Prompt, PromptTrial

@@ -1,12 +1,12 @@
 """The policies of runs, as this installation reaches them."""
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from service.config import PoliciesSettings
 from service.errors import UsageError
-from service.policy.critic import Critic
+from service.policy.advised import AdvisingModel
 from service.policy.lora_adapters import LoraAdapters
 from service.policy.opening import OpenedPolicies, PolicyOrder, open_policies
 from service.policy.server import Server
@@ -30,12 +30,12 @@ class ConfiguredPolicies:
         self._settings = settings
         self._models = None if bundle is None else ModelFolders(bundle)
 
-    def open(self, plan: RunPlan, own: Critic | None = None) -> AbstractAsyncContextManager[OpenedPolicies]:
+    def open(self, plan: RunPlan, own: Sequence[AdvisingModel] = ()) -> AbstractAsyncContextManager[OpenedPolicies]:
         """Open the policies of a run.
 
         Args:
             plan: the run.
-            own: the caller's critic, where the plan has none.
+            own: the caller's models that advise authors, of roles that the plan has none for.
 
         Raises:
             UsageError: the user's templates cannot be read.

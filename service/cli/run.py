@@ -160,7 +160,9 @@ def _opening(opened: OpenedRun) -> str:
     islands = formatting.plural(config.islands, "island")
     names = [member.policy.name for member in job.policies]
     asked = f"policy {names[0]}" if len(names) == 1 else f"policies {', '.join(names)}"
-    asked += f", critic {opened.critic}" if opened.critic else ""
+    asked += "".join(
+        f", {role} {name}" for role, name in (("critic", opened.critic), ("advisor", opened.advisor)) if name
+    )
     return (
         f"{verb} {job.problem.name}: {islands}, {asked}, seed {config.seed},"
         f" isolation {opened.isolation}; run {formatting.short(job.run_id)}. Press Ctrl-C to stop"

@@ -30,17 +30,20 @@ def policies_of(policy: Asked | Sequence[Asked] | None) -> tuple[list[str], list
     return words, own
 
 
-def check_critic(critic: Function | None, plan: RunPlan, own: Sequence[Policy | Function]) -> None:
-    """Refuse a critic that is none, a second one, and one that nobody reads."""
-    if critic is None:
-        return
-    if not callable(critic):
-        raise UsageError(f"critic is a {type(critic).__name__}: give a function that takes a prompt")
+def check_advising(
+    plan: RunPlan, own: Sequence[Policy | Function], *, critic: Function | None, advisor: Function | None
+) -> None:
+    """Refuse a critic or an advisor that is none, a second one, and one that nobody reads."""
     named = PolicyRoles.of(plan.policies)
-    if named.critic is not None:
-        raise UsageError(f"{name_of(critic)} and {named.critic.name} both have the role critic: a run takes one")
-    if not own:
-        refuse_unread(name_of(critic), named)
+    for role, function, other in (("critic", critic, named.critic), ("advisor", advisor, named.advisor)):
+        if function is None:
+            continue
+        if not callable(function):
+            raise UsageError(f"{role} is a {type(function).__name__}: give a function that takes a prompt")
+        if other is not None:
+            raise UsageError(f"{name_of(function)} and {other.name} both have the role {role}: a run takes one")
+        if not own:
+            refuse_unread(name_of(function), role, named)
 
 
 def several(given: Any) -> Any:

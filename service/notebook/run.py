@@ -16,7 +16,7 @@ from evolve.trackers import TrackerChoice
 from service.config import database_url, load_settings
 from service.errors import InvalidProblemError
 from service.identifiers import new_id
-from service.notebook.arguments import Asked, Watcher, check_critic, policies_of, several
+from service.notebook.arguments import Asked, Watcher, check_advising, policies_of, several
 from service.notebook.extensions import take_objects
 from service.notebook.keywords import RunKeywords, with_keywords
 from service.notebook.main_thread_executor import MainThreadExecutor
@@ -46,6 +46,7 @@ def run(
     evaluate: Function | None = None,
     policy: Asked | Sequence[Asked] | None = None,
     critic: Function | None = None,
+    advisor: Function | None = None,
     model: str | None = None,
     sandbox: bool = False,
     name: str | None = None,
@@ -72,7 +73,7 @@ def run(
             it raises is the reason of a failed candidate. Without it a folder's own evaluator scores, in the sandbox.
         policy: what `--policy` takes, a `Policy` or its class, or a function that takes a prompt and returns a
             completion or at most `answers` answers; or a list of these; None: the folder's, else the syntax mutator.
-        critic: a function that takes a prompt and returns a review of the parent, which `policy` is shown.
+        critic, advisor: functions that take a prompt and return a review of the parent, and ideas for it, for `policy`.
         model: which one of the policy's server.
         sandbox: whether `evaluate` is run in the sandbox, out of its own text, instead of in this process.
         name, labels, description, language, objectives, measures, limits: of the run, and of the problem of a seed.
@@ -96,8 +97,8 @@ def run(
     order = RunOrder(flags=flags, policies=names, model=model, require_isolation=require_isolation, apart=bool(own))
     trackers, place = _tracked(track, storage)
     plan, url = _stored(_plan(replace(order, labels=named(name, labels or {})), loaded, extensions), place)
-    check_critic(critic, plan, own)
-    called = CallerFunctions(None if sandbox else meant.evaluate, own, critic, extensions)
+    check_advising(plan, own, critic=critic, advisor=advisor)
+    called = CallerFunctions(None if sandbox else meant.evaluate, own, critic, advisor, extensions)
     session = partial(NotebookSession, plan, order, called, on_event, progress=progress, storage=url, trackers=trackers)
     return _sit(session, plan, {}, storage=url)
 
@@ -122,6 +123,7 @@ def open_run(
     evaluate: Function | None = None,
     policy: Asked | Sequence[Asked] | None = None,
     critic: Function | None = None,
+    advisor: Function | None = None,
     track: str | Sequence[str] | None = None,
     on_event: Watcher | None = None,
     progress: bool = False,
@@ -134,7 +136,7 @@ def open_run(
     Args:
         run_id: id of the run, or a beginning of it of six characters or more; `last`: the newest.
         storage: path or URL of the database; None: that of the settings, where commands keep their runs.
-        evaluate, policy, critic: functions of yours that the run goes on with; None: what it was made with.
+        evaluate, policy, critic, advisor: functions of yours that the run goes on with; None: what it was made with.
         track, on_event, progress: as for `run`, while it goes on.
 
     Raises:
@@ -145,8 +147,8 @@ def open_run(
     names, own = policies_of(policy)
     if policy is not None:
         plan = replace(plan, policies=tuple(read_policies(names, apart=bool(own))) if names else ())
-    check_critic(critic, plan, own)
-    called = CallerFunctions(evaluate, own, critic, Extensions())
+    check_advising(plan, own, critic=critic, advisor=advisor)
+    called = CallerFunctions(evaluate, own, critic, advisor, Extensions())
     order = RunOrder(flags={}, policies=names, apart=bool(own))
     trackers = read_choices(several(track) or ())
     session = partial(NotebookSession, plan, order, called, on_event, progress=progress, storage=url, trackers=trackers)

@@ -18,7 +18,7 @@ from evolve.extensions import Extension, ExtensionKind, Extensions, own_name
 from evolve.identity import digest
 from evolve.policies import GuardedPolicy, PolicyContext
 from evolve.ports import Evaluator, Policy
-from evolve.prompt import build_prompt, build_review_prompt
+from evolve.prompt import build_ideas_prompt, build_prompt, build_review_prompt
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.result import Result
@@ -33,7 +33,9 @@ from service.notebook.problem import Function
 from service.notebook.progress_line import progress_watcher
 from service.notebook.result import RunResult
 from service.notebook.storage import KeptRun, kept
-from service.policy.critic import Critic, reviewed
+from service.policy.advised import AdvisingModel, advised, model_of
+from service.policy.advisor import Advisor
+from service.policy.critic import Critic
 from service.policy.function import CONTEXT_TOKENS, FunctionPolicy, form_for
 from service.policy.opening import OpenedPolicies
 from service.policy.prompt_builder import BuildFor, prompt_builder
@@ -49,11 +51,12 @@ WINDOW = 2
 
 @dataclass(frozen=True, slots=True)
 class CallerFunctions:
-    """What of the caller's own a run calls: who scores, answers and reviews, and how it searches."""
+    """What of the caller's own a run calls: who scores, answers, reviews and advises, and how it searches."""
 
     evaluate: Function | None
     policies: Sequence[Policy | Function]
     critic: Function | None
+    advisor: Function | None
     extensions: Extensions
 
 
@@ -139,7 +142,7 @@ class NotebookSession:
         problem, members = self._plan.problem, opened.members
         asked = [member.policy.name for member in members]
         asked += [repr(member.weight) for member in members] if len(members) > 1 else []
-        asked += [opened.critic] if opened.critic else []
+        asked += [name for name in (opened.critic, opened.advisor) if name]
         asked += [opened.embedder.name] if opened.embedder else []
         equal = [problem.name, *(seed.id for seed in problem.seeds), repr(config), *asked]
         return f"run_{digest(repr(equal))}"
@@ -163,16 +166,12 @@ class NotebookSession:
         config, called = self._plan.config, self._called
         async with AsyncExitStack() as stack:
             members: list[EnsembleMember] = []
-            critic: Critic | None = None
-            asked = OpenedPolicies(members=())
-            if called.critic is not None:
-                critic = Critic(
-                    await stack.enter_async_context(self._own_policy(called.critic, 1, 1, build_review_prompt))
-                )
+            advising = await self._advising(stack)
+            asked = OpenedPolicies(members=(), advising=advising)
             if self._order.policies or not called.policies:
-                opening = ConfiguredPolicies(self._settings.policies).open(self._plan, critic)
+                opening = ConfiguredPolicies(self._settings.policies).open(self._plan, advising)
                 asked = await stack.enter_async_context(opening)
-                members, critic = [*asked.members], asked.reviewer
+                members = [*asked.members]
             for own in called.policies:
                 policy = cast("Policy", own)
                 if inspect.isclass(own) and hasattr(own, "propose"):
@@ -180,8 +179,20 @@ class NotebookSession:
                 elif not hasattr(own, "propose"):
                     opened = self._own_policy(own, config.answers or 1, config.samples or 1, build_prompt)
                     policy = await stack.enter_async_context(opened)
-                members.append(reviewed(EnsembleMember(policy=policy), critic))
-            yield replace(asked, members=tuple(members), critic="" if critic is None else critic.name)
+                members.append(advised(EnsembleMember(policy=policy), *asked.advising))
+            critic, advisor = (model_of(role, asked.advising) for role in ("critic", "advisor"))
+            yield replace(asked, members=tuple(members), critic=critic, advisor=advisor)
+
+    async def _advising(self, stack: AsyncExitStack) -> tuple[AdvisingModel, ...]:
+        """The caller's functions that advise authors."""
+        made: list[AdvisingModel] = []
+        if self._called.advisor is not None:
+            own = self._own_policy(self._called.advisor, 1, 1, build_ideas_prompt)
+            made.append(Advisor(await stack.enter_async_context(own)))
+        if self._called.critic is not None:
+            own = self._own_policy(self._called.critic, 1, 1, build_review_prompt)
+            made.append(Critic(await stack.enter_async_context(own)))
+        return tuple(made)
 
     @asynccontextmanager
     async def _of_kind(self, kind: type) -> AsyncIterator[Policy]:

@@ -91,7 +91,7 @@ SYNTAX = BuiltInKind(
         keys=("name", "kind", "role", "answers", "weight"),
         author_only=True,
         free=True,
-        reads_reviews=False,
+        reads_advice=False,
         reached=False,
     ),
     opens=_open_mutator,
@@ -102,14 +102,14 @@ TUNER = BuiltInKind(
         keys=("name", "kind", "role", "answers", "weight", "escalate_after"),
         author_only=True,
         free=True,
-        reads_reviews=False,
+        reads_advice=False,
         reached=False,
     ),
     opens=_open_tuner,
 )
 BUNDLED = BuiltInKind(
     traits=KindTraits(
-        spoken="a bundled policy", keys=SAMPLED, author_only=True, free=True, reads_reviews=False, reached=False
+        spoken="a bundled policy", keys=SAMPLED, author_only=True, free=True, reads_advice=False, reached=False
     ),
     opens=_open_bundled,
 )

@@ -15,14 +15,16 @@ from evolve.money import shared_currency
 from evolve.policies import open_policy
 from evolve.problem import Problem
 from evolve.program import Program
-from evolve.prompt import build_review_prompt
+from evolve.prompt import build_ideas_prompt, build_review_prompt
 from evolve.search.ensemble import EnsembleMember
 from service.config import PoliciesSettings
 from service.errors import UsageError
 from service.policy.access import PolicyAccess, way_to
 from service.policy.activity import total
+from service.policy.advised import AdvisingModel, advised, model_of, named
+from service.policy.advisor import Advisor
 from service.policy.analyst import AnalystPrompts, ServedAnalyst
-from service.policy.critic import Critic, named, reviewed
+from service.policy.critic import Critic
 from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
 from service.policy_settings.kind_traits import traits_of
@@ -37,15 +39,15 @@ if TYPE_CHECKING:
     from service.policy.request_options import PromptBuilder
     from service.policy_settings.settings import PolicySettings
 
-# A critic and an analyst write one text.
+# A critic, an advisor and an analyst write one text.
 _ONE_TEXT = {"format": "single", "answers": 1, "samples": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPolicies(RunPolicies):
-    """The policies of a run, with the critic itself for authors that come from elsewhere."""
+    """The policies of a run, with the models that advise authors, for authors that come from elsewhere."""
 
-    reviewer: Critic | None = None
+    advising: tuple[AdvisingModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +72,14 @@ class PolicyOrder:
 
 @asynccontextmanager
 async def open_policies(
-    order: PolicyOrder, access: PoliciesSettings, own: Critic | None = None
+    order: PolicyOrder, access: PoliciesSettings, own: Sequence[AdvisingModel] = ()
 ) -> AsyncIterator[OpenedPolicies]:
     """The policies of a run, each asked who it is before anything is asked of it.
 
     Args:
         order: the policies.
         access: where policies of runs that were submitted over the API may be.
-        own: the caller's critic, where the order has none.
+        own: the caller's models that advise authors, of roles that the order has none for.
 
     Raises:
         PolicyUnavailable: one of a new run, or all of one that was begun, cannot be reached.
@@ -90,27 +92,28 @@ async def open_policies(
     async with AsyncExitStack() as stack:
         opening = _Opening(order, access, stack)
         authors = [await opening.author(settings) for settings in roles.authors]
-        critic = await opening.critic(roles.critic) if roles.critic is not None else own
+        advising = await opening.advising(roles, own)
         embedder = await opening.embedder(roles.embedder) if roles.embedder is not None else None
         analyst = await opening.analyst(roles.analyst) if roles.analyst is not None else None
         opening.refuse_absent(roles)
         _refuse_unchangeable(order, authors)
         members = tuple(
-            reviewed(
+            advised(
                 EnsembleMember(
                     policy=policy,
                     weight=settings.weight,
                     currency=_currency(settings, roles.embedder, roles.analyst),
                     escalate_after=settings.escalate_after,
                 ),
-                critic if traits_of(settings.kind).reads_reviews else None,
+                *(advising if traits_of(settings.kind).reads_advice else ()),
             )
             for settings, policy in zip(roles.authors, authors, strict=True)
         )
         yield OpenedPolicies(
             members=members,
-            critic="" if critic is None else critic.name,
-            reviewer=critic,
+            advising=advising,
+            critic=model_of("critic", advising),
+            advisor=model_of("advisor", advising),
             embedder=embedder,
             analyst=analyst,
             health=opening.health,
@@ -201,9 +204,17 @@ class _Opening:
         await self._meet(policy, settings)
         return policy
 
-    async def critic(self, settings: "PolicySettings") -> Critic:
-        asked = self._limited(settings).model_copy(update=_ONE_TEXT)
-        return Critic(await self._server(asked, build_review_prompt), settings.currency)
+    async def advising(self, roles: PolicyRoles, own: Sequence[AdvisingModel]) -> tuple[AdvisingModel, ...]:
+        """The models that advise authors. The critic is the last, so that an advisor reads its review."""
+        made = list(own)
+        if roles.advisor is not None:
+            made.append(Advisor(await self._advising(roles.advisor, build_ideas_prompt), roles.advisor.currency))
+        if roles.critic is not None:
+            made.append(Critic(await self._advising(roles.critic, build_review_prompt), roles.critic.currency))
+        return tuple(sorted(made, key=lambda model: isinstance(model, Critic)))
+
+    async def _advising(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
+        return await self._server(self._limited(settings).model_copy(update=_ONE_TEXT), build_for)
 
     async def analyst(self, settings: "PolicySettings") -> ServedAnalyst:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)
@@ -227,8 +238,8 @@ class _Opening:
             raise error
 
     def _askable(self, roles: PolicyRoles) -> Callable[["PolicySettings"], bool]:
-        mute = roles.critic is not None and roles.critic.name in self.absences
-        return lambda author: author.name not in self.absences and not (mute and traits_of(author.kind).reads_reviews)
+        mute = any(model is not None and model.name in self.absences for model in (roles.critic, roles.advisor))
+        return lambda author: author.name not in self.absences and not (mute and traits_of(author.kind).reads_advice)
 
     def _limited(self, settings: "PolicySettings") -> "PolicySettings":
         calls = self.order.config.concurrency.policy or settings.concurrency

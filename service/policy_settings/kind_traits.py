@@ -24,7 +24,7 @@ class KindTraits:
         without: those of them that do not act all the same.
         author_only: whether it writes programs, and has no other role.
         free: whether it costs nothing.
-        reads_reviews: whether it reads what a critic wrote.
+        reads_advice: whether it reads what a critic or an advisor wrote.
         reached: whether it may be reached over the network, with a key.
         edits_files: whether it edits the files of a program in a folder, and writes no answers.
     """
@@ -34,7 +34,7 @@ class KindTraits:
     without: frozenset[str] = frozenset()
     author_only: bool = False
     free: bool = False
-    reads_reviews: bool = True
+    reads_advice: bool = True
     reached: bool = True
     edits_files: bool = False
 

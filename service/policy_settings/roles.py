@@ -26,12 +26,14 @@ class PolicyRoles:
     Attributes:
         authors: write programs.
         critic: reviews parents for them.
+        advisor: proposes ideas for parents to them.
         embedder: embeds programs.
         analyst: writes the insights of the run.
     """
 
     authors: tuple[PolicySettings, ...]
     critic: PolicySettings | None = None
+    advisor: PolicySettings | None = None
     embedder: PolicySettings | None = None
     analyst: PolicySettings | None = None
 
@@ -45,6 +47,7 @@ class PolicyRoles:
         return cls(
             authors=tuple(policy for policy in policies if policy.role == "author"),
             critic=_only(policies, "critic"),
+            advisor=_only(policies, "advisor"),
             embedder=_only(policies, "embedder"),
             analyst=_only(policies, "analyst"),
         )
@@ -138,21 +141,22 @@ def together(policies: Sequence[PolicySettings], *, apart: bool = False) -> list
             f"{policies[0].name} is {policies[0].role} of the run, but a run also needs a policy that writes:"
             f" name an author"
         )
-    if cast.critic and not apart:
-        refuse_unread(cast.critic.name, cast)
+    for model in (cast.critic, cast.advisor):
+        if model and not apart:
+            refuse_unread(model.name, model.role, cast)
     return policies
 
 
-def refuse_unread(critic: str, cast: PolicyRoles) -> None:
-    """Refuse a critic whose reviews none of the authors would read.
+def refuse_unread(name: str, role: str, cast: PolicyRoles) -> None:
+    """Refuse a critic or an advisor that none of the authors would read.
 
     Raises:
         UsageError: none would.
     """
-    if not any(traits_of(author.kind).reads_reviews for author in cast.authors):
+    if not any(traits_of(author.kind).reads_advice for author in cast.authors):
         raise UsageError(
-            f"nobody reads what the critic {critic} writes, since the syntax mutator and bundled policies take"
-            f" no advice: name an author behind a server, or leave out the critic"
+            f"nobody reads what the {role} {name} writes, since the syntax mutator and bundled policies take"
+            f" no advice: name an author behind a server, or leave out the {role}"
         )
 
 

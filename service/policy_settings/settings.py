@@ -29,8 +29,13 @@ _KEYS_OF_TEXT = (
     *_KEYS_OF_SERVER, "temperature", "top_p", "max_tokens", "context_tokens", "reasoning_effort", "params",
     "extra_body",
 )  # fmt: skip
-_KEYS_OF_ROLE = {"critic": _KEYS_OF_TEXT, "embedder": _KEYS_OF_SERVER, "analyst": _KEYS_OF_TEXT}
-_SPOKEN = {"critic": "a critic", "embedder": "an embedder", "analyst": "an analyst"}
+_KEYS_OF_ROLE = {
+    "critic": _KEYS_OF_TEXT,
+    "advisor": _KEYS_OF_TEXT,
+    "embedder": _KEYS_OF_SERVER,
+    "analyst": _KEYS_OF_TEXT,
+}
+_SPOKEN = {"critic": "a critic", "advisor": "an advisor", "embedder": "an embedder", "analyst": "an analyst"}
 # Left out of a description.
 _UNSAID = {
     "role": "author",

@@ -73,8 +73,8 @@ class RunPolicies:
     """The policies of a run, ready to be asked.
 
     Attributes:
-        members: the authors, each with the critic where there is one.
-        critic: its name. Empty means that there is none.
+        members: the authors, each with the critic and the advisor where there are any.
+        critic, advisor: their names. Empty means that there is none.
         embedder: embeds programs, where the run has one.
         analyst: writes insights, where the run has one.
         health: the state of the servers, by policy.
@@ -84,6 +84,7 @@ class RunPolicies:
 
     members: "tuple[EnsembleMember, ...]"
     critic: str = ""
+    advisor: str = ""
     embedder: "Embedder | None" = None
     analyst: Analyst | None = None
     health: Health = unknown_health

@@ -192,7 +192,7 @@ class Charge(Foreign):
     """A payment for a proposal beside its completion."""
 
     policy: str = Field(description="Policy that was paid")
-    purpose: str = Field(description="Purpose: `review`, `embedding` or `insights`")
+    purpose: str = Field(description="Purpose: `review`, `ideas`, `embedding` or `insights`")
     tokens: ChargedTokens = Field(description="Tokens that were paid for")
     cost: Spent | None = Field(default=None, description="Cost of these tokens. Null: unknown")
     seconds: float = Field(description="Duration in seconds")

@@ -49,7 +49,7 @@ class EventCharge(BaseModel):
     """A payment in addition to a completion."""
 
     policy: str = Field(description="Name of the policy that was paid")
-    purpose: str = Field(description="Its purpose: `review`, `embedding` or `insights`")
+    purpose: str = Field(description="Its purpose: `review`, `ideas`, `embedding` or `insights`")
     tokens: EventTokens = Field(description="Tokens that were paid for")
     cost: Spent | None = Field(description="Cost of these tokens. Null: unknown")
     seconds: float = Field(description="Duration in seconds")

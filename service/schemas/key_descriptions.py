@@ -189,8 +189,9 @@ POLICY_KEYS: Mapping[str, str] = {  # docs/reference/policy-file.md
         " `agent`: a coding agent on this machine, which `command` starts. Any other name: a kind of your own"
     ),
     "role": (
-        "`author`: writes programs. `critic`: writes reviews of parents for the authors. `embedder`: makes embeddings"
-        " of programs. `analyst`: writes the insights of the run"
+        "`author`: writes programs. `critic`: writes reviews of parents for the authors. `advisor`: proposes ideas"
+        " to the authors, one for each answer. `embedder`: makes embeddings of programs. `analyst`: writes the insights"
+        " of the run"
     ),
     "provider": (
         "`openai`, `anthropic`, `gemini`, `mistral`, `xai`, `openrouter`, `groq`, `deepseek`, `together`, `ollama`,"

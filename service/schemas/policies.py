@@ -56,7 +56,9 @@ class PolicyDescription(BaseModel):
         description=SAID["kind"],
         json_schema_extra={"examples": list(built_in_names(ExtensionKind.POLICY))},
     )
-    role: Literal["author", "critic", "embedder", "analyst"] = Field(default="author", description=SAID["role"])
+    role: Literal["author", "critic", "advisor", "embedder", "analyst"] = Field(
+        default="author", description=SAID["role"]
+    )
     provider: str = Field(default="", description=SAID["provider"])
     base_url: str | None = Field(default=None, description=SAID["base_url"])
     model: str = Field(default="", max_length=256, description=SAID["model"])

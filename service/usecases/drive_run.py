@@ -48,7 +48,7 @@ class OpenedRun:
 
     Attributes:
         activity: what models behind servers do at present; None: there are none.
-        critic: its name, where the run has one; empty: it has none.
+        critic, advisor: their names, where the run has them; empty: it has none.
         isolation: the level that the sandbox reached; `workers`: each evaluation tells its own.
         resumed: whether it was begun earlier.
         wanted: what people elsewhere want of it now; None: it is gone.
@@ -57,6 +57,7 @@ class OpenedRun:
 
     job: RunJob
     critic: str
+    advisor: str
     activity: Callable[[], Activity | None]
     isolation: str
     warnings: tuple[str, ...]
@@ -117,6 +118,7 @@ async def open_run(
         yield OpenedRun(
             job=job,
             critic=asked.critic,
+            advisor=asked.advisor,
             activity=asked.activity,
             isolation=opened.isolation,
             warnings=warnings,

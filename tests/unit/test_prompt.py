@@ -12,11 +12,14 @@ from evolve.prompt import (
     TEMPLATES,
     AnalystRequest,
     PromptRequest,
+    build_ideas_prompt,
     build_insights_prompt,
     build_prompt,
     build_review_prompt,
     check_templates,
+    read_ideas,
 )
+from evolve.prompt.advice import MAX_IDEA_CHARACTERS
 from evolve.prompt.build import MAX_REVIEW_BYTES
 from evolve.proposal import Individual, Prompt, Proposal
 
@@ -388,6 +391,46 @@ def test_a_critic_is_shown_the_task_and_the_parent_alone() -> None:
     assert "Form of the reply" not in text
     assert prompt.shown == ("parent",)
     assert prompt.tokens >= len(text)
+
+
+def test_an_advisor_reads_what_a_critic_reads_and_is_asked_for_an_idea_for_each_answer() -> None:
+    asked = request(replace(proposal(individual("parent", "x = 5\n", feedback="slow")), answers=3))
+    text = build_ideas_prompt(asked, len).messages[1].content
+    assert "x = 5" in text
+    assert "```\nslow\n```" in text
+    assert "Propose 3 ideas" in text
+    assert text.endswith("<idea_3>\n(an idea)\n</idea_3>\n")
+    assert "Form of the reply" not in text
+    single = build_ideas_prompt(request(replace(proposal(), answers=1)), len).messages[1].content
+    assert "Propose one idea" in single
+    assert "<idea_2>" not in single
+
+
+def test_ideas_stand_behind_the_parent_and_are_left_out_whole_if_they_do_not_fit() -> None:
+    given = replace(proposal(), ideas=("Larger steps.", "Smaller steps. " * 200))
+    asked = request(given)
+    text = text_of(asked)
+    assert "Idea 1:\n```\nLarger steps.\n```\nIdea 2:\n```\nSmaller steps." in text
+    assert text.index("x = 1") < text.index("Idea 1:") < text.index("# Your answers")
+    whole = build(asked).tokens + asked.reply_tokens
+    assert "Larger steps." not in text_of(replace(asked, context_tokens=whole - 3000))
+    assert text_of(request(replace(proposal(), ideas=()))) == text_of(request(proposal()))
+
+
+@pytest.mark.parametrize(
+    ("text", "ideas"),
+    [
+        ("", ()),
+        ("  \n", ()),
+        ("Only words.", ("Only words.",)),
+        ("First:\n<idea_1>a</idea_1>\nthen\n<idea_2>\nb\n</idea_2>", ("a", "b")),
+        ("<idea_1>a</idea_1><idea_2>a</idea_2>", ("a",)),
+        ("<idea_1>a</idea_1><idea_2>b</idea_2><idea_3>c</idea_3>", ("a", "b")),
+        ("<idea_1>" + "a" * 5000 + "</idea_1>", ("a" * MAX_IDEA_CHARACTERS,)),
+    ],
+)
+def test_ideas_are_read_from_what_an_advisor_wrote(text: str, ideas: tuple[str, ...]) -> None:
+    assert read_ideas(text, 2) == ideas
 
 
 def test_a_parent_that_does_not_fit_is_not_reviewed() -> None:

@@ -12,7 +12,8 @@ from evolve.proposal import Proposal, Reply
 from evolve.search.driver import Driver
 from evolve.search.ensemble import EnsembleMember
 from evolve.search.policy_queue import PolicyQueue
-from service.policy.critic import Critic, ReviewedPolicy
+from service.policy.advised import AdvisedPolicy
+from service.policy.critic import Critic
 from tests.fakes.world import toy_problem
 from tests.integration.runner.scene import ToyEvaluator, ToyPolicy
 from tests.patience import PATIENCE_SECONDS
@@ -59,9 +60,9 @@ async def test_what_a_policy_learnt_is_told_once_in_the_log_of_a_run() -> None:
 
 def test_what_author_and_critic_learn_is_handed_on() -> None:
     author, critic = Served(learnt=[SEED], heard=3), Served(name="judge", learnt=[SEED])
-    policy = ReviewedPolicy(author, Critic(critic))
+    policy = AdvisedPolicy(author, Critic(critic))
     assert (policy.heard, policy.notices(), policy.notices()) == (3, (SEED, SEED), ())
-    plain = ReviewedPolicy(ToyPolicy(), Critic(ToyPolicy()))
+    plain = AdvisedPolicy(ToyPolicy(), Critic(ToyPolicy()))
     assert (plain.heard, plain.notices()) == (0, ())
 
 

@@ -72,6 +72,7 @@ class Role:
 
 ROLES = (
     Role(name="critic", label="Critic", note="reviews each parent for the policy"),
+    Role(name="advisor", label="Advisor", note="proposes an idea for each answer of the policy"),
     Role(name="embedder", label="Embedder", note='for novelty.kind = "embedding" below'),
 )
 
@@ -140,7 +141,7 @@ def _accompany(typed: SubmittedForm, form: FormData) -> None:
         writing = typed.policy if isinstance(typed.policy, list) else [typed.policy]
         typed.policy = [*writing, *others]
     elif "policy_text" not in typed.complaints:
-        typed.complain(POLICY, "choose a policy too: a critic and an embedder need it")
+        typed.complain(POLICY, "choose a policy too: a critic, an advisor and an embedder need it")
 
 
 def _set(typed: SubmittedForm, key: ConfigField, text: str) -> None:

@@ -606,14 +606,35 @@ def test_a_function_may_be_the_critic() -> None:
     assert again.run_id != result.run_id
 
 
+def test_a_function_may_be_the_advisor() -> None:
+    shown: list[str] = []
+
+    def guide(prompt: str) -> str:
+        assert "# Your ideas" in prompt
+        return "<idea_1>One.</idea_1><idea_2>Two.</idea_2>"
+
+    def write(prompt: str) -> str:
+        shown.append(prompt)
+        return "".join(f"<answer_{place}>\n{counting(prompt)}\n</answer_{place}>\n" for place in (1, 2))
+
+    result = evolve.run(SEED, evaluate=closeness, policy=write, advisor=guide, answers=2, evaluations=6, seed=1)
+    answered = [event for event in result.events if event.kind is EventKind.PROPOSAL_ANSWERED]
+    assert answered
+    assert "Idea 1:\n```\nOne.\n```\nIdea 2:\n```\nTwo.\n```" in shown[0]
+    assert all("Idea 1:\n```\nOne.\n```" in prompt for prompt in shown)
+    assert {charge["policy"] for event in answered for charge in event.payload["charges"]} == {"guide"}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ({"critic": lambda _: "x"}, "nobody reads what the critic function writes"),
         ({"critic": "judge", "policy": counting}, "critic is a str: give a function that takes a prompt"),
+        ({"advisor": lambda _: "x"}, "nobody reads what the advisor function writes"),
+        ({"advisor": "guide", "policy": counting}, "advisor is a str: give a function that takes a prompt"),
     ],
 )
-def test_a_critic_of_no_use_is_refused(words: dict[str, Any], told: str) -> None:
+def test_a_critic_or_an_advisor_of_no_use_is_refused(words: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         evolve.run(SEED, evaluate=closeness, evaluations=5, **words)
 

@@ -25,7 +25,8 @@ from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
 from service.errors import UsageError
-from service.policy.critic import MAX_KEPT, Critic, ReviewedPolicy
+from service.policy.advised import MAX_KEPT, AdvisedPolicy
+from service.policy.critic import Critic
 from service.policy_settings.roles import together
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
@@ -223,7 +224,7 @@ async def test_a_review_is_asked_for_once_while_the_author_is_away(
     server: OpenAIServer, critic: OpenAIServer, make: Make
 ) -> None:
     judge = Critic(make(name="judge", base_url=critic.url, format="single", samples=1))
-    policy = ReviewedPolicy(make(), judge)
+    policy = AdvisedPolicy(make(), judge)
     server.away = "loading"
     paid: list[Reply] = []
     with pytest.raises(PolicyUnavailable, match="loading"):
@@ -242,7 +243,7 @@ async def test_a_critic_that_is_away_is_named_with_when_to_ask_again(
     server: OpenAIServer, critic: OpenAIServer, make: Make
 ) -> None:
     judge = Critic(make(name="judge", base_url=critic.url, format="single", samples=1))
-    policy = ReviewedPolicy(make(), judge)
+    policy = AdvisedPolicy(make(), judge)
     critic.script(*[Scripted(status=503, headers={"retry-after": "7"}, body="loading")] * 3)
     with pytest.raises(PolicyUnavailable, match=r"the critic judge cannot be asked: .*loading") as caught:
         _ = [reply async for reply in policy.propose(proposal())]
@@ -293,7 +294,7 @@ async def test_cancelling_hangs_up_on_the_critic_and_tells_what_it_wrote(
     critic.script(Scripted(hold_after=1, release=(release := threading.Event())))
     watched = Watched(make(name="judge", base_url=critic.url, price=PRICE))
     paid: list[Reply] = []
-    call = asyncio.create_task(hear(ReviewedPolicy(make(), Critic(watched)), proposal(), paid))
+    call = asyncio.create_task(hear(AdvisedPolicy(make(), Critic(watched)), proposal(), paid))
     await watched.begun.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

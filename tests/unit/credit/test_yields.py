@@ -17,7 +17,7 @@ from evolve.credit.yields import (
     grouped,
 )
 from evolve.evaluation import Evaluation, Outcome
-from evolve.prompt.build import PromptRequest, build_prompt
+from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Answer, CompletedReply, Proposal, RejectedText
 from evolve.search.ensemble import PolicyRequest
 from evolve.search.search import Search

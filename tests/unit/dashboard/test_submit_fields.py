@@ -181,6 +181,7 @@ def test_toml_that_would_take_long_to_read_is_not_read() -> None:
         ("the tenant default has used 3 of 3 runs at once", ""),
         ("nobody reads what the critic judge writes: leave the critic out", "critic"),
         ("judge and second both have the role critic: a run takes one", "critic"),
+        ("nobody reads what the advisor guide writes: leave the advisor out", "advisor"),
         ("the policy near is an embedder, and nothing asks for embeddings", "embedder"),
         ("novelty.kind = 'embedding' needs an embedder: name one", "embedder"),
         ("there is no policy 'absent': name one of mine", "policy"),

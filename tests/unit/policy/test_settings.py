@@ -105,7 +105,7 @@ def test_a_file_holds_several(tmp_path: Path) -> None:
         (f'api_key = "{SECRET}"', "api_key_env or api_key_file"),
         ("weight = 0", "weight"),
         ("weight = inf", "weight"),
-        ('role = "reviewer"', "role: input should be 'author', 'critic', 'embedder' or 'analyst'"),
+        ('role = "reviewer"', "role: input should be 'author', 'critic', 'advisor', 'embedder' or 'analyst'"),
         ('role = "critic"\nanswers = 2', "answers has no meaning for a critic: leave it out"),
         ('role = "critic"\nweight = 1.0', "weight has no meaning for a critic: leave it out"),
         ('role = "critic"\nformat = "fences"', "format has no meaning for a critic: leave it out"),

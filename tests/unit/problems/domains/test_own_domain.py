@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evolve.evaluation import Evaluation, Outcome
-from evolve.prompt.build import PromptRequest, build_prompt
+from evolve.prompt import PromptRequest, build_prompt
 from evolve.prompt.templates import check_templates
 from evolve.proposal import Individual, Proposal
 from service.errors import InvalidProblemError, UsageError
