@@ -27,8 +27,7 @@ class ScoringRequest:
         holdout: whether the evaluator's `holdout` scores it, in place of what a search goes by.
         draw: which of the seeds that program and scorer get: 0 those of a search, each other number others.
         traced: whether the evaluation has a trace, for people.
-        render: whether the program is drawn by the evaluator's `render` instead of scored. The evaluation has a view and
-            no scores.
+        render: whether the evaluator's `render` draws the program, in place of a score.
     """
 
     early_stop_threshold: float | None = None

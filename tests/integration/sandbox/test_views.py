@@ -45,7 +45,8 @@ async def test_render_is_not_called_by_an_evaluation(tmp_path: Path) -> None:
         ("return {'y': [outputs[0]['value'], 1]}", SVG, "<path"),
         (f"return {png()!r}", PNG, ""),
         (
-            "class Drawing:\n        def _repr_svg_(self):\n            return '<svg><rect/></svg>'\n    return Drawing()",
+            "class Drawing:\n        def _repr_svg_(self):\n            return '<svg><rect/></svg>'\n"
+            "    return Drawing()",
             SVG,
             "rect",
         ),
