@@ -10,7 +10,7 @@ from service.db.engine import Database
 from service.db.models import CandidateRow, CandidateViewRow, RunRow
 from service.db.presence import there
 from service.db.statements import add
-from service.errors import NotFoundError, RateLimitedError
+from service.errors import NotFoundError, QuotaError
 from service.ports import MAX_VIEW_REQUESTS, Clock, ViewRequest
 
 _FIELDS = tuple(getattr(ViewRequestRow, name) for name in ViewRequest.__slots__)
@@ -28,7 +28,7 @@ class SqlViewRequests:
 
         Raises:
             NotFoundError: the tenant has no such candidate, or nothing draws it on demand.
-            RateLimitedError: too many views of the tenant wait.
+            QuotaError: too many views of the tenant wait.
         """
         now = self._clock.now()
         mine = (CandidateRow.id == candidate_id, RunRow.tenant == tenant, there)
@@ -40,7 +40,7 @@ class SqlViewRequests:
             if _wants(connection, candidate_id):
                 return False
             if _count(connection, tenant) >= MAX_VIEW_REQUESTS:
-                raise RateLimitedError(f"{MAX_VIEW_REQUESTS} views wait to be drawn: request this one later")
+                raise QuotaError(f"{MAX_VIEW_REQUESTS} views wait to be drawn: request this one later")
             row = {"run_id": run_id, "candidate_id": candidate_id, "requested_by": by, "created_at": now}
             return add(connection, ViewRequestRow, [row | {"due_at": now, "tries": 0, "reason": ""}]) > 0
 

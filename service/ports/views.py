@@ -35,7 +35,7 @@ class ViewRequests(Protocol):
 
         Raises:
             NotFoundError: the tenant has no such candidate, or nothing draws it on demand.
-            RateLimitedError: too many views of the tenant wait.
+            QuotaError: too many views of the tenant wait.
         """
 
     def waiting(self, candidate_id: str) -> ViewRequest | None:

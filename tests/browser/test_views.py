@@ -265,11 +265,11 @@ def test_hostile_views_have_no_effect(
     assert page.evaluate("1 + 1") == 2, "the page still answers"
     assert time.monotonic() - began < 30
     # What browsers refuse, they tell: no more than that came of it.
-    assert [one for one in complaints.heard if not _refusal(one)] == []
+    assert [one for one in complaints.heard if not is_refusal(one)] == []
     complaints.heard.clear()
 
 
-def _refusal(line: str) -> bool:
+def is_refusal(line: str) -> bool:
     words = (
         "Content Security Policy",
         "Blocked script execution",

@@ -11,7 +11,7 @@ from evolve.views.candidate_view import ON_DEMAND, SVG, CandidateView
 from service.db.deletion import remove
 from service.db.engine import open_database
 from service.db.storage import SqlStorage
-from service.errors import NotFoundError, RateLimitedError
+from service.errors import NotFoundError, QuotaError
 from service.ports import DEFAULT_TENANT, MAX_VIEW_REQUESTS, Storage, ViewRequest
 from tests.contract.conftest import empty
 from tests.contract.story import RUN, FixedClock, Story, new_run
@@ -68,7 +68,7 @@ def test_only_what_is_drawn_on_demand_and_theirs_can_be_requested(storage: Stora
 def test_a_tenant_has_so_many_views_waiting_at_most(storage: Storage, candidates: list[str]) -> None:
     for candidate_id in candidates[:MAX_VIEW_REQUESTS]:
         assert ask(storage, candidate_id)
-    with pytest.raises(RateLimitedError):
+    with pytest.raises(QuotaError):
         ask(storage, candidates[MAX_VIEW_REQUESTS])
     assert ask(storage, candidates[0]) is False
     storage.views.store(candidates[0], CIRCLE)

@@ -15,7 +15,7 @@ from evolve.identity import digest
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
 from evolve.views.candidate_view import CandidateView
-from service.errors import ConflictError, LeaseLostError, NotFoundError, RateLimitedError
+from service.errors import ConflictError, LeaseLostError, NotFoundError, QuotaError
 from service.ports import (
     ALL_BATCHES,
     ALL_RUNS,
@@ -199,7 +199,7 @@ class MemoryViewRequests:
         if candidate_id in self._waiting:
             return False
         if sum(one == tenant for one, _, _ in self._waiting.values()) >= MAX_VIEW_REQUESTS:
-            raise RateLimitedError("too many views wait to be drawn")
+            raise QuotaError("too many views wait to be drawn")
         now, run_id = self._storage.clock.now(), reader.candidate(candidate_id).run_id
         self._waiting[candidate_id] = tenant, now, ViewRequest(run_id=run_id, candidate_id=candidate_id, created_at=now)
         return True

@@ -11,7 +11,7 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import REPLAY_HEADER
 from service.api.routes.candidates import CandidateId, Texts
 from service.api.routes.runs import reader_of
-from service.errors import NotFoundError, RateLimitedError
+from service.errors import NotFoundError, QuotaError
 from service.ports import Caller, Scope
 from service.projections.drawings import drawing_of
 from service.schemas.drawings import Drawing
@@ -33,7 +33,7 @@ def get_drawing(candidate_id: CandidateId, caller: Texts, parts: PartsDep) -> Dr
     "/candidates/{candidate_id}/drawing",
     status_code=202,
     response_model=Drawing,
-    responses=_TAKEN | raises(NotFoundError, RateLimitedError),
+    responses=_TAKEN | raises(NotFoundError, QuotaError),
     operation_id="request_drawing",
 )
 def request_drawing(candidate_id: CandidateId, caller: Requesting, parts: PartsDep, once: OnceDep) -> Response:

@@ -9,7 +9,7 @@ from service.client import AsyncClient, calls
 from service.dashboard.pages import PageRoute, go_to, is_part, render
 from service.dashboard.session import Api, FormDep
 from service.dashboard.views.candidate import CandidateId
-from service.errors import RateLimitedError
+from service.errors import QuotaError, RateLimitedError
 from service.schemas.candidates import Candidate
 from service.schemas.drawings import Drawing
 
@@ -31,7 +31,7 @@ async def request_drawing(request: Request, candidate_id: CandidateId, api: Api,
     if candidate.view_on_demand and not (size and (candidate.seconds or 0.0) > MAX_THUMBNAIL_SECONDS):
         try:
             drawing = await api.send(calls.request_drawing(candidate.id))
-        except RateLimitedError as error:
+        except (QuotaError, RateLimitedError) as error:
             complaint = str(error)
     if not is_part(request):
         return go_to(f"/candidates/{candidate.id}#candidate-view")
