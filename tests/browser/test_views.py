@@ -195,7 +195,7 @@ def test_pictures_stand_in_lineage_grid_and_replay(page: Page, service: Service,
     page.goto(f"/runs/{drawn_run}/grid")
     expect(page.get_by_role("region", name="Cells").locator(".thumbnail img")).to_have_count(drawn)
     page.wait_for_function(
-        "count => [...document.querySelector('cell-grid').pictures.images.values()]"
+        "count => [...(document.querySelector('cell-grid').pictures?.images.values() ?? [])]"
         ".filter((one) => one.naturalWidth).length === count",
         arg=drawn,
     )
