@@ -89,7 +89,7 @@ def short(identity: object) -> str:
     return short_id(str(identity))
 
 
-class Viewed(Protocol):
+class ViewHolder(Protocol):
     """A candidate, or a cell that holds one."""
 
     @property
@@ -111,7 +111,7 @@ def groups(members: Iterable[GroupMember]) -> list[tuple[str, list[GroupMember]]
     return [(group, list(some)) for group, some in groupby(members, key=lambda one: one.group)]
 
 
-def viewed(items: Iterable[Viewed]) -> list[Viewed]:
+def viewed(items: Iterable[ViewHolder]) -> list[ViewHolder]:
     """The items that have a view, or one that is drawn on demand."""
     return [one for one in items if one.view_type or one.view_on_demand]
 
