@@ -27,12 +27,14 @@ class ScoringRequest:
         holdout: whether the evaluator's `holdout` scores it, in place of what a search goes by.
         draw: which of the seeds that program and scorer get: 0 those of a search, each other number others.
         traced: whether the evaluation has a trace, for people.
+        render: whether the evaluator's `render` draws the program, in place of a score.
     """
 
     early_stop_threshold: float | None = None
     holdout: bool = False
     draw: int = 0
     traced: bool = False
+    render: bool = False
 
 
 PLAIN = ScoringRequest()
@@ -86,7 +88,8 @@ class Evaluation:
         isolation: the sandbox level and integrity the evaluation ran under, such as `strong/separate`.
         answer: what the program answers, as `canonical_answer` writes it, so that equal answers are equal texts; None:
             it gives none that could be compared with those of others.
-        view: what the program looks like, as the evaluator drew it, for people alone; None: it drew nothing.
+        view: what the program looks like, as the evaluator drew it or would on demand, for people alone; None: it draws
+            nothing.
         trace: None: none was asked for, or the evaluation failed.
     """
 

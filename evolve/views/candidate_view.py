@@ -1,4 +1,4 @@
-"""A view of a candidate: one picture or page that an evaluator gave, or the sentence that says why it is not shown."""
+"""A view of a candidate: one picture or page of an evaluator, or the sentence that says why it is not shown."""
 
 import base64
 import binascii
@@ -19,21 +19,28 @@ FILE_ENDINGS = {SVG: "svg", PNG: "png", HTML: "html"}
 HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _PNG_ADDRESS = "data:image/png;base64,"
 _FORMS = {"svg": SVG, "html": HTML, "png": PNG}
+# In place of a view: the evaluator has a `render`, which draws when somebody looks.
+RENDERED_ON_DEMAND = {"render": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateView:
-    """What an evaluator drew of a candidate; a search never sees it.
+    """What an evaluator drew of a candidate, or draws on demand; a search never sees it.
 
     Attributes:
         media_type: one of `MEDIA_TYPES`; empty: there is nothing to show.
         content: text of an SVG or a page; of a PNG its base64.
-        reason: one sentence that says why there is nothing to show; empty: there is something.
+        reason: one sentence that says why there is nothing to show; empty: there is something, or it is not drawn yet.
     """
 
     media_type: str = ""
     content: str = ""
     reason: str = ""
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether the evaluator's `render` has yet to draw it."""
+        return not self.media_type and not self.reason
 
     @property
     def data(self) -> bytes:
@@ -51,6 +58,9 @@ class CandidateView:
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
 
 
+ON_DEMAND = CandidateView()
+
+
 def read_view(raw: object) -> CandidateView | None:
     """The `view` of an evaluator's result; None: it gave none.
 
@@ -59,10 +69,17 @@ def read_view(raw: object) -> CandidateView | None:
     """
     if raw is None:
         return None
+    if raw == RENDERED_ON_DEMAND:
+        return ON_DEMAND
     try:
         return _checked(*_sorted(raw))
     except ViewError as error:
         return CandidateView(reason=str(error)[:MAX_REASON_CHARACTERS])
+
+
+def undrawn_view(reason: str) -> CandidateView:
+    """A view that was to be drawn on demand, and was not."""
+    return CandidateView(reason=f"The view could not be drawn: {_plain(reason)}"[:MAX_REASON_CHARACTERS])
 
 
 def stored_view(raw: Mapping[str, Any]) -> CandidateView:

@@ -56,12 +56,13 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "excess_percent": excess(bins, BOUNDS),
         "cases": {f"seed {seed}": bound / count for seed, bound, count in zip(SCORED, BOUNDS, bins, strict=True)},
         "feedback": f"bins {bins}, at least {BOUNDS} are needed",
-        "view": drawing(packed(INSTANCES[0], order)),
     }
 
 
-def drawing(bins):
-    """The first packing as a plot: how many of its bins were left with which room."""
+def render(outputs):
+    """The first packing as a plot, drawn when somebody looks at it: how many of its bins were left with which room."""
+    order, _ = wanted(outputs[0])
+    bins = packed(INSTANCES[0], order)
     rooms = [room for room in range(CAPACITY) if bins[room]]
     return {
         "series": [{"x": rooms, "y": [bins[room] for room in rooms], "kind": "bars"}],

@@ -24,12 +24,12 @@ def score(outputs, program):  # noqa: ARG001 - every scorer is given the program
         "sum_radii": math.fsum(radii),
         "spread": statistics.pstdev(radii),
         "feedback": f"smallest radius {min(radii):.6f}, largest {max(radii):.6f}",
-        "view": drawing(circles),
     }
 
 
-def drawing(circles):
-    """The packing as SVG; the larger a circle, the darker."""
+def render(outputs):
+    """The packing as SVG, drawn when somebody looks at it; the larger a circle, the darker."""
+    circles, _ = read(outputs[0]["value"])
     largest = max(radius for _, _, radius in circles)
     discs = "".join(
         f'<circle cx="{x:.5f}" cy="{1 - y:.5f}" r="{radius:.5f}" fill-opacity="{0.2 + 0.6 * radius / largest:.2f}"/>'

@@ -30,6 +30,7 @@ from service.ports import (
     Submissions,
     TenantAccounts,
     TrainingJobs,
+    ViewRequests,
     Webhooks,
     Workers,
 )
@@ -73,6 +74,7 @@ class ApiDependencies:
     registry: PolicyRegistry
     training: TrainingJobs
     columns: ColumnStore
+    views: ViewRequests
     annotations: Callable[[str], Annotations]
     shares: Shares
     keys: KeyStore

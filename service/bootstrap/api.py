@@ -78,6 +78,7 @@ async def open_parts(
             registry=make_registry(settings, storage),
             training=make_training_jobs(settings, storage),
             columns=storage.columns,
+            views=storage.views,
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
             shares=SqlShares(storage.database),
             keys=storage.keys,

@@ -16,10 +16,11 @@ from service.bootstrap.workers import open_local_worker
 from service.config import Settings
 from service.ports import Storage
 from service.process.identity import this_process
-from service.process.supervise import together
+from service.process.supervise import keep_up, together
 from service.projections.run_site import stored_site
 from service.runner.metrics import RunMetrics
 from service.runner.runner import Runner
+from service.runner.view_drawer import ViewDrawer
 from service.timestamps import SystemClock
 from service.usecases.run_jobs import StoredJobs, Warn
 from service.usecases.track_run import RunTracking, read_choices
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 THREADS = 12
 # A process that is told to stop has 10 seconds for its runs, and this long for its trackers.
 LEAVE_SECONDS = 5.0
+VIEW_PAUSE_SECONDS = 5.0
 
 log = structlog.get_logger("runner")
 
@@ -71,6 +73,8 @@ async def open_runner(
 ) -> AsyncIterator[OpenedRunner]:
     """A runner over a database; programs are scored by the workers of a queue, or by this process where none is named.
 
+    Views that people request are drawn for as long as it is open.
+
     Args:
         settings: of this installation.
         storage: where runs wait.
@@ -106,7 +110,15 @@ async def open_runner(
             settings.extensions,
             tracking=tracking,
         )
+        drawer = ViewDrawer(storage.views, storage.reader, jobs)
+        drawing = asyncio.create_task(keep_up("views", drawer.run, VIEW_PAUSE_SECONDS))
+        stack.push_async_callback(_ended, drawing)
         yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

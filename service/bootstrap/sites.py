@@ -1,5 +1,6 @@
 """Where runs and batches are: in a database, or with a service. Both are opened behind the same protocols."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -7,10 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evolve.repository import Repository
+from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import DEFAULT_TENANT, Bundle, RunRecord, Storage, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, RunReader, RunRecord, Storage, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
@@ -58,7 +60,23 @@ def open_site(settings: "Settings", where: SourceOptions) -> Iterator[RunSite]:
             return _repository(storage.problems.bundle(run.bundle_hash))
 
     with open_reader(settings, where.db) as reader:
-        yield replace(stored_site(reader, database_url(settings, where.db)), repository=repository)
+        site = stored_site(reader, database_url(settings, where.db))
+        yield replace(site, repository=repository, drawn=partial(_drawn, settings, where, reader))
+
+
+def _drawn(
+    settings: "Settings", where: SourceOptions, reader: RunReader, candidate: CandidateRecord
+) -> CandidateView | None:
+    """The view of a candidate, which the sandbox of this process draws where it is drawn on demand."""
+    view = reader.view(candidate.id)
+    if view is None or not view.on_demand:
+        return view
+    from service.bootstrap.evaluators import choose_evaluators
+    from service.usecases.draw_views import draw_candidate
+
+    with open_existing_storage(settings, where.db) as storage:
+        evaluators = choose_evaluators(settings, queue="", database=storage.url)
+        return asyncio.run(draw_candidate(storage, evaluators, candidate))
 
 
 @contextmanager

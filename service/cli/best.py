@@ -36,7 +36,7 @@ def show_best(
     else:
         candidate = _fittest(reader, run)
     written = write_program(terminal, reader.program(candidate.id), output) if output is not None else []
-    if view is not None and (drawn := write_view(terminal, reader, candidate, view)):
+    if view is not None and (drawn := write_view(terminal, site, candidate, view)):
         written.append(drawn)
     if STDOUT in (output, view):
         return

@@ -9,7 +9,7 @@ from service.cli.records import find_run
 from service.cli.terminal import Terminal
 from service.client.service_choice import SourceOptions
 from service.config import load_settings
-from service.errors import ConflictError
+from service.errors import ConflictError, ServiceError
 from service.ports import RunRecord
 from service.projections.run_site import RunSite
 
@@ -26,6 +26,7 @@ def report_run(
 
     configure_logging(terminal.verbosity, color=terminal.color)
     run = find_run(site.reader, run_id)
+    _draw_best(terminal, site, run)
     path = output or Path(f"{formatting.short(run.id)}.html")
     if path == STDOUT:
         terminal.write(asyncio.run(_made(where, run)))
@@ -39,6 +40,18 @@ def report_run(
         terminal.emit({"run_id": run.id, "path": str(path), "bytes": path.stat().st_size})
     else:
         terminal.note(f"report of {run.id} written to {path}: open it in a browser")
+
+
+def _draw_best(terminal: Terminal, site: RunSite, run: RunRecord) -> None:
+    """Draw the best candidate, where that is done on demand; a report can do without."""
+    best = site.reader.candidate(run.best_candidate_id) if run.best_candidate_id else None
+    if best is None or not best.view_on_demand:
+        return
+    try:
+        with terminal.doing("drawing the best candidate"):
+            site.drawn(best)
+    except ServiceError as error:
+        terminal.note(f"the report has no picture of the best: {error}", style="yellow")
 
 
 async def _made(where: SourceOptions, run: RunRecord) -> str:

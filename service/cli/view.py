@@ -7,18 +7,26 @@ from service.cli.export import STDOUT, appearing
 from service.cli.formatting import short
 from service.cli.terminal import Terminal
 from service.errors import NotFoundError, UsageError
-from service.ports import CandidateRecord, ResultReader
+from service.ports import CandidateRecord
+from service.projections.run_site import RunSite
 
 
-def write_view(terminal: Terminal, reader: ResultReader, candidate: CandidateRecord, output: Path) -> str:
-    """Write what a candidate looks like; into a folder under its short id, `-` is stdout. The path of the file.
+def write_view(terminal: Terminal, site: RunSite, candidate: CandidateRecord, output: Path) -> str:
+    """Write what a candidate looks like, which may be drawn first; into a folder under its short id, `-` is stdout.
+
+    Returns:
+        The path of the file; empty: stdout.
 
     Raises:
         NotFoundError: it has no view, or none that can be shown.
         UsageError: a PNG is asked for on stdout.
         ConflictError: a folder of that name is there.
     """
-    view = reader.view(candidate.id)
+    if candidate.view_on_demand:
+        with terminal.doing("drawing the view"):
+            view = site.drawn(candidate)
+    else:
+        view = site.reader.view(candidate.id)
     if view is None or not view.media_type:
         raise NotFoundError(f"{candidate.id} has no view: {_why(view)}")
     if output == STDOUT:

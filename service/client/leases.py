@@ -75,6 +75,7 @@ class RemoteEvaluationLeases:
                 holdout=found.task.holdout,
                 draw=found.task.draw,
                 traced=found.task.traced,
+                render=found.task.render,
             ),
             traceparent=found.task.traceparent,
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from evolve.program import Program
-from evolve.views.candidate_view import PNG, CandidateView
+from evolve.views.candidate_view import ON_DEMAND, PNG, CandidateView
 from service.client import calls
 from service.client.client import Client
 from service.errors import UsageError
@@ -116,6 +116,8 @@ class RemoteRunReader:
     def view(self, candidate_id: str) -> CandidateView | None:
         """What a candidate looks like; None: its evaluator drew nothing."""
         candidate = self.candidate(candidate_id)
+        if candidate.view_on_demand:
+            return ON_DEMAND
         if not candidate.view_type:
             return None if candidate.view_type is None else CandidateView(reason=candidate.view_reason)
         data = self._client.send(calls.get_candidate_view(candidate.id))

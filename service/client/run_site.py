@@ -1,10 +1,12 @@
 """Everything that can be read of the runs of a service."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evolve.search.assessment import Assessment, Audit, HeldOut, Range
 from service.client import calls
+from service.client.drawing import remote_view
 from service.client.reader import RemoteRunReader
 from service.ports import CandidateRecord, RunRecord
 from service.projections.front import Front
@@ -79,6 +81,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         votes=votes,
         search=search,
         events=events,
+        drawn=partial(remote_view, client),
     )
 
 

@@ -89,6 +89,18 @@ def short(identity: object) -> str:
     return short_id(str(identity))
 
 
+class ViewHolder(Protocol):
+    """A candidate, or a cell that holds one."""
+
+    @property
+    def view_type(self) -> str | None:
+        """Media type of its view."""
+
+    @property
+    def view_on_demand(self) -> bool:
+        """Whether its view is drawn on demand, and not yet."""
+
+
 def listed(values: Mapping[str, Any]) -> str:
     """Names and numbers on one line."""
     return ", ".join(f"{plain(name, 60)} {number(value)}" for name, value in values.items())
@@ -99,8 +111,14 @@ def groups(members: Iterable[GroupMember]) -> list[tuple[str, list[GroupMember]]
     return [(group, list(some)) for group, some in groupby(members, key=lambda one: one.group)]
 
 
+def viewed(items: Iterable[ViewHolder]) -> list[ViewHolder]:
+    """The items that have a view, or one that is drawn on demand."""
+    return [one for one in items if one.view_type or one.view_on_demand]
+
+
 FILTERS = {
     "groups": groups,
+    "viewed": viewed,
     "ending": ending,
     "visible": visible,
     "plain": plain,

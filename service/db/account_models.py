@@ -146,6 +146,20 @@ class ReevaluationRow(Base):
     created_at: Mapped[datetime]
 
 
+class ViewRequestRow(Base):
+    """A candidate whose view waits to be drawn. `due_at`: when it may be taken up, by whomever."""
+
+    __tablename__ = "view_requests"
+
+    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    requested_by: Mapped[str]
+    created_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    tries: Mapped[int]
+    reason: Mapped[str]
+
+
 class RunChangeRow(Base):
     """A change that a person wants of a run at work and that no search has made yet.
 

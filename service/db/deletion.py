@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, tuple_, update
 
-from service.db.account_models import NoteRow, PinRow, ReevaluationRow, RunChangeRow, SavedFilterRow, ShareRow
+from service.db.account_models import (
+    NoteRow,
+    PinRow,
+    ReevaluationRow,
+    RunChangeRow,
+    SavedFilterRow,
+    ShareRow,
+    ViewRequestRow,
+)
 from service.db.columns import Base
 from service.db.engine import Database
 from service.db.models import (
@@ -28,6 +36,7 @@ from service.db.presence import DELETING
 CHUNK = 2000  # so many rows are gone in a moment, and a commit is not most of the work
 _OF_PEOPLE: tuple[type[Base], ...] = (
     ReevaluationRow,
+    ViewRequestRow,
     RunChangeRow,
     PinRow,
     NoteRow,

@@ -206,6 +206,7 @@ def _islands(connection: Connection, ids: Sequence[str]) -> dict[str, list[int]]
 
 
 def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence[int]) -> CandidateRecord:
+    on_demand = row["view_type"] == "" and not row["view_reason"]
     repeated = f"the same program as {row['duplicate_of']}" if row["duplicate_of"] else ""
     return CandidateRecord(
         **for_record(
@@ -223,7 +224,9 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
             repeats=row["repeats"] or 0,
             feedback=row["feedback"] or "",
             isolation=row["isolation"] or "",
+            view_type=None if on_demand else row["view_type"],
             view_reason=row["view_reason"] or "",
+            view_on_demand=on_demand,
         )
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from service.db.problems import SqlProblemStore
     from service.db.run_columns import SqlColumnStore
     from service.db.training import SqlTrainingStore
+    from service.db.view_requests import SqlViewRequests
 
 
 class SqlStorage:
@@ -100,6 +101,13 @@ class SqlStorage:
         from service.db.deletion import SqlDeletions
 
         return SqlDeletions(self.database)
+
+    @property
+    def views(self) -> "SqlViewRequests":
+        """Views that wait to be drawn."""
+        from service.db.view_requests import SqlViewRequests
+
+        return SqlViewRequests(self.database, self.clock)
 
     def intents(self, tenant: str) -> "SqlRunIntents":
         """The intent of one tenant's runs."""

@@ -70,9 +70,10 @@ class RunResult(Result):
 
     @cached_property
     def views(self) -> Mapping[str, CandidateView]:
-        """What candidates look like, by their ids, of those that the evaluator drew."""
+        """What candidates look like, by their ids, of those that the evaluator drew; `render` draws the best alone."""
         individuals = (one.subject for one in self.events if isinstance(one.subject, Individual))
-        return {one.candidate_id: one.evaluation.view for one in individuals if one.evaluation.view is not None}
+        views = ((one.candidate_id, one.evaluation.view) for one in individuals)
+        return {id_: view for id_, view in views if view is not None and not view.on_demand}
 
     @property
     def view(self) -> CandidateView | None:

@@ -28,6 +28,7 @@ from service.bootstrap.policies import ConfiguredPolicies
 from service.bootstrap.storage import open_reader
 from service.config import load_settings
 from service.notebook.arguments import Watcher, name_of
+from service.notebook.best_view import best_view, with_view
 from service.notebook.main_thread_executor import CallingThread, attempts, is_asynchronous
 from service.notebook.problem import Function
 from service.notebook.progress_line import progress_watcher
@@ -116,7 +117,11 @@ class NotebookSession:
                     beside=named_beside(plan.policies, plan.problem),
                 )
                 async with self._tracked(run_id):
-                    return await self._driver.run()
+                    result = await self._driver.run()
+                    view = await best_view(result, evaluator)
+                    if view is not None and result.best is not None and self._kept is not None:
+                        self._kept.draw(result.best.candidate_id, view)
+                    return result if view is None else with_view(result, view)
 
     @asynccontextmanager
     async def _tracked(self, run_id: str) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from evolve.events import Event, Subject
 from evolve.money import Money
 from evolve.proposal import Individual
 from evolve.search.result import INTERRUPTED, EventSummary, Result
+from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_existing_storage, open_storage
 from service.config import load_settings
 from service.errors import ConflictError, NotFoundError
@@ -71,6 +72,10 @@ class KeptRun:
         if self._storage.clock.monotonic() - self._renewed > RENEW_SECONDS:
             self._storage.log.renew(self._run_id, self._fence, LEASE_SECONDS)
             self._renewed = self._storage.clock.monotonic()
+
+    def draw(self, candidate_id: str, view: CandidateView) -> None:
+        """Keep what was drawn of a candidate on demand."""
+        self._storage.views.store(candidate_id, view)
 
     def close(self) -> None:
         """Let others have the run."""

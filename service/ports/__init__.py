@@ -135,6 +135,7 @@ from service.ports.values import (
     RunRecord,
     ScoredCandidate,
 )
+from service.ports.views import MAX_VIEW_REQUESTS, ViewRequest, ViewRequests
 from service.ports.webhooks import (
     WEBHOOK_TYPES,
     Delivery,
@@ -157,6 +158,7 @@ __all__ = [
     "JOB_QUEUED",
     "JOB_RUNNING",
     "JOB_SUCCEEDED",
+    "MAX_VIEW_REQUESTS",
     "PAUSED",
     "PROMOTED",
     "RUNNING",
@@ -261,6 +263,8 @@ __all__ = [
     "TrainingStore",
     "Upload",
     "UsageRecord",
+    "ViewRequest",
+    "ViewRequests",
     "Webhook",
     "Webhooks",
     "WorkerEvaluationRecord",

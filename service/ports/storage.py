@@ -11,6 +11,7 @@ from service.ports.log import RunLog, nobody
 from service.ports.problems import ProblemStore
 from service.ports.reader import Readers, RunReader
 from service.ports.time import Clock
+from service.ports.views import ViewRequests
 
 
 class ColumnStore(Protocol):
@@ -89,6 +90,10 @@ class Storage(Protocol):
     @property
     def deletions(self) -> Deletions:
         """Deleted runs whose rows are still there."""
+
+    @property
+    def views(self) -> ViewRequests:
+        """Views that wait to be drawn."""
 
     def intents(self, tenant: str) -> RunIntents:
         """The intent of one tenant's runs."""

@@ -195,7 +195,8 @@ class CandidateRecord:
         repeats: how often it was scored; 0: not at all, or not known.
         answer: what it answers, equal texts for equal answers; None: nothing that can be compared.
         changed: `constants`, `structure` or `both` of its parent; empty: a seed, or not known.
-        view_type: media type of its view; empty: it cannot be shown; None: it has none.
+        view_type: media type of its view; empty: it cannot be shown; None: it has none, or none yet.
+        view_on_demand: whether its view is not drawn yet, and can be requested.
         view_reason: why it cannot be shown, in one sentence.
     """
 
@@ -229,6 +230,7 @@ class CandidateRecord:
     changed: str = ""
     view_type: str | None = None
     view_reason: str = ""
+    view_on_demand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.repository import Repository
 from evolve.search.assessment import Assessment
+from evolve.views.candidate_view import CandidateView
 from service.ports import ENDED, CandidateKey, CandidateRecord, ResultReader, RunReader, RunRecord
 from service.projections.closing import assessment_of
 from service.projections.front import Front, measure_front
@@ -48,6 +49,7 @@ class RunSite:
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
         repository: that the programs of a run change; None: they are whole by themselves.
+        drawn: the view of a candidate, drawn first where it is drawn on demand; None: its evaluator draws nothing.
     """
 
     name: str
@@ -64,6 +66,7 @@ class RunSite:
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
+    drawn: Callable[[CandidateRecord], CandidateView | None]
     repository: Callable[[RunRecord], Repository | None] = lambda _: None
 
 
@@ -124,6 +127,7 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         votes=partial(_votes, reader),
         search=search,
         events=partial(_polled, reader),
+        drawn=lambda candidate: reader.view(candidate.id),
     )
 
 

@@ -51,6 +51,7 @@ def tracked_result(run: RunRecord, reader: ResultReader) -> TrackedResult:
         try:
             files = dict(reader.program(run.best_candidate_id).files)
             view = reader.view(run.best_candidate_id)
+            view = None if view is not None and view.on_demand else view
         except NotFoundError:  # the run was pruned meanwhile
             files = {}
     return TrackedResult(

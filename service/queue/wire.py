@@ -18,6 +18,7 @@ from service.ports import EvaluationTask, RunningTask, WorkerHeartbeat, WorkerSt
 SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
 CLOSING_SCHEMA = 2
+RENDER_SCHEMA = 3
 MAX_TRACEPARENT = 55  # of version 00 (W3C Trace Context, 3.2)
 _NUMBERS = ("scores", "measures", "cases", "spread")
 _TOO_OFTEN = 1 << 31
@@ -30,7 +31,7 @@ def task_to_json(task: EvaluationTask) -> str:
     scoring = task.scoring
     return json.dumps(
         {
-            "schema": CLOSING_SCHEMA if scoring.holdout or scoring.draw else SCHEMA,
+            "schema": _schema_of(scoring),
             "evaluation_id": task.evaluation_id,
             "bundle_hash": task.bundle_hash,
             "pool": task.pool,
@@ -39,9 +40,16 @@ def task_to_json(task: EvaluationTask) -> str:
             "holdout": scoring.holdout,
             "draw": scoring.draw,
             "traced": scoring.traced,
+            "render": scoring.render,
             **({"traceparent": task.traceparent} if task.traceparent else {}),
         }
     )
+
+
+def _schema_of(scoring: ScoringRequest) -> int:
+    if scoring.render:
+        return RENDER_SCHEMA
+    return CLOSING_SCHEMA if scoring.holdout or scoring.draw else SCHEMA
 
 
 def task_from_json(text: str | bytes) -> EvaluationTask:
@@ -50,7 +58,7 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
     Raises:
         UsageError: it is none.
     """
-    raw = _object(text, CLOSING_SCHEMA)
+    raw = _object(text, RENDER_SCHEMA)
     try:
         return EvaluationTask(
             evaluation_id=_text(raw, "evaluation_id"),
@@ -64,6 +72,7 @@ def task_from_json(text: str | bytes) -> EvaluationTask:
                 holdout=raw.get("holdout") is True,
                 draw=_count(raw.get("draw", 0)),
                 traced=raw.get("traced") is True,
+                render=raw.get("render") is True,
             ),
             traceparent=_text(raw, "traceparent")[:MAX_TRACEPARENT] if "traceparent" in raw else "",
         )

@@ -19,7 +19,7 @@ from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
 from service.sandbox.layers import REACHABLE, IsolationLevel, Layer
-from service.sandbox.reply import combine, read_reply
+from service.sandbox.reply import combine, read_drawing, read_reply
 from service.sandbox.repository_base import SETUP_SECONDS, keep_setup, kept_setup, lay_setup, read_base
 
 _TRIES = 2
@@ -86,7 +86,7 @@ class SandboxEvaluator:
         return f"{self.level}/{self._problem.evaluator.integrity}"
 
     async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
-        """Score one program, as often as the problem says; cancelling the call ends its processes.
+        """Score one program, as often as the problem says, or draw it; cancelling the call ends its processes.
 
         Raises:
             FolderGoneError: files of the sandbox were removed under it, so that nothing can be scored any more.
@@ -99,6 +99,9 @@ class SandboxEvaluator:
         rounds: list[Evaluation] = []
         worth: list[float] = []
         try:
+            if scoring.render:
+                drawn = read_drawing(await self._ask(slot, self._task(program, evaluation_id, scoring, 0)))
+                return replace(drawn, seconds=monotonic() - began, isolation=self.isolation)
             while not enough(problem.evaluator, worth, scoring.early_stop_threshold):
                 reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
                 rounds.append(read_reply(reply, problem, traced=scoring.traced))
@@ -234,8 +237,8 @@ class SandboxEvaluator:
         shared = spec.integrity is Integrity.SHARED
         return {
             "id": evaluation_id,
-            "do": "evaluate" if shared else "score",
-            "function": "holdout" if scoring.holdout else "score",
+            "do": "score" if scoring.render or not shared else "evaluate",
+            "function": "render" if scoring.render else "holdout" if scoring.holdout else "score",
             "files": dict(program.files),
             "main": main_file(program, self._problem),
             "entry": spec.entry,

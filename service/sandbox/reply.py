@@ -9,6 +9,7 @@ from typing import Any
 
 from evolve.evaluation import MAX_ARTIFACTS, MAX_TRACE_CHARACTERS, Evaluation, Outcome, Trace, read_result
 from evolve.problem import Integrity, Problem
+from evolve.views.candidate_view import read_view, undrawn_view
 
 _FEEDBACK_CHARACTERS = 2000
 
@@ -17,6 +18,18 @@ def read_reply(reply: Mapping[str, Any], problem: Problem, *, traced: bool = Fal
     """An evaluation of what a keeper reported, with its trace where one is wanted."""
     evaluation = _read(reply, problem)
     return replace(evaluation, trace=_trace(reply, problem)) if traced and evaluation.ok else evaluation
+
+
+def read_drawing(reply: Mapping[str, Any]) -> Evaluation:
+    """What a keeper reported of a view that was to be drawn. Its outcome is ok wherever there is a view or a reason."""
+    outcome, reason, result = Outcome(reply["outcome"]), str(reply.get("reason", "")), reply.get("result")
+    if outcome in (Outcome.CANCELLED, Outcome.LOST):
+        return Evaluation(outcome=outcome, reason=reason)
+    if outcome is not Outcome.OK:
+        return Evaluation(outcome=Outcome.OK, view=undrawn_view(reason))
+    view = read_view(result.get("view")) if isinstance(result, Mapping) else None
+    drawn = view is not None and not view.on_demand
+    return Evaluation(outcome=Outcome.OK, view=view if drawn else undrawn_view("render() returned None."))
 
 
 def _read(reply: Mapping[str, Any], problem: Problem) -> Evaluation:

@@ -86,7 +86,10 @@ class GridCell(Reply):
     view_type: str | None = Field(
         default=None,
         description="Media type of the view of that candidate. Empty: the view cannot be shown. "
-        "Null: its evaluator drew nothing, or the cell is not among the 200 fittest",
+        "Null: its evaluator drew nothing, or nothing yet, or the cell is not among the 200 fittest",
+    )
+    view_on_demand: bool = Field(
+        default=False, description="Whether that view is drawn when somebody requests it, and is not drawn yet"
     )
 
 

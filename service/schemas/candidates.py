@@ -30,7 +30,10 @@ class CandidateUrls(Reply):
     children: str = Field(description="Path of its children")
     diff: str = Field(description="Path of its difference to its parent")
     evaluations: str = Field(description="Path of its evaluations")
-    view: str | None = Field(description="Path of its view. Null: there is nothing to show")
+    drawing: str | None = Field(
+        default=None, description="Path of the drawing of its view. Null: its view is not drawn on demand, or is drawn"
+    )
+    view: str | None = Field(description="Path of its view. Null: there is nothing to show, or not yet")
     proposal: str | None = Field(description="Null for a seed")
 
 
@@ -66,7 +69,11 @@ class Candidate(Foreign):
     answer: str | None = Field(default=None, description="Null: none that can be compared, or as for `feedback`")
     view_type: str | None = Field(
         default=None,
-        description="Media type of its view. Empty: the view cannot be shown. Null: its evaluator drew nothing",
+        description="Media type of its view. Empty: the view cannot be shown. Null: its evaluator drew nothing, or none"
+        " yet",
+    )
+    view_on_demand: bool = Field(
+        default=False, description="Whether its view is drawn when somebody requests it, and is not drawn yet"
     )
     view_reason: str | None = Field(
         default="", description="Why its view cannot be shown, in one sentence. Null: as for `feedback`"

@@ -46,6 +46,7 @@ class Task(Reply):
     holdout: bool = Field(default=False, description="Whether the evaluator's `holdout` scores it")
     draw: Count = Field(default=0, description="Choice of the seeds for program and scorer. 0: those of a search")
     traced: bool = Field(default=False, description="Whether the result has a trace")
+    render: bool = Field(default=False, description="Whether `render` draws it, in place of a score")
     traceparent: str = Field(default="", description="Span to continue, as the header `traceparent`. Empty: none")
 
 

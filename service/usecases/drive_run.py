@@ -34,6 +34,7 @@ from service.projections.insights import stored_facts
 from service.projections.saved_columns import save_ended_run
 from service.runner.run_loop import RunJob
 from service.usecases.control_runs import COMMAND_LINE
+from service.usecases.draw_views import draw_best
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
 
@@ -72,7 +73,7 @@ async def open_run(
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
-    A long run that has ended at the end of the block is saved for its pages.
+    At the end of the block, the best of a run that has ended is drawn, and a long run is saved for its pages.
 
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
 
@@ -126,6 +127,7 @@ async def open_run(
             wanted=partial(_wanted, storage, plan.run_id),
             rest=partial(_rest, storage, plan.run_id),
         )
+        await draw_best(storage, opened.evaluator, plan.run_id)
     await asyncio.to_thread(save_ended_run, storage.columns, storage.reader, plan.run_id)
 
 

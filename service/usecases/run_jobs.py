@@ -100,6 +100,13 @@ class StoredJobs:
             )
 
     @asynccontextmanager
+    async def open_evaluator(self, record: RunRecord) -> AsyncIterator[Evaluator]:
+        """The evaluator of a run's programs, which also draws them."""
+        plan = await asyncio.to_thread(plan_stored, record, self.storage.log)
+        async with self._evaluating(plan) as evaluator:
+            yield evaluator
+
+    @asynccontextmanager
     async def _evaluating(self, plan: RunPlan) -> AsyncIterator[Evaluator]:
         async with self._evaluators.open(evaluator_request(plan, self._slots)) as opened:
             self._warn(await evaluator_warnings(plan, opened))

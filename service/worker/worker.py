@@ -162,9 +162,10 @@ class Worker:
             return
         process.note(tracing.evaluation_attributes(evaluation))
         taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
-        self._evaluations += 1
-        EVALUATIONS.labels(str(evaluation.outcome)).inc()
-        DURATION.observe(time.monotonic() - began)
+        if not lease.task.scoring.render:  # a picture is no evaluation
+            self._evaluations += 1
+            EVALUATIONS.labels(str(evaluation.outcome)).inc()
+            DURATION.observe(time.monotonic() - began)
         log.info(
             "evaluation.done",
             evaluation_id=lease.task.evaluation_id,

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
@@ -47,8 +47,31 @@ def test_the_front_is_that_of_the_api(page: Page, service: Service, finished_run
     assert len(members) == rows.count() + sum(int(words.split()[1]) for words in told)
     scatter = page.locator("pareto-scatter")
     expect(scatter).to_have_attribute("data-front", str(front["size"]))
-    volume = page.wait_for_function("() => Number(document.querySelector('pareto-scatter').dataset.volume)")
+    volume = page.wait_for_function("() => Number(document.querySelector('pareto-scatter')?.dataset.volume)")
     assert volume.json_value() == pytest.approx(front["hypervolume"])
+
+
+def test_a_hypervolume_that_a_busy_service_does_not_give_comes_later(
+    page: Page, complaints: Complaints, service: Service, finished_run: str
+) -> None:
+    """An ended run has no news: a page that asked once would never show it."""
+    refused: list[str] = []
+
+    def refuse_once(route: Route) -> None:
+        if refused:
+            route.continue_()
+            return
+        refused.append(route.request.url)
+        route.fulfill(status=503, body="{}", content_type="application/json")
+
+    page.route("**/metrics?*", refuse_once)
+    page.goto(f"/runs/{finished_run}/objectives")
+    volume = page.wait_for_function("() => Number(document.querySelector('pareto-scatter')?.dataset.volume)")
+    front = service.get(f"/v1/runs/{finished_run}/front?limit=1")
+    assert volume.json_value() == pytest.approx(front["hypervolume"])
+    assert len(refused) == 1
+    assert [one for one in complaints.heard if "503" not in one] == []
+    complaints.heard.clear()
 
 
 def test_the_slider_shows_the_front_of_then(page: Page, service: Service, finished_run: str) -> None:

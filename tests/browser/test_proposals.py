@@ -44,6 +44,24 @@ def test_answers_stand_side_by_side_with_their_rewards(page: Page, service: Serv
         assert row.locator("td").all_text_contents() == [str(number(reward)) for reward in rewards]
 
 
+def test_answers_side_by_side_stay_low_on_a_phone(open_page: OpenPage, chained_run: str) -> None:
+    page = open_page(f"/runs/{chained_run}/proposals/1", width=390)
+    table = page.get_by_role("region", name="Answers side by side")
+    cell = table.locator("tr", has=page.locator("th", has_text="Outcome")).locator("td").first
+    cell.evaluate(
+        """(cell, words) => {
+          cell.querySelector("small")?.remove();
+          const reason = cell.appendChild(document.createElement("small"));
+          reason.className = "why";
+          reason.textContent = words;
+        }""",
+        ("the program returned a list of numbers that are no packing " * 3)[:160],
+    )
+    heights = table.locator("tbody tr").evaluate_all("rows => rows.map((row) => row.getBoundingClientRect().height)")
+    assert max(heights) <= 130
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_weights_tokens_and_what_was_dropped_are_told(page: Page, service: Service, chained_run: str) -> None:
     told = service.get(f"/v1/runs/{chained_run}/proposals/1")
     page.goto(f"/runs/{chained_run}/proposals/1")

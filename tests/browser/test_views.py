@@ -195,7 +195,7 @@ def test_pictures_stand_in_lineage_grid_and_replay(page: Page, service: Service,
     page.goto(f"/runs/{drawn_run}/grid")
     expect(page.get_by_role("region", name="Cells").locator(".thumbnail img")).to_have_count(drawn)
     page.wait_for_function(
-        "count => [...document.querySelector('cell-grid').pictures.images.values()]"
+        "count => [...(document.querySelector('cell-grid').pictures?.images.values() ?? [])]"
         ".filter((one) => one.naturalWidth).length === count",
         arg=drawn,
     )
@@ -265,11 +265,11 @@ def test_hostile_views_have_no_effect(
     assert page.evaluate("1 + 1") == 2, "the page still answers"
     assert time.monotonic() - began < 30
     # What browsers refuse, they tell: no more than that came of it.
-    assert [one for one in complaints.heard if not _refusal(one)] == []
+    assert [one for one in complaints.heard if not is_refusal(one)] == []
     complaints.heard.clear()
 
 
-def _refusal(line: str) -> bool:
+def is_refusal(line: str) -> bool:
     words = (
         "Content Security Policy",
         "Blocked script execution",

@@ -80,6 +80,7 @@ class TestDelivery:
             ScoringRequest(holdout=True),
             ScoringRequest(draw=3),
             ScoringRequest(traced=True),
+            ScoringRequest(render=True),
         ]
         for number, scoring in enumerate(wanted):
             await queue.submit(replace(task(number), scoring=scoring), BUNDLE)

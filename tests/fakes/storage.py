@@ -14,12 +14,14 @@ from evolve.events import Event
 from evolve.identity import digest
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
-from service.errors import ConflictError, LeaseLostError, NotFoundError
+from evolve.views.candidate_view import CandidateView
+from service.errors import ConflictError, LeaseLostError, NotFoundError, QuotaError
 from service.ports import (
     ALL_BATCHES,
     ALL_RUNS,
     CANCELLED,
     ENDED,
+    MAX_VIEW_REQUESTS,
     PAUSED,
     RUNNING,
     AuditEntry,
@@ -39,6 +41,7 @@ from service.ports import (
     RunReader,
     RunRecord,
     UsageRecord,
+    ViewRequest,
     nobody,
 )
 from service.projections import count, entered
@@ -136,6 +139,7 @@ class MemoryStorage:
         self.audit = MemoryAuditLog()
         self.deletions = MemoryDeletions(self)
         self.columns = MemoryColumns()
+        self.views = MemoryViewRequests(self)
 
     def intents(self, tenant: str) -> "MemoryRunIntents":
         return MemoryRunIntents(self, tenant)
@@ -177,6 +181,57 @@ class MemoryColumns:
     def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
         del sequence
         self._saved[run_id] = form, content
+
+
+class MemoryViewRequests:
+    """The port ViewRequests."""
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self._storage = storage
+        self._waiting: dict[str, tuple[str, datetime, ViewRequest]] = {}
+
+    def request(self, tenant: str, candidate_id: str, by: str) -> bool:
+        del by
+        reader = MemoryReader(self._storage, tenant)
+        view = reader.view(candidate_id)
+        if view is None or not view.on_demand:
+            raise NotFoundError(f"nothing draws a view of {candidate_id} on demand")
+        if candidate_id in self._waiting:
+            return False
+        if sum(one == tenant for one, _, _ in self._waiting.values()) >= MAX_VIEW_REQUESTS:
+            raise QuotaError("too many views wait to be drawn")
+        now, run_id = self._storage.clock.now(), reader.candidate(candidate_id).run_id
+        self._waiting[candidate_id] = tenant, now, ViewRequest(run_id=run_id, candidate_id=candidate_id, created_at=now)
+        return True
+
+    def waiting(self, candidate_id: str) -> ViewRequest | None:
+        return self._waiting[candidate_id][2] if candidate_id in self._waiting else None
+
+    def take(self, limit: int, seconds: float) -> list[ViewRequest]:
+        now = self._storage.clock.now()
+        due = sorted((at, id_) for id_, (_, at, _) in self._waiting.items() if at <= now)
+        taken = [replace(one := self._waiting[id_][2], tries=one.tries + 1) for _, id_ in due[:limit]]
+        for one in taken:
+            self.put_off(one, seconds, one.reason)
+        return taken
+
+    def put_off(self, request: ViewRequest, seconds: float, reason: str, *, tries: int | None = None) -> None:
+        if request.candidate_id in self._waiting:
+            tenant, _, before = self._waiting[request.candidate_id]
+            counted = request.tries if tries is None else tries
+            due_at = self._storage.clock.now() + timedelta(seconds=seconds)
+            self._waiting[request.candidate_id] = tenant, due_at, replace(before, tries=counted, reason=reason)
+
+    def store(self, candidate_id: str, view: CandidateView) -> None:
+        run = self._storage.found(MemoryReader(self._storage).candidate(candidate_id).run_id)
+        individual = run.individuals[candidate_id]
+        if individual.evaluation.view is not None and individual.evaluation.view.on_demand:
+            evaluation = replace(individual.evaluation, view=view)
+            run.individuals[candidate_id] = replace(individual, evaluation=evaluation)
+        self.drop(candidate_id)
+
+    def drop(self, candidate_id: str) -> None:
+        self._waiting.pop(candidate_id, None)
 
 
 class MemoryRunLog:
@@ -281,6 +336,10 @@ class MemoryReader:
 
     def program(self, candidate_id: str) -> Program:
         return self._storage.found(self.candidate(candidate_id).run_id).candidates[candidate_id].program
+
+    def view(self, candidate_id: str) -> CandidateView | None:
+        individual = self._storage.found(self.candidate(candidate_id).run_id).individuals.get(candidate_id)
+        return None if individual is None else individual.evaluation.view
 
 
 class MemoryReaders:

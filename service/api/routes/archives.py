@@ -181,7 +181,7 @@ def get_grid(
         return Response(status_code=304, headers={"ETag": tag})
     grid = run_cache.grid(reader, run, MAX_CELLS, until or None)
     holders = [cell.candidate_id for cell in grid.cells[:MAX_VIEWS]]
-    view_types = {one.id: one.view_type for one in reader.named(holders)}
+    holding = {one.id: one for one in reader.named(holders)}
     axes = [
         GridAxis(
             name=axis.name,
@@ -201,7 +201,8 @@ def get_grid(
             fitness=cell.fitness,
             candidates=cell.candidates,
             place=cell.place,
-            view_type=view_types.get(cell.candidate_id),
+            view_type=holding[cell.candidate_id].view_type if cell.candidate_id in holding else None,
+            view_on_demand=cell.candidate_id in holding and holding[cell.candidate_id].view_on_demand,
         )
         for cell in grid.cells
     ]

@@ -227,6 +227,8 @@ def get_candidate_view(
     reader = reader_of(parts, caller)
     candidate = reader.candidate(candidate_id)
     view = reader.view(candidate.id)
+    if view is not None and view.on_demand:
+        raise NotFoundError(f"the view of {candidate_id} is not drawn yet: POST /v1/candidates/{candidate.id}/drawing")
     if view is None or not view.media_type:
         raise NotFoundError(f"{candidate_id} has no view: {view.reason if view else 'its evaluator drew nothing'}")
     tag = f'"{hashlib.sha256(view.data).hexdigest()[:32]}"'

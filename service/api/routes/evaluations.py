@@ -75,6 +75,7 @@ async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working
         holdout=lease.task.scoring.holdout,
         draw=lease.task.scoring.draw,
         traced=lease.task.scoring.traced,
+        render=lease.task.scoring.render,
         traceparent=lease.task.traceparent,
     )
     return LeasedTask(

@@ -40,6 +40,7 @@ def shown_candidate(candidate: CandidateRecord, caller: Caller) -> Candidate:
             children=f"{base}/children",
             diff=f"{base}/diff",
             evaluations=f"{base}/evaluations",
+            drawing=f"{base}/drawing" if candidate.view_on_demand else None,
             view=f"{base}/view" if candidate.view_type else None,
             proposal=f"{run}/proposals/{candidate.proposal_number}" if candidate.proposal_number else None,
         ),

@@ -42,10 +42,12 @@ from service.client.calls.candidates import (
     get_candidate_source,
     get_candidate_view,
     get_diff,
+    get_drawing,
     get_lineage,
     list_children,
     list_evaluations,
     reevaluate_candidate,
+    request_drawing,
 )
 from service.client.calls.exports import list_artifacts
 from service.client.calls.keys import create_key, list_audit, list_keys, revoke_key
@@ -184,6 +186,7 @@ __all__ = [
     "get_candidate_view",
     "get_change",
     "get_diff",
+    "get_drawing",
     "get_error_code",
     "get_grid",
     "get_health",
@@ -253,6 +256,7 @@ __all__ = [
     "promote_policy_version",
     "redeliver",
     "reevaluate_candidate",
+    "request_drawing",
     "resume_batch",
     "resume_run",
     "resume_training_job",

@@ -12,6 +12,7 @@ from service.schemas.candidates import (
     ReevaluationReply,
     Source,
 )
+from service.schemas.drawings import Drawing
 
 
 def get_candidate(candidate_id: str) -> Call[Candidate]:
@@ -78,3 +79,13 @@ def list_evaluations(candidate_id: str, *, limit: int | None = None) -> Call[Eva
 def reevaluate_candidate(candidate_id: str) -> Call[ReevaluationReply]:
     """Evaluate a candidate of a paused or ended run once more. Repeating has no effect until it is done."""
     return Call(method="POST", path=place("/v1/candidates/{}/evaluations", candidate_id), answer=ReevaluationReply)
+
+
+def get_drawing(candidate_id: str) -> Call[Drawing]:
+    """Read how far the view of a candidate is drawn."""
+    return Call(method="GET", path=place("/v1/candidates/{}/drawing", candidate_id), answer=Drawing)
+
+
+def request_drawing(candidate_id: str) -> Call[Drawing]:
+    """Have the view of a candidate drawn. Repeating has no effect while it waits, or when it is drawn."""
+    return Call(method="POST", path=place("/v1/candidates/{}/drawing", candidate_id), answer=Drawing)

@@ -68,6 +68,7 @@ class CandidateInspector extends HTMLElement {
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       body.replaceChildren(...page.body.childNodes);
+      globalThis.htmx?.process(body); // what is drawn on demand asks for it
       body.scrollTop = 0;
     } catch (error) {
       if (asked.signal.aborted) return;

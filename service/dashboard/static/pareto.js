@@ -109,8 +109,14 @@ class ParetoScatter extends HTMLElement {
 
   async fetchVolumes() {
     this.asked = 0;
-    const answer = await fetch(this.dataset.metrics ?? "", { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
+    const headers = { Accept: "application/json" };
+    const answer = await fetch(this.dataset.metrics ?? "", { headers }).catch(() => null);
+    if (!answer?.ok) {
+      // The service is busy or away: of a run that has ended, nothing new would have it asked again.
+      const passing = this.isConnected && (!answer || answer.status >= 500 || answer.status === 429);
+      if (passing) this.asked = window.setTimeout(() => void this.fetchVolumes(), VOLUMES_MILLISECONDS);
+      return;
+    }
     this.points = (await answer.json()).points;
     this.later();
   }

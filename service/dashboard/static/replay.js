@@ -135,6 +135,9 @@ export class Replay {
     if (this.pictured !== name) return;
     const page = new DOMParser().parseFromString(text, "text/html");
     this.picture.replaceChildren(...page.body.childNodes);
+    if (!this.picture.querySelector(".undrawn")) return;
+    this.pictures.delete(name); // it is being drawn, and is there when somebody comes back
+    globalThis.htmx?.process(this.picture);
   }
 
   /** @param {string} name @returns {Promise<string>} */

@@ -26,7 +26,7 @@ class EvaluatorError(Exception):
 
 
 def score(channel: Channel, task: Mapping[str, Any], problem: str) -> None:
-    """Separate integrity: `score(outputs, program)`, after `score_stage1` and so on while thresholds are reached."""
+    """Separate integrity: `score(outputs, program)`, after its stages while thresholds are reached, or `render`."""
     _report(channel, problem, lambda: _score(task, problem), traced=task.get("traced", False))
 
 
@@ -102,25 +102,34 @@ def _report(channel: Channel, folder: str, work: Callable[[], dict[str, Any]], *
 
 def _score(task: Mapping[str, Any], problem: str) -> dict[str, Any]:
     module = load(os.path.join(problem, task["evaluator"]), problem)
+    if task["function"] == "render":
+        return {"result": {"view": _drawn(module, task)}}
     names = [task["function"]] if task["function"] != "score" else [*_stages(module, "score_stage"), "score"]
     functions = [(name, getattr(module, name)) for name in names if callable(getattr(module, name, None))]
     if not functions:
         raise EvaluatorError(f"{task['evaluator']} defines no function {task['function']}(outputs, program)")
     given = task["outputs"], dict(task["files"])
     found = _cascade([(name, partial(function, *given)) for name, function in functions], task)
-    return found if task["function"] != "score" else _rendered(found, getattr(module, "render", None), task["outputs"])
+    return found if task["function"] != "score" else _drawable(found, getattr(module, "render", None))
 
 
-def _rendered(found: dict[str, Any], render: Any, outputs: Any) -> dict[str, Any]:
-    """A result with the view that `render(outputs)` draws, where it has scores and no view."""
+def _drawable(found: dict[str, Any], render: Any) -> dict[str, Any]:
+    """A result that says that `render(outputs)` can draw a view on demand, where it has scores and no view."""
     result = found["result"]
     if not callable(render) or "stage" in found or not isinstance(result, dict) or {"view", "error"} & result.keys():
         return found
+    return {**found, "result": {**result, "view": {"render": True}}}
+
+
+def _drawn(module: Any, task: Mapping[str, Any]) -> Any:
+    """What `render(outputs)` draws, as JSON carries it."""
+    render = getattr(module, "render", None)
+    if not callable(render):
+        raise EvaluatorError(f"{task['evaluator']} defines no function render(outputs)")
     try:
-        view = view_of(render(outputs))
+        return view_of(render(task["outputs"]))
     except Exception as error:  # noqa: BLE001 - a picture may raise anything
-        view = {"error": f"{type(error).__name__}: {error}"}
-    return {**found, "result": {**result, "view": view}}
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def _evaluate(task: Mapping[str, Any], folder: str) -> dict[str, Any]:

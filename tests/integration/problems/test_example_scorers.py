@@ -332,7 +332,8 @@ def test_what_is_held_out_is_scored_apart_and_never_beside_what_policies_are_sho
     problem = load_problem(EXAMPLES / name).problem
     shown, apart = scored(name, *values, program=program), held_out(name, *values, program=program)
     assert problem.evaluator.holdout
-    assert set(shown) == {*problem.objective_names, "cases", "feedback", "view"}
+    drawn = {"view"} if name == "symbolic_regression" else set()  # the other one draws by `render`
+    assert set(shown) == {*problem.objective_names, "cases", "feedback"} | drawn
     assert set(apart) == set(problem.objective_names)
     assert [shown[one] for one in apart] != list(apart.values())
 
