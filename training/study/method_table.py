@@ -19,7 +19,7 @@ from evolve.domains.maze import mazes
 from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import METHODS
-from training.recipe import Recipe, reinforcement_of
+from training.recipe import Recipe, WarmStart, chain_lengths, reinforcement_of
 from training.study import intervals
 from training.study.markdown import cell, signed, table
 
@@ -67,7 +67,8 @@ def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
     m = size if known is not None and known.chains else settings.m
     k = size if known is not None and known.subsets else None
     settings = replace(settings, m=m, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
-    return Recipe(seed=seed, kinds=(scope.kind,), reinforcement=settings)
+    warm = WarmStart(taught=chain_lengths(m))
+    return Recipe(seed=seed, kinds=(scope.kind,), warm_start=warm, reinforcement=settings)
 
 
 def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
@@ -76,9 +77,9 @@ def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: P
     if path.exists():
         return
     from training.evaluation import figures_of_mazes
-    from training.maze import RunFolder, base_of, reinforce
+    from training.maze import RunFolder, base_of, recipe_on, reinforce
 
-    recipe = recipe_of(arm, seed, scope)
+    recipe = recipe_on(base, recipe_of(arm, seed, scope))
     weights = base_of(base, recipe)
     if arm != "base":
         place = RunFolder(folder=folder / "trainings" / path.stem, save_every=scope.steps)
