@@ -150,7 +150,7 @@ def _turns(recipe: Recipe) -> list[_Turn]:
 
 def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str, *, goals: bool = False) -> None:
     """Write the model folder of a policy, of one that reads weights of the objectives with `goals`."""
-    taught = recipe.warm_start.taught
+    taught = sorted(set(recipe.warm_start.taught))
     export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card, goals=goals, taught=taught)
 
 
@@ -170,14 +170,17 @@ def recipe_on(folder: Path, recipe: Recipe, *, teach: bool = False) -> Recipe:
     """The recipe of a training that starts from a model folder, with the lengths of chains that its policy knows.
 
     Args:
-        teach: its warm start is continued, so the policy will also know those of the recipe.
+        teach: its warm start is continued, so the policy will also know those of the recipe. Lengths that are new to
+            it get half of the updates.
 
     Raises:
         ModelError: the folder cannot be read.
         ConfigurationError: the policy does not know chains as long as those to reinforce.
     """
-    known = {*taught_chains(folder), *(recipe.warm_start.taught if teach else ())}
-    return replace(recipe, warm_start=replace(recipe.warm_start, taught=tuple(sorted(known))))
+    known = taught_chains(folder)
+    new = tuple(length for length in recipe.warm_start.taught if teach and length not in known)
+    taught = (*known * max(1, len(new)), *new * len(known))
+    return replace(recipe, warm_start=replace(recipe.warm_start, taught=taught))
 
 
 class _Run:

@@ -7,7 +7,6 @@ from evolve.vpo import METHODS, method_of
 from evolve.vpo.weights import CONCENTRATED
 from training.vocabulary import MAX_ANSWERS, TAUGHT, WORDS
 
-
 CHAIN = 4  # answers of a chain, unless told otherwise
 
 
@@ -35,7 +34,7 @@ class WarmStart:
         mazes, chains: mazes of an update, and chains of each of them.
         rate: peak learning rate. It rises over the first 2 % and falls linearly to zero.
         parents: share of the updates in which chains edit a parent.
-        taught: lengths of chains, each equally often. A policy knows no other.
+        taught: lengths of chains to draw from, one for each update. A policy knows no other.
     """
 
     steps: int = 2000
@@ -124,8 +123,8 @@ def reinforcement_of(method: str, length: int = CHAIN) -> Reinforcement:
 
 
 def chain_lengths(longest: int) -> tuple[int, ...]:
-    """The lengths that a warm start teaches for chains of at most this one."""
-    return tuple(range(1, max(longest, *TAUGHT) + 1))
+    """The lengths that a warm start teaches for chains of this one: the usual ones, and it."""
+    return TAUGHT if longest in TAUGHT else (*TAUGHT, longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +145,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.reinforcement.m not in self.warm_start.taught:
-            known = ", ".join(map(str, self.warm_start.taught))
+            known = ", ".join(map(str, sorted(set(self.warm_start.taught))))
             raise ConfigurationError(
                 f"the warm start knows chains of {known} answers, and none of {self.reinforcement.m}: continue it first"
                 f" with --method base --base MODEL --warm-steps N --chain-length {self.reinforcement.m}"
