@@ -21,7 +21,7 @@ from evolve.multiobjective.scalarization import Floats
 from training.knapsack import KINDS, Kind, Split, knapsacks, measure
 from training.study import intervals, method_table
 from training.study.markdown import MethodComparison, conclusions, paragraphs
-from training.study.method_table import Arm, cells, keep_tables, read_tables, title
+from training.study.method_table import TrainingArm, cells, keep_tables, read_tables, title
 
 if TYPE_CHECKING:
     from training.knapsack_policy import KnapsackTraining
@@ -71,7 +71,7 @@ def settings_of(arm: str, seed: int, kind: Kind, scope: KnapsackScope) -> "Knaps
     """The settings of a training, but for its rate."""
     from training.knapsack_policy import KnapsackTraining
 
-    wanted = Arm.of(arm)
+    wanted = TrainingArm.of(arm)
     return KnapsackTraining(
         method=wanted.method, kind=kind, seed=seed, k=wanted.k, alpha=wanted.alpha, updates=scope.updates
     )

@@ -51,7 +51,7 @@ class TableScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Arm:
+class TrainingArm:
     """What is compared: a method, the size of the sets that it trains for, and the concentration of its weights."""
 
     method: str
@@ -59,7 +59,7 @@ class Arm:
     alpha: float = 1.0
 
     @classmethod
-    def of(cls, text: str) -> "Arm":
+    def of(cls, text: str) -> "TrainingArm":
         """The arm that is written `METHOD`, `METHOD@K`, `METHOD~ALPHA` or `METHOD@K~ALPHA`; `~equal`: equal weights.
 
         Raises:
@@ -90,7 +90,7 @@ class Arm:
 
 def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
     """The recipe of a training: sets of k are chains of k, or subsets of single answers."""
-    wanted = Arm.of(arm)
+    wanted = TrainingArm.of(arm)
     settings = reinforcement_of(wanted.method, wanted.k)
     known, m = METHODS.get(wanted.method), settings.m
     k = wanted.k if known is not None and known.subsets else None
@@ -111,7 +111,7 @@ def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: P
 
     recipe = recipe_on(base, recipe_of(arm, seed, scope))
     weights = base_of(base, recipe)
-    if Arm.of(arm).method != "base":
+    if TrainingArm.of(arm).method != "base":
         place = RunFolder(folder=folder / "trainings" / path.stem, save_every=scope.steps)
         weights = reinforce(recipe, weights, place, lambda _: None)
     settings = replace(recipe.reinforcement, answers=scope.answers)
@@ -140,7 +140,7 @@ def read_tables(folder: Path) -> Tables:
     paths: dict[str, dict[int, Path]] = {}
     for path in folder.glob("*-s*.json"):
         arm, _, seed = path.stem.rpartition("-s")
-        if Arm.of(arm).method in _ORDER:
+        if TrainingArm.of(arm).method in _ORDER:
             paths.setdefault(arm, {})[int(seed)] = path
     return {
         arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
@@ -148,8 +148,8 @@ def read_tables(folder: Path) -> Tables:
     }
 
 
-def _place(arm: str) -> tuple[int, Arm]:
-    return _ORDER.index(Arm.of(arm).method), Arm.of(arm)
+def _place(arm: str) -> tuple[int, TrainingArm]:
+    return _ORDER.index(TrainingArm.of(arm).method), TrainingArm.of(arm)
 
 
 def keep_tables(found: Tables, path: Path, figures: Sequence[str] = FIGURES) -> None:
@@ -181,7 +181,7 @@ def report(
     apart = []
     for method, seeds in found.items():
         both = sorted(set(seeds) & set(found[against]))
-        if method == against or Arm.of(method).method == "base" or not both:
+        if method == against or TrainingArm.of(method).method == "base" or not both:
             continue
         pairs = [({seed: of[seed] for seed in both}) for of in (seeds, found[against])]
         differences = [intervals.difference(*(cells(side, figure) for side in pairs)) for figure in compared]
@@ -196,7 +196,7 @@ def cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> Fl
 
 def title(arm: str) -> str:
     """The name of an arm in tables."""
-    return Arm.of(arm).title
+    return TrainingArm.of(arm).title
 
 
 def main() -> None:
@@ -224,7 +224,7 @@ def main() -> None:
     scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
     for seed in range(scope.seeds):
         for method in told.methods.split(","):
-            if Arm.of(method).method != "base" or seed == 0:
+            if TrainingArm.of(method).method != "base" or seed == 0:
                 measure_method(method, seed, scope, told.base, told.output)
                 sys.stdout.write(f"{method}, seed {seed}\n")
                 sys.stdout.flush()

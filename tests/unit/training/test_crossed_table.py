@@ -20,7 +20,7 @@ from training.study.crossed_table import (
     read_crossed,
     report,
 )
-from training.study.method_table import Arm, TableScope, read_tables, recipe_of
+from training.study.method_table import TableScope, TrainingArm, read_tables, recipe_of
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "benchmarks" / "method_table" / "crossed"
@@ -35,7 +35,7 @@ def keep(folder: Path, domain: str, arm: str, level: float, seeds: int = 3) -> N
 
 
 def test_each_row_has_one_set_reward_and_each_column_one_estimator() -> None:
-    rows = [[METHODS[Arm.of(arm).method] for arm in row] for row in (EQUAL_WEIGHTS, DRAWN_WEIGHTS)]
+    rows = [[METHODS[TrainingArm.of(arm).method] for arm in row] for row in (EQUAL_WEIGHTS, DRAWN_WEIGHTS)]
     chains, credited, single = zip(*rows, strict=True)
     assert all(method.chains and method.credit is None for method in chains)
     assert credited[0] == credited[1]
@@ -45,10 +45,10 @@ def test_each_row_has_one_set_reward_and_each_column_one_estimator() -> None:
 
 @pytest.mark.parametrize("arm", TRAINED)
 def test_arms_differ_in_nothing_but_method_and_weights(arm: str) -> None:
-    learnt, usual = (recipe_of(one, 2, TableScope()).reinforcement for one in (arm, Arm.of(arm).method))
-    assert learnt == replace(usual, alpha=Arm.of(arm).alpha)
+    learnt, usual = (recipe_of(one, 2, TableScope()).reinforcement for one in (arm, TrainingArm.of(arm).method))
+    assert learnt == replace(usual, alpha=TrainingArm.of(arm).alpha)
     assert learnt.k in (4, None)
-    assert (learnt.answers, learnt.m) == (32, 4 if METHODS[Arm.of(arm).method].chains else 1)
+    assert (learnt.answers, learnt.m) == (32, 4 if METHODS[TrainingArm.of(arm).method].chains else 1)
 
 
 def test_the_report_says_what_became_of_each_family(tmp_path: Path) -> None:

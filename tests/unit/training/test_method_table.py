@@ -12,9 +12,9 @@ from evolve.vpo import METHODS, draw_weights
 from training.study.method_table import (
     ARMS,
     FIGURES,
-    Arm,
     K,
     TableScope,
+    TrainingArm,
     keep_tables,
     read_tables,
     recipe_of,
@@ -55,12 +55,12 @@ def test_an_arm_can_name_another_concentration_of_weights() -> None:
     assert recipe_of("vpo", 0, TableScope()).reinforcement.alpha == 1
     assert recipe_of("vpo~0.25", 0, TableScope()).reinforcement.alpha == 0.25
     assert recipe_of("vpo_marginal@8~4", 0, TableScope()).reinforcement.alpha == 4
-    drawn = draw_weights(4, np.random.default_rng(0), 32, Arm.of("vpo~equal").alpha)
+    drawn = draw_weights(4, np.random.default_rng(0), 32, TrainingArm.of("vpo~equal").alpha)
     assert np.abs(drawn - 0.25).max() < 0.01
     told = [title(arm) for arm in ("vpo~0.25", "vpo_marginal~equal", "base@8")]
     assert told == ["VPO, alpha = 0.25", "VPO with credit by answer, k = 4, equal weights", "warm start, chains of 8"]
     with pytest.raises(ConfigurationError, match="write it as max_at_k@16"):
-        Arm.of("vpo~flat")
+        TrainingArm.of("vpo~flat")
 
 
 def test_sizes_of_a_method_stand_beside_each_other(tmp_path: Path) -> None:
