@@ -77,9 +77,7 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     Raises:
         ModelError: a file is missing or damaged, or the model is of another kind or another vocabulary.
     """
-    for name in _TINY_FOLDER_FILES:
-        if not (folder / name).is_file():
-            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
+    _check_files(folder)
     try:
         configuration = _read_json(folder / "config.json")
         vocabulary = dict(_read_json(folder / "tokenizer.json")["model"]["vocab"])
@@ -95,12 +93,19 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     return _checked(folder, halves, shape), shape
 
 
+def _check_files(folder: Path) -> None:
+    for name in _TINY_FOLDER_FILES:
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
+
+
 def taught_chains(folder: Path) -> tuple[int, ...]:
     """The lengths of chains that the policy of a model folder knows.
 
     Raises:
         ModelError: config.json cannot be read, or says something else.
     """
+    _check_files(folder)
     try:
         found = _read_json(folder / "config.json").get(_TAUGHT, list(TAUGHT))
     except (ValueError, TypeError, OSError, RecursionError) as error:

@@ -46,7 +46,7 @@ def maze(
     method: Annotated[
         str,
         typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone."),
-    ] = "vpo",
+    ] = "vpo_marginal",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
     ] = None,
