@@ -206,6 +206,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
+    parser.add_argument("--against", default="vpo", metavar="ARM", help="with --report: whom all are compared with")
     parser.add_argument("--methods", default=",".join(ARMS))
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
@@ -215,7 +216,7 @@ def main() -> None:
         found = read_tables(told.output)
         if told.keep is not None:
             keep_tables(found, told.keep)
-        sys.stdout.write(report(found) + "\n")
+        sys.stdout.write(report(found, told.against) + "\n")
         return
     import torch
 

@@ -20,7 +20,9 @@ from training.study.crossed_table import (
     read_crossed,
     report,
 )
-from training.study.method_table import TableScope, TrainingArm, read_tables, recipe_of
+from training.study.intervals import difference
+from training.study.markdown import signed
+from training.study.method_table import TableScope, TrainingArm, cells, read_tables, recipe_of
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "benchmarks" / "method_table" / "crossed"
@@ -72,3 +74,16 @@ def test_the_tables_that_hold_the_other_cells_are_in_the_repository() -> None:
     for domain, path in KNOWN_TABLES.items():
         found = read_tables(ROOT / path)
         assert {arm for arm in ARMS if arm not in TRAINED} <= {*found}, domain
+
+
+def test_the_page_has_the_differences_that_the_defaults_follow_from() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8").partition("## The defaults")[2]
+    known = {"small mazes, 40 steps": "small.json", "knapsacks in conflict": "knapsack/conflict.json"}
+    known["collinear knapsacks"] = "knapsack/collinear.json"
+    for name, file in known.items():
+        found = read_tables(ROOT / "benchmarks" / "method_table" / file)
+        told = [
+            signed(difference(cells(found["vpo_marginal"], figure), cells(found["vpo"], figure)))
+            for figure in ("best@4", "best@64", "ew@64", "volume", "diversity")
+        ]
+        assert f"| {' | '.join([name, *told])} |" in page
