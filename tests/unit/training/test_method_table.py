@@ -22,7 +22,7 @@ from training.study.method_table import (
     title,
 )
 
-KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table" / "small.json"
+KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table"
 
 
 def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
@@ -109,9 +109,15 @@ def test_figures_that_were_kept_give_the_same_report(tmp_path: Path) -> None:
     assert report(read_tables(tmp_path / "kept.json")) == report(found)
 
 
-def test_the_tables_of_the_study_are_those_of_the_kept_figures() -> None:
+@pytest.mark.parametrize(
+    ("file", "against"),
+    [("small.json", "vpo"), ("chains_of_8.json", "vpo"), ("chains_of_8.json", "vpo_marginal@8")],
+)
+def test_the_tables_of_the_study_are_those_of_the_kept_figures(file: str, against: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf-8")
-    for block in report(read_tables(KEPT)).split("\n\n"):
+    found = read_tables(KEPT / file)
+    assert {len(seeds) for arm, seeds in found.items() if TrainingArm.of(arm).method != "base"} == {5}
+    for block in report(found, against).split("\n\n"):
         assert block in page
 
 
