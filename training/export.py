@@ -14,20 +14,31 @@ from safetensors.torch import load_file, save_file
 from training.errors import ModelError
 from training.llama import Weights, count, shapes
 from training.recipe import Shape
-from training.vocabulary import BOS, EOS, IDS, MAX_MOVES, PAD, WORDS, write_tokenizer
+from training.vocabulary import BOS, EOS, IDS, MAX_ANSWERS, MAX_MOVES, PAD, TAUGHT, WORDS, write_tokenizer
 
 WEIGHTS = "model.safetensors"
 _CURE = "start from a model that `evolve train maze` made"
+_TAUGHT = "evolve_chain_lengths"  # in config.json; a folder without it knows those of the bundled policies
 _TINY_FOLDER_FILES = ("config.json", WEIGHTS, "tokenizer.json")
 
 
-def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str, goals: bool = False) -> None:
+def export(
+    weights: Weights,
+    shape: Shape,
+    folder: Path,
+    *,
+    m: int,
+    card: str,
+    goals: bool = False,
+    taught: Sequence[int] = TAUGHT,
+) -> None:
     """Write a model folder in half precision, completely or not at all. An existing folder is replaced.
 
     Args:
         m: default number of answers per chain.
         card: its README.md.
         goals: prompts show the policy weights of the objectives.
+        taught: lengths of chains that the policy knows.
 
     Raises:
         ModelError: the weights are not finite in half precision, or the folder does not read back as written.
@@ -43,10 +54,10 @@ def export(weights: Weights, shape: Shape, folder: Path, *, m: int, card: str, g
     except SafetensorError as error:
         raise ModelError(f"the model folder {folder} cannot be written: {str(error)[:200]}") from error
     (started / WEIGHTS).chmod(0o644)  # written for its owner alone otherwise
-    _write_json(started / "config.json", _configuration(shape))
+    _write_json(started / "config.json", {**_configuration(shape), _TAUGHT: list(taught)})
     ends = {"bos_token_id": IDS[BOS], "eos_token_id": IDS[EOS], "pad_token_id": IDS[PAD], "do_sample": True}
     _write_json(started / "generation_config.json", ends)
-    write_tokenizer(started, goals=goals)
+    write_tokenizer(started, goals=goals, taught=taught)
     defaults = (
         f'format = "tags:route"\nanswers = {m}\nsamples = {8 // m}\ntemperature = 1.0\n'
         f"max_tokens = {m * (MAX_MOVES + 2) + 1}\n"
@@ -66,9 +77,7 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
     Raises:
         ModelError: a file is missing or damaged, or the model is of another kind or another vocabulary.
     """
-    for name in _TINY_FOLDER_FILES:
-        if not (folder / name).is_file():
-            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
+    _check_files(folder)
     try:
         configuration = _read_json(folder / "config.json")
         vocabulary = dict(_read_json(folder / "tokenizer.json")["model"]["vocab"])
@@ -82,6 +91,29 @@ def read_model(folder: Path) -> tuple[Weights, Shape]:
             f" mazes: {_CURE}"
         )
     return _checked(folder, halves, shape), shape
+
+
+def _check_files(folder: Path) -> None:
+    for name in _TINY_FOLDER_FILES:
+        if not (folder / name).is_file():
+            raise ModelError(f"{folder} is not a model folder, because {name} is missing: {_CURE}")
+
+
+def taught_chains(folder: Path) -> tuple[int, ...]:
+    """The lengths of chains that the policy of a model folder knows.
+
+    Raises:
+        ModelError: config.json cannot be read, or says something else.
+    """
+    _check_files(folder)
+    try:
+        found = _read_json(folder / "config.json").get(_TAUGHT, list(TAUGHT))
+    except (ValueError, TypeError, OSError, RecursionError) as error:
+        raise ModelError(f"config.json of {folder} cannot be read ({str(error)[:200]}): {_CURE}") from error
+    lengths = found if isinstance(found, list) else []
+    if not lengths or not all(type(length) is int and 1 <= length <= MAX_ANSWERS for length in lengths):
+        raise ModelError(f"{_TAUGHT} in config.json of {folder} is no list of 1 to {MAX_ANSWERS}: {_CURE}")
+    return tuple(lengths)
 
 
 def _shape(folder: Path, configuration: Mapping[str, object]) -> Shape:

@@ -32,6 +32,7 @@ class KnapsackTraining:
         k: for the methods that take the best of k.
         problems, answers: prompts of an update, and answers to each.
         pool: knapsacks to draw from.
+        alpha: concentration of the weights that the answers of a knapsack share.
         rate: initial learning rate of Adam. It falls linearly to zero.
     """
 
@@ -44,6 +45,7 @@ class KnapsackTraining:
     answers: int = 32
     pool: int = 4000
     draws: int = 32
+    alpha: float = 1.0
     rate: float = 3e-3
     clip: float = 1.0
 
@@ -161,7 +163,7 @@ def _advantages(settings: KnapsackTraining, rewards: Floats, goals: Floats | Non
     groups = [
         RolloutGroup.of(
             list(completions),
-            weights=draw_weights(OBJECTIVES, rng, settings.draws),
+            weights=draw_weights(OBJECTIVES, rng, settings.draws, settings.alpha),
             preference=None if goals is None else goals[place],
         )
         for place, completions in enumerate(rewards)

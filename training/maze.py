@@ -1,7 +1,7 @@
 """Trains a maze policy: a warm start, then reinforcement learning, with checkpoints, a journal and pictures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from evolve.domains.maze import render
 from training.batches import GivenMazes, MazePool
 from training.checkpoints import Checkpoint, Checkpoints
 from training.errors import ModelError, OtherRecipeError, TrainingError
-from training.export import export, read_model
+from training.export import export, read_model, taught_chains
 from training.llama import Weights, digest, initial
 from training.recipe import Recipe
 from training.reinforce import advantages_of, choose_parents, draw_goals, experience, figures_of, policy_loss
@@ -58,15 +58,23 @@ class RunFolder:
     warn: Callable[[str], None] = print
 
 
-def warm_start(recipe: Recipe, place: RunFolder, report: Report) -> Weights:
-    """Imitate the demonstrator. It continues from the newest checkpoint, if there is one."""
+def warm_start(recipe: Recipe, place: RunFolder, report: Report, base: Weights | None = None) -> Weights:
+    """Imitate the demonstrator. It continues from the newest checkpoint, if there is one.
+
+    Args:
+        recipe: of the training.
+        place: where checkpoints are.
+        report: hears of every step.
+        base: weights to start from. None: random ones.
+    """
     settings = recipe.warm_start
-    run = _Run(
-        recipe,
-        place,
-        WARM_START,
-        lambda: initial(recipe.shape, torch.Generator().manual_seed(recipe.seed), place.device),
-    )
+
+    def begin() -> Weights:
+        if base is None:
+            return initial(recipe.shape, torch.Generator().manual_seed(recipe.seed), place.device)
+        return {name: weight.detach().clone() for name, weight in base.items()}
+
+    run = _Run(recipe, place, WARM_START, begin, base="" if base is None else digest(base))
     pool = MazePool(recipe.pool)
     for step in run.steps(settings.steps, settings.rate, decay=settings.decay):
         run.rate(rate_at(step, settings.steps, settings.rate))
@@ -142,7 +150,8 @@ def _turns(recipe: Recipe) -> list[_Turn]:
 
 def keep_model(weights: Weights, recipe: Recipe, folder: Path, card: str, *, goals: bool = False) -> None:
     """Write the model folder of a policy, of one that reads weights of the objectives with `goals`."""
-    export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card, goals=goals)
+    taught = sorted(set(recipe.warm_start.taught))
+    export(weights, recipe.shape, folder, m=recipe.reinforcement.m, card=card, goals=goals, taught=taught)
 
 
 def base_of(folder: Path, recipe: Recipe) -> Weights:
@@ -155,6 +164,23 @@ def base_of(folder: Path, recipe: Recipe) -> Weights:
     if shape != recipe.shape:
         raise ModelError(f"the model in {folder} has another shape than this recipe: {shape} and {recipe.shape}")
     return weights
+
+
+def recipe_on(folder: Path, recipe: Recipe, *, teach: bool = False) -> Recipe:
+    """The recipe of a training that starts from a model folder, with the lengths of chains that its policy knows.
+
+    Args:
+        teach: its warm start is continued, so the policy will also know those of the recipe. Lengths that are new to
+            it get half of the updates.
+
+    Raises:
+        ModelError: the folder cannot be read.
+        ConfigurationError: the policy does not know chains as long as those to reinforce.
+    """
+    known = taught_chains(folder)
+    new = tuple(length for length in recipe.warm_start.taught if teach and length not in known)
+    taught = (*known * max(1, len(new)), *new * len(known))
+    return replace(recipe, warm_start=replace(recipe.warm_start, taught=taught))
 
 
 class _Run:

@@ -1,7 +1,7 @@
 """Trains a policy from scratch to its model folder, for `evolve train maze`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import torch
 from training.card import card
 from training.evaluation import evaluate
 from training.llama import Weights
-from training.maze import REINFORCE, Report, RunFolder, base_of, keep_model, reinforce, warm_start
+from training.maze import REINFORCE, Report, RunFolder, base_of, keep_model, recipe_on, reinforce, warm_start
 from training.plots import draw_training
 from training.recipe import Recipe
 from training.training_log import TrainingLog
@@ -29,7 +29,8 @@ class TrainingRequest:
 
     Attributes:
         method: an estimator of `evolve.vpo`, or `base` for the warm start alone.
-        base: model folder to start from instead of a warm start.
+        base: model folder to start from instead of random weights.
+        warm: whether there is a warm start, also from a base.
         command: the user's command, for the model card.
         mazes: those to reinforce on. Empty: the training split's.
         validated: number of validation mazes for the figures on the card.
@@ -41,6 +42,7 @@ class TrainingRequest:
     command: str
     mazes: "tuple[Maze, ...]" = ()
     validated: int = VALIDATED
+    warm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +59,17 @@ def train_policy(wanted: TrainingRequest, place: RunFolder, report: Report) -> T
     Raises:
         TrainingError: the base cannot be read, the folder belongs to another recipe, or the result is not a valid
             model.
+        ConfigurationError: the base does not know chains of the wanted length.
     """
+    warm = wanted.warm or wanted.base is None
+    if wanted.base is not None:
+        wanted = replace(wanted, recipe=recipe_on(wanted.base, wanted.recipe, teach=warm))
     recipe = wanted.recipe
-    base = warm_start(recipe, place, report) if wanted.base is None else base_of(wanted.base, recipe)
+    start = None if wanted.base is None else base_of(wanted.base, recipe)
+    base = warm_start(recipe, place, report, start) if start is None or warm else start
     if wanted.method == BASE:
         return _keep(base, wanted, place)
-    if wanted.base is None:
+    if warm:
         _keep(base, wanted, place, BASE)
     trained = _keep(reinforce(recipe, base, place, report, wanted.mazes), wanted, place)
     lines = [line for line in TrainingLog(place.folder / "journal.jsonl").lines() if line["stage"] == REINFORCE]

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS, method_of
 from evolve.vpo.weights import CONCENTRATED
-from training.vocabulary import MAX_ANSWERS, WORDS
+from training.vocabulary import MAX_ANSWERS, TAUGHT, WORDS
+
+CHAIN = 4  # answers of a chain, unless told otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class WarmStart:
         mazes, chains: mazes of an update, and chains of each of them.
         rate: peak learning rate. It rises over the first 2 % and falls linearly to zero.
         parents: share of the updates in which chains edit a parent.
+        taught: lengths of chains to draw from, one for each update. A policy knows no other.
     """
 
     steps: int = 2000
@@ -40,6 +43,11 @@ class WarmStart:
     rate: float = 2e-3
     decay: float = 0.01
     parents: float = 0.4
+    taught: tuple[int, ...] = TAUGHT
+
+    def __post_init__(self) -> None:
+        if not self.taught or not all(1 <= length <= MAX_ANSWERS for length in self.taught):
+            raise ConfigurationError(f"a warm start teaches chains of 1 to {MAX_ANSWERS} answers, not {self.taught}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,7 @@ class Reinforcement:
     steps: int = 1500
     mazes: int = 16
     answers: int = 32
-    m: int = 4
+    m: int = CHAIN
     draws: int = 32
     alpha: float = 1.0
     rate: float = 3e-4
@@ -97,17 +105,26 @@ class Reinforcement:
         return method_of(self.method).weights == "shown"
 
 
-def reinforcement_of(method: str) -> Reinforcement:
-    """The settings for a method: chains of 4 for methods that reward sets, single answers for the others.
+def reinforcement_of(method: str, length: int = CHAIN) -> Reinforcement:
+    """The settings for a method: chains for methods that reward sets, single answers for the others.
 
-    `base`, the warm start alone, also gets chains of 4.
+    `base`, the warm start alone, also gets chains.
+
+    Args:
+        method: its name.
+        length: of chains.
 
     Raises:
-        ConfigurationError: the method does not exist.
+        ConfigurationError: the method does not exist, or chains cannot be of this length.
     """
     if method == "base":
-        return Reinforcement()
-    return Reinforcement(method=method, m=4 if method in METHODS and METHODS[method].chains else 1)
+        return Reinforcement(m=length)
+    return Reinforcement(method=method, m=length if method in METHODS and METHODS[method].chains else 1)
+
+
+def chain_lengths(longest: int) -> tuple[int, ...]:
+    """The lengths that a warm start teaches for chains of this one: the usual ones, and it."""
+    return TAUGHT if longest in TAUGHT else (*TAUGHT, longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +142,11 @@ class Recipe:
     shape: Shape = field(default_factory=Shape)
     warm_start: WarmStart = field(default_factory=WarmStart)
     reinforcement: Reinforcement = field(default_factory=Reinforcement)
+
+    def __post_init__(self) -> None:
+        if self.reinforcement.m not in self.warm_start.taught:
+            known = ", ".join(map(str, sorted(set(self.warm_start.taught))))
+            raise ConfigurationError(
+                f"the warm start knows chains of {known} answers, and none of {self.reinforcement.m}: continue it first"
+                f" with --method base --base MODEL --warm-steps N --chain-length {self.reinforcement.m}"
+            )

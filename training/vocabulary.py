@@ -18,7 +18,7 @@ from evolve.multiobjective.scalarization import Floats
 MAX_SIDE = 9
 MAX_MOVES = 64
 MAX_ANSWERS = 8
-TAUGHT = (1, 2, 3, 4)  # sizes of sets in the warm start: policies know no other
+TAUGHT = (1, 2, 3, 4)  # lengths of chains in the warm start, unless it is told others: policies know no other
 _SPARE = 2  # steps beyond the limit that a reply has room for, each walk
 SHARES = 8  # rewards are read in eighths
 
@@ -185,13 +185,18 @@ def decode(ids: Sequence[int]) -> str:
     return " ".join(WORDS[number] for number in ids if number >= len(_SPECIAL))
 
 
-def chat_template(*, goals: bool = False) -> str:
-    """The chat template of the policies. With `goals`, those of goal-conditioned ones, which read weights."""
+def chat_template(*, goals: bool = False, taught: Sequence[int] = TAUGHT) -> str:
+    """The chat template of the policies.
+
+    Args:
+        goals: that of goal-conditioned ones, which read weights.
+        taught: lengths of chains that the policy knows.
+    """
     sides = "".join(map(str, _SIDES))
     filled = {"OBJECTIVES": str(list(OBJECTIVES)), "SHARES": str(SHARES), "ANSWERS + 1": str(MAX_ANSWERS + 1)}
     filled |= {"SIDES": sides, "SIDE": str(MAX_SIDE), "MOVES": MOVES, "COLUMNS": COLUMNS[:MAX_SIDE]}
     filled |= {"ROWS": "".join(map(str, range(1, MAX_SIDE + 1)))}
-    filled |= {"TAUGHT": str(list(TAUGHT))}
+    filled |= {"TAUGHT": str(list(taught))}
     filled = {"AIMED": _AIMED if goals else "", "AIM": _AIM if goals else "", "EQUAL": share_word(_EQUAL), **filled}
     text = CHAT_TEMPLATE
     for name, value in filled.items():
@@ -199,7 +204,7 @@ def chat_template(*, goals: bool = False) -> str:
     return text
 
 
-def write_tokenizer(folder: Path, *, goals: bool = False) -> None:
+def write_tokenizer(folder: Path, *, goals: bool = False, taught: Sequence[int] = TAUGHT) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`, which transformers and vLLM read."""
     added = [
         {"id": IDS[word], "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
@@ -225,7 +230,7 @@ def write_tokenizer(folder: Path, *, goals: bool = False) -> None:
         "unk_token": UNKNOWN,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 1024,
-        "chat_template": chat_template(goals=goals),
+        "chat_template": chat_template(goals=goals, taught=taught),
     }
     for name, value in (("tokenizer.json", tokenizer), ("tokenizer_config.json", configuration)):
         (folder / name).write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from training.batches import MazePool, PaddedBatch
 from training.demonstrator import Demonstrator, Field, Rng
 from training.llama import Weights, reply_losses
 from training.recipe import Shape, WarmStart
-from training.vocabulary import TAUGHT, answer_words, encode, prompt_words
+from training.vocabulary import answer_words, encode, prompt_words
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ def lesson(pool: MazePool, kind: str, settings: WarmStart, rng: Rng, device: str
     """Draw mazes and let the demonstrator answer them."""
     demonstrator = Demonstrator(stops=_STOPS.get(kind, 6))
     shown = rng.random() < settings.parents
-    count = int(rng.choice(TAUGHT))
+    count = int(rng.choice(settings.taught))
     prompts, replies = [], []
     for field in pool.draw(kind, settings.mazes, rng):
         parent = demonstrator.walk(field, rng) if shown else ""

@@ -30,7 +30,16 @@ _MIN_SHARE = 0.6
 
 MAX_PROSE = 2_000
 _PLACEHOLDERS = frozenset(
-    {"", "...", "\u2026", "(a whole program)", "(the whole of this file)", "(the new region)", "(edits)"}
+    {
+        "",
+        "...",
+        "\u2026",
+        "(a whole program)",
+        "(a whole answer)",
+        "(the whole of this file)",
+        "(the new region)",
+        "(edits)",
+    }
 )
 # A line of words: at least three in small letters, and no sign that programs are full of.
 _PROSE = re.compile(r"(?=(?:.*?\b[a-z]{2,}\b){3})[^{}=;<>()\[\]]*")

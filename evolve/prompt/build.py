@@ -122,7 +122,8 @@ def _example(request: PromptRequest, m: int) -> str:
     several = _several_files(request)
     if request.edits == "diff":
         return example(chain, m, "(edits)")
-    program = "(the whole of this file)" if several else "(a whole program)"
+    alone = "(a whole answer)" if request.problem.evaluator.text else "(a whole program)"
+    program = "(the whole of this file)" if several else alone
     program = "(the new region)" if _region_alone(request) else program
     if chain.kind == "fences" and several:
         return "\n---\n".join([f"FILE: path\n{fenced(program)}"] * m)

@@ -11,7 +11,7 @@ from evolve.proposal import Proposal
 
 
 def request_text(problem: Problem, proposal: Proposal, templates: Mapping[str, str], operator: str, m: int) -> str:
-    """The request for m programs.
+    """The request for m programs, or for m answers where text is asked for that is not run.
 
     Args:
         problem, proposal, templates: of the prompt.
@@ -20,7 +20,8 @@ def request_text(problem: Problem, proposal: Proposal, templates: Mapping[str, s
     """
     weights = proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
     drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
-    count = "one program" if m == 1 else f"{m} genuinely different programs"
+    noun = "answer" if problem.evaluator.text else "program"
+    count = f"one {noun}" if m == 1 else f"{m} genuinely different {noun}s"
     if proposal.request and operator == proposal.operator:
         return f"{drawn}{Operator(request=proposal.request).policy_request(count)}\n"
     if proposal.prompt and proposal.prompt.request and operator == MUTATE:

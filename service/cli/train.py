@@ -32,6 +32,7 @@ class TrainOptions:
     base: Path | None
     seed: int
     warm_steps: int | None
+    chain_length: int | None
     steps: int | None
     k: int | None
     alpha: float
@@ -108,6 +109,7 @@ def _wanted(options: TrainOptions) -> "TrainingRequest":
         command=command,
         mazes=read_mazes(options.mazes) if options.mazes else (),
         validated=options.validated,
+        warm=options.warm_steps is not None,
     )
 
 
@@ -130,10 +132,12 @@ def read_mazes(path: Path) -> "tuple[Maze, ...]":
 
 
 def _recipe(recipe: "Recipe", options: TrainOptions) -> "Recipe":
-    from training.recipe import reinforcement_of
+    from training.recipe import CHAIN, chain_lengths, reinforcement_of
 
-    warm = recipe.warm_start if options.warm_steps is None else replace(recipe.warm_start, steps=options.warm_steps)
-    learnt = replace(reinforcement_of(options.method), alpha=options.alpha, k=options.k)
+    length = options.chain_length or CHAIN
+    warm = replace(recipe.warm_start, taught=chain_lengths(length))
+    warm = warm if options.warm_steps is None else replace(warm, steps=options.warm_steps)
+    learnt = replace(reinforcement_of(options.method, length), alpha=options.alpha, k=options.k)
     learnt = learnt if options.steps is None else replace(learnt, steps=options.steps)
     return replace(recipe, warm_start=warm, reinforcement=learnt)
 

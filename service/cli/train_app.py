@@ -46,12 +46,17 @@ def maze(
     method: Annotated[
         str,
         typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone."),
-    ] = "vpo",
+    ] = "vpo_marginal",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
     ] = None,
     seed: Seed = 0,
-    warm_steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start.")] = None,
+    warm_steps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Updates of the warm start. With --base, it is continued.")
+    ] = None,
+    chain_length: Annotated[
+        int | None, typer.Option(min=1, max=8, metavar="M", help="Answers of a chain, which the warm start teaches.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=2, metavar="N", help="Steps of reinforcement learning.")] = None,
     k: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="Size of the sets whose best counts, of max_at_k.")
@@ -79,6 +84,7 @@ def maze(
         base=base,
         seed=seed,
         warm_steps=warm_steps,
+        chain_length=chain_length,
         steps=steps,
         k=k,
         alpha=alpha,

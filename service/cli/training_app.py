@@ -25,7 +25,9 @@ def submit(
     base: Annotated[
         str, typer.Option(metavar="NAME[@VERSION]", help="Version to start from. Without it: from scratch.")
     ] = "",
-    method: Annotated[str, typer.Option(metavar="NAME", help="Training method, such as vector_max_at_k.")] = "vpo",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Training method, such as vector_max_at_k.")
+    ] = "vpo_marginal",
     backend: Annotated[str, typer.Option(metavar="NAME", help="Back end of the trainer.")] = "maze",
     k: Annotated[int | None, typer.Option(metavar="K", help="Size of the sets whose best counts.")] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of reinforcement learning.")] = None,

@@ -20,7 +20,7 @@ class TrainingJobCreate(Request):
     base: Annotated[Text, Field(max_length=100)] = Field(
         default="", description="Version to start from: `name@version`, or `name` for the promoted one. Empty: none"
     )
-    method: _Word = Field(default="vpo", description="Training method, such as `vpo` or `vector_max_at_k`")
+    method: _Word = Field(default="vpo_marginal", description="Training method, such as `vpo` or `vector_max_at_k`")
     runs: list[Identifier] = Field(default=[], max_length=1000, description="Ids of runs to learn from")
     problem: Annotated[Text, Field(max_length=220)] = Field(
         default="", description="Learn from runs of the problem with this name too"

@@ -61,7 +61,7 @@ class MazeBackend:
         words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
         words += ["--validated", "20", "--threads", str(self._threads), "--save-every", str(self._save_every)]
         for name in _NUMBERS:
-            if request.get(name) is not None:
+            if request.get(name) is not None and (name != "warm_steps" or base is None):
                 words += [f"--{name.replace('_', '-')}", str(request[name])]
         if request.get("kinds"):
             words += ["--kinds", ",".join(request["kinds"])]
@@ -162,7 +162,7 @@ class MazeBackend:
 
     @staticmethod
     def _method(job: TrainingJob) -> str:
-        return str(job.request.get("method") or "vpo")
+        return str(job.request.get("method") or "vpo_marginal")
 
     @staticmethod
     def _learnt(job: TrainingJob) -> list[Maze]:

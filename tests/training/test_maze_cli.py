@@ -18,7 +18,8 @@ from training.card import SHOWN
 pytestmark = pytest.mark.training
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "maze"
-SMALL = ["--warm-steps", "4", "--steps", "4", "--validated", "2", "--kinds", "small", "--threads", "1"]
+WARM = ["--warm-steps", "4"]
+SMALL = [*WARM, "--steps", "4", "--validated", "2", "--kinds", "small", "--threads", "1", "--method", "vpo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,8 @@ def test_the_same_command_again_trains_no_more_and_says_the_same(
 def test_a_base_is_gone_on_from_without_a_warm_start(
     trained: Trained, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    words = ["-o", str(tmp_path / "x"), *SMALL, "--base", str(trained.folder / "base"), "--method", "grpo"]
+    without = SMALL[len(WARM) :]
+    words = ["-o", str(tmp_path / "x"), *without, "--base", str(trained.folder / "base"), "--method", "grpo"]
     assert main(["train", "maze", *words, "--steps", "2", "--validated", "1", "--json"]) == 0
     *steps, summary = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["stage"], line["step"]) for line in steps] == [("reinforce", 1), ("reinforce", 2)]

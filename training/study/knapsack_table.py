@@ -21,7 +21,7 @@ from evolve.multiobjective.scalarization import Floats
 from training.knapsack import KINDS, Kind, Split, knapsacks, measure
 from training.study import intervals, method_table
 from training.study.markdown import MethodComparison, conclusions, paragraphs
-from training.study.method_table import cells, keep_tables, read_tables, title
+from training.study.method_table import TrainingArm, cells, keep_tables, read_tables, title
 
 if TYPE_CHECKING:
     from training.knapsack_policy import KnapsackTraining
@@ -67,13 +67,21 @@ def measure_training(settings: "KnapsackTraining", split: Split, count: int, ans
     return [measure(problem, rewards) for problem, rewards in zip(asked, found, strict=True)]
 
 
-def choose_rate(method: str, kind: Kind, scope: KnapsackScope, folder: Path) -> float:
-    """The learning rate of a method that is best on validation knapsacks, from its file if it was chosen before."""
+def settings_of(arm: str, seed: int, kind: Kind, scope: KnapsackScope) -> "KnapsackTraining":
+    """The settings of a training, but for its rate."""
     from training.knapsack_policy import KnapsackTraining
 
+    wanted = TrainingArm.of(arm)
+    return KnapsackTraining(
+        method=wanted.method, kind=kind, seed=seed, k=wanted.k, alpha=wanted.alpha, updates=scope.updates
+    )
+
+
+def choose_rate(method: str, kind: Kind, scope: KnapsackScope, folder: Path) -> float:
+    """The learning rate of an arm that is best on validation knapsacks, from its file if it was chosen before."""
     path = folder / f"{method}-rates.json"
     if not path.exists():
-        settings = KnapsackTraining(method=method, kind=kind, seed=CHOOSING_SEED, updates=scope.updates)
+        settings = settings_of(method, CHOOSING_SEED, kind, scope)
         tried = {}
         for rate in RATES:
             found = measure_training(replace(settings, rate=rate), "validation", scope.validated, scope.answers)
@@ -84,14 +92,12 @@ def choose_rate(method: str, kind: Kind, scope: KnapsackScope, folder: Path) -> 
 
 
 def measure_method(method: str, seed: int, kind: Kind, scope: KnapsackScope, folder: Path) -> None:
-    """Train a method with a seed, answer the test knapsacks, and keep the figures of each."""
-    from training.knapsack_policy import KnapsackTraining
-
+    """Train an arm with a seed, answer the test knapsacks, and keep the figures of each."""
     path = folder / f"{method}-s{seed}.json"
     if path.exists():
         return
     rate = choose_rate(method, kind, scope, folder)
-    settings = KnapsackTraining(method=method, kind=kind, seed=seed, updates=scope.updates, rate=rate)
+    settings = replace(settings_of(method, seed, kind, scope), rate=rate)
     _keep(path, measure_training(settings, "test", scope.tested, scope.answers))
 
 

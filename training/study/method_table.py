@@ -3,7 +3,8 @@
     python -m training.study.method_table --base models/maze-base -o method-table
 
 Each training and its answers to test mazes are one file, so an interrupted comparison continues. `--report` prints the
-tables of the files that there are. `--methods max_at_k@16,vpo@8` trains for other sets than those of 4.
+tables of the files that there are. `--methods max_at_k@16,vpo@8` trains for other sets than those of 4, and
+`vpo~0.25` under weights of another concentration than 1.
 """
 
 import argparse
@@ -19,7 +20,8 @@ from evolve.domains.maze import mazes
 from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
 from evolve.vpo import METHODS
-from training.recipe import Recipe, reinforcement_of
+from evolve.vpo.weights import CONCENTRATED
+from training.recipe import Recipe, WarmStart, chain_lengths, reinforcement_of
 from training.study import intervals
 from training.study.markdown import cell, signed, table
 
@@ -28,6 +30,8 @@ ARMS = (
     "base", "grpo", "gdpo", "maxrl", "random_weighting", "goal_conditioned", "vpo_single", "max_at_k",
     "max_at_k_centred", "vector_max_at_k", "multi_rlvr", "vpo", "vpo_marginal",
 )  # fmt: skip
+_ORDER = (*ARMS[:-2], "multi_rlvr_best", *ARMS[-2:])  # of the rows of tables
+EQUAL = "equal"  # a concentration at which all weights are equal
 FIGURES = ("best@1", "best@4", "best@16", "best@64", "ew@4", "ew@64", "volume", "diversity")
 COMPARED = ("best@4", "best@64", "ew@64", "diversity")
 Tables = dict[str, dict[int, list[dict[str, float]]]]  # figures of each maze, by arm and seed
@@ -46,28 +50,55 @@ class TableScope:
     kind: str = "small"
 
 
-def method_and_k(arm: str) -> tuple[str, int]:
-    """The method of an arm, `NAME` or `NAME@K`, and the size of the sets that it trains for.
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class TrainingArm:
+    """What is compared: a method, the size of the sets that it trains for, and the concentration of its weights."""
 
-    Raises:
-        ConfigurationError: the size is not a number.
-    """
-    method, _, size = arm.partition("@")
-    try:
-        return method, int(size or K)
-    except ValueError as error:
-        raise ConfigurationError(f"{arm[:80]!r} is no method with a size: write it as max_at_k@16.") from error
+    method: str
+    k: int = K
+    alpha: float = 1.0
+
+    @classmethod
+    def of(cls, text: str) -> "TrainingArm":
+        """The arm that is written `METHOD`, `METHOD@K`, `METHOD~ALPHA` or `METHOD@K~ALPHA`; `~equal`: equal weights.
+
+        Raises:
+            ConfigurationError: a size or a concentration is no number.
+        """
+        name, _, alpha = text.partition("~")
+        method, _, size = name.partition("@")
+        try:
+            concentration = CONCENTRATED if alpha == EQUAL else float(alpha or 1)
+            return cls(method=method, k=int(size or K), alpha=concentration)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{text[:80]!r} is no method with a size or a concentration: write it as max_at_k@16 or vpo~0.25."
+            ) from error
+
+    @property
+    def title(self) -> str:
+        """Its name in tables, with what counts for it."""
+        if self.method == "base":
+            return "warm start" if self.k == K else f"warm start, chains of {self.k}"
+        known = METHODS[self.method]
+        parts = [known.title]
+        parts += [f"k = {self.k}"] if known.subsets else []
+        parts += [f"chains of {self.k}"] if known.chains and self.k != K else []
+        weights = "equal weights" if self.alpha == CONCENTRATED else f"alpha = {self.alpha:g}"
+        return ", ".join([*parts, weights] if self.alpha != 1 else parts)
 
 
 def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
     """The recipe of a training: sets of k are chains of k, or subsets of single answers."""
-    method, size = method_and_k(arm)
-    settings = reinforcement_of(method)
-    known = METHODS.get(method)
-    m = size if known is not None and known.chains else settings.m
-    k = size if known is not None and known.subsets else None
-    settings = replace(settings, m=m, k=k, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=())
-    return Recipe(seed=seed, kinds=(scope.kind,), reinforcement=settings)
+    wanted = TrainingArm.of(arm)
+    settings = reinforcement_of(wanted.method, wanted.k)
+    known, m = METHODS.get(wanted.method), settings.m
+    k = wanted.k if known is not None and known.subsets else None
+    settings = replace(
+        settings, k=k, alpha=wanted.alpha, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=()
+    )
+    warm = WarmStart(taught=chain_lengths(m))
+    return Recipe(seed=seed, kinds=(scope.kind,), warm_start=warm, reinforcement=settings)
 
 
 def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
@@ -76,11 +107,11 @@ def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: P
     if path.exists():
         return
     from training.evaluation import figures_of_mazes
-    from training.maze import RunFolder, base_of, reinforce
+    from training.maze import RunFolder, base_of, recipe_on, reinforce
 
-    recipe = recipe_of(arm, seed, scope)
+    recipe = recipe_on(base, recipe_of(arm, seed, scope))
     weights = base_of(base, recipe)
-    if arm != "base":
+    if TrainingArm.of(arm).method != "base":
         place = RunFolder(folder=folder / "trainings" / path.stem, save_every=scope.steps)
         weights = reinforce(recipe, weights, place, lambda _: None)
     settings = replace(recipe.reinforcement, answers=scope.answers)
@@ -109,12 +140,16 @@ def read_tables(folder: Path) -> Tables:
     paths: dict[str, dict[int, Path]] = {}
     for path in folder.glob("*-s*.json"):
         arm, _, seed = path.stem.rpartition("-s")
-        if arm.partition("@")[0] in ARMS:
+        if TrainingArm.of(arm).method in _ORDER:
             paths.setdefault(arm, {})[int(seed)] = path
     return {
         arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
-        for arm in sorted(paths, key=lambda arm: (ARMS.index(method_and_k(arm)[0]), method_and_k(arm)[1]))
+        for arm in sorted(paths, key=_place)
     }
+
+
+def _place(arm: str) -> tuple[int, TrainingArm]:
+    return _ORDER.index(TrainingArm.of(arm).method), TrainingArm.of(arm)
 
 
 def keep_tables(found: Tables, path: Path, figures: Sequence[str] = FIGURES) -> None:
@@ -146,7 +181,7 @@ def report(
     apart = []
     for method, seeds in found.items():
         both = sorted(set(seeds) & set(found[against]))
-        if method in (against, "base") or not both:
+        if method == against or TrainingArm.of(method).method == "base" or not both:
             continue
         pairs = [({seed: of[seed] for seed in both}) for of in (seeds, found[against])]
         differences = [intervals.difference(*(cells(side, figure) for side in pairs)) for figure in compared]
@@ -160,13 +195,8 @@ def cells(seeds: Mapping[int, Sequence[Mapping[str, float]]], figure: str) -> Fl
 
 
 def title(arm: str) -> str:
-    """The name of an arm in tables, with k where it counts."""
-    method, size = method_and_k(arm)
-    if method == "base":
-        return "warm start"
-    known = METHODS[method]
-    chains = f", chains of {size}" if known.chains and size != K else ""
-    return f"{known.title}, k = {size}{chains}" if known.subsets else f"{known.title}{chains}"
+    """The name of an arm in tables."""
+    return TrainingArm.of(arm).title
 
 
 def main() -> None:
@@ -176,6 +206,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
+    parser.add_argument("--against", default="vpo", metavar="ARM", help="with --report: whom all are compared with")
     parser.add_argument("--methods", default=",".join(ARMS))
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
@@ -185,7 +216,7 @@ def main() -> None:
         found = read_tables(told.output)
         if told.keep is not None:
             keep_tables(found, told.keep)
-        sys.stdout.write(report(found) + "\n")
+        sys.stdout.write(report(found, told.against) + "\n")
         return
     import torch
 
@@ -194,7 +225,7 @@ def main() -> None:
     scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
     for seed in range(scope.seeds):
         for method in told.methods.split(","):
-            if method != "base" or seed == 0:
+            if TrainingArm.of(method).method != "base" or seed == 0:
                 measure_method(method, seed, scope, told.base, told.output)
                 sys.stdout.write(f"{method}, seed {seed}\n")
                 sys.stdout.flush()

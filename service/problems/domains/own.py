@@ -46,6 +46,9 @@ _PROMPTS = {
     "inspiration": "## Answer $number\n\n$scores\n$program\n",
     "reply": "Give $count in exactly this form, with nothing after it:\n\n$example\n$edits$regions",
     "rewrite": "\n",
+    "request_crossover": "Write $count that join the strengths of the two, in the form asked for.\n",
+    "request_repair": "The answer above failed. Write $count without this failure, in the form asked for.\n",
+    "request_simplify": "Write $count, each as good as the answer above and shorter, in the form asked for.\n",
     "request_one": "Write a better answer, in the form asked for.\n",
     "request_scalar": "Write $count answers that differ from each other, in the form asked for.\n",
     "request_vector": "Write $count answers that differ from each other, in the form asked for. As a set, they should"

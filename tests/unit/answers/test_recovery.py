@@ -229,6 +229,7 @@ def test_answers_in_tags_are_handed_on_while_the_completion_goes_on() -> None:
 
 @pytest.mark.parametrize(("text", "placeholder", "fragment"), [
     ("...", True, False), ("```python\n...\n```", True, False), ("(a whole program)", True, False),
+    ("(a whole answer)", True, False), ("```text\n(a whole answer)\n```", True, False),
     ("x = 3", False, False), ("print(1)", False, False), ("1", False, False), ("", False, False),
     ("should move the circles apart", False, True), ("The radius is small.\nMake it larger then.", False, True),
 ])  # fmt: skip

@@ -8,10 +8,21 @@ import numpy as np
 import pytest
 
 from evolve.errors import ConfigurationError
-from evolve.vpo import METHODS
-from training.study.method_table import ARMS, FIGURES, K, TableScope, keep_tables, read_tables, recipe_of, report
+from evolve.vpo import METHODS, draw_weights
+from training.study.method_table import (
+    ARMS,
+    FIGURES,
+    K,
+    TableScope,
+    TrainingArm,
+    keep_tables,
+    read_tables,
+    recipe_of,
+    report,
+    title,
+)
 
-KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table" / "small.json"
+KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table"
 
 
 def test_methods_are_compared_at_equal_k_and_equal_answers() -> None:
@@ -33,9 +44,23 @@ def test_an_arm_can_name_another_size_of_sets() -> None:
     assert sizes("vector_max_at_k@16") == (1, 16, 32)
     assert sizes("vpo@8") == (8, None, 32)
     assert sizes("vpo_marginal@8") == (8, 8, 32)
+    assert recipe_of("vpo@8", 0, TableScope()).warm_start.taught == (1, 2, 3, 4, 8)
+    assert recipe_of("base@8", 0, TableScope()).reinforcement.m == 8
     for wrong in ("vpo@16", "vpo@many"):  # longer than any chain, and no number
         with pytest.raises(ConfigurationError):
             recipe_of(wrong, 0, TableScope())
+
+
+def test_an_arm_can_name_another_concentration_of_weights() -> None:
+    assert recipe_of("vpo", 0, TableScope()).reinforcement.alpha == 1
+    assert recipe_of("vpo~0.25", 0, TableScope()).reinforcement.alpha == 0.25
+    assert recipe_of("vpo_marginal@8~4", 0, TableScope()).reinforcement.alpha == 4
+    drawn = draw_weights(4, np.random.default_rng(0), 32, TrainingArm.of("vpo~equal").alpha)
+    assert np.abs(drawn - 0.25).max() < 0.01
+    told = [title(arm) for arm in ("vpo~0.25", "vpo_marginal~equal", "base@8")]
+    assert told == ["VPO, alpha = 0.25", "VPO with credit by answer, k = 4, equal weights", "warm start, chains of 8"]
+    with pytest.raises(ConfigurationError, match="write it as max_at_k@16"):
+        TrainingArm.of("vpo~flat")
 
 
 def test_sizes_of_a_method_stand_beside_each_other(tmp_path: Path) -> None:
@@ -84,9 +109,15 @@ def test_figures_that_were_kept_give_the_same_report(tmp_path: Path) -> None:
     assert report(read_tables(tmp_path / "kept.json")) == report(found)
 
 
-def test_the_tables_of_the_study_are_those_of_the_kept_figures() -> None:
+@pytest.mark.parametrize(
+    ("file", "against"),
+    [("small.json", "vpo"), ("chains_of_8.json", "vpo"), ("chains_of_8.json", "vpo_marginal@8")],
+)
+def test_the_tables_of_the_study_are_those_of_the_kept_figures(file: str, against: str) -> None:
     page = (Path(__file__).parents[3] / "docs" / "study.md").read_text(encoding="utf-8")
-    for block in report(read_tables(KEPT)).split("\n\n"):
+    found = read_tables(KEPT / file)
+    assert {len(seeds) for arm, seeds in found.items() if TrainingArm.of(arm).method != "base"} == {5}
+    for block in report(found, against).split("\n\n"):
         assert block in page
 
 

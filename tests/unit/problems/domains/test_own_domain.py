@@ -44,7 +44,9 @@ def test_a_question_is_an_ordinary_problem_that_the_domain_scores(
     assert (folder / "letters.py").read_text() == (tmp_path / "letters.py").read_text()
 
 
-def test_a_run_asks_for_answers_not_for_programs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("operator", ["mutate", "crossover", "repair", "simplify"])
+@pytest.mark.parametrize("answers", [1, 3])
+def test_a_run_asks_for_answers_not_for_programs(tmp_path: Path, operator: str, answers: int) -> None:
     folder = tmp_path / "words"
     init_domain(folder, "letters:Letters", None, 0)
     document = tomllib.loads((folder / "problem.toml").read_text())
@@ -61,15 +63,19 @@ def test_a_run_asks_for_answers_not_for_programs(tmp_path: Path) -> None:
         signed_scores=(0.5, 0.5, 0.5),
         measures={},
     )
+    second = seed if operator == "crossover" else None
     proposal = Proposal(
-        id="prp_1", number=1, island=0, operator="mutate", parent=seed, seed=1, answers=3, samples=1, limit=3
-    )
+        id="prp_1", number=1, island=0, operator=operator, parent=seed, second_parent=second, seed=1, answers=answers,
+        samples=1, limit=answers,
+    )  # fmt: skip
     request = PromptRequest(problem=loaded, proposal=proposal, templates=written, format="tags:answer")
     text = "".join(part for message in build_prompt(request, len).messages for part in message.parts)
     assert "Write a word that begins with i," in text
-    assert "Write 3 answers that differ from each other" in text
-    assert "<answer_3>" in text
-    assert "programmer" not in text
+    assert f"<answer_{answers}>\n```text\n(a whole answer)\n```\n</answer_{answers}>" in text
+    assert "program" not in text
+    count = "one answer" if answers == 1 else "3 genuinely different answers"
+    mutation = "a better answer" if answers == 1 else "3 answers that differ from each other"
+    assert f"rite {mutation if operator == 'mutate' else count}" in text
 
 
 def test_what_the_domain_has_not_is_refused(tmp_path: Path) -> None:
