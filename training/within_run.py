@@ -245,7 +245,7 @@ def _prompt(record: Mapping[str, Any], model: Model) -> AnsweredPrompt:
     fitness: list[float | None] = [None] * len(rewards)
     for answer in record["answers"]:
         reply, place = divmod(int(answer["position"]), m)
-        if answer["rewards"] and not answer["duplicate_of"]:
+        if answer["rewards"] and not answer["duplicate_of"] and reply < len(rewards):
             rewards[reply][place] = np.maximum(answer["rewards"], 0.0)
             value = float(answer["fitness"])
             fitness[reply] = value if fitness[reply] is None else max(value, fitness[reply] or value)

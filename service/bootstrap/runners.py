@@ -12,6 +12,7 @@ import structlog
 
 from service.bootstrap.evaluators import choose_evaluators, queue_url
 from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.trainers import make_run_trainers
 from service.bootstrap.workers import open_local_worker
 from service.config import Settings
 from service.ports import Storage
@@ -25,6 +26,7 @@ from service.usecases.run_jobs import StoredJobs, Warn
 from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
     from service.queue.memory import MemoryBroker
     from service.worker.worker import Worker
 
@@ -63,7 +65,7 @@ class OpenedRunner:
 @asynccontextmanager
 async def open_runner(
     settings: Settings,
-    storage: Storage,
+    storage: "SqlStorage",
     *,
     runs: int | None = None,
     queue: str | None = None,
@@ -105,6 +107,7 @@ async def open_runner(
             evaluators,
             settings.extensions,
             tracking=tracking,
+            trainers=make_run_trainers(settings, storage),
         )
         yield _opened(jobs, runs or settings.runner.runs, evaluates, worker=worker)
 
@@ -112,7 +115,7 @@ async def open_runner(
 @asynccontextmanager
 async def open_batch_runner(
     settings: Settings,
-    storage: Storage,
+    storage: "SqlStorage",
     batch_id: str,
     *,
     runs: int,
@@ -134,7 +137,16 @@ async def open_batch_runner(
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
     policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
     async with _tracking(settings, storage) as tracking:
-        jobs = StoredJobs(storage, policies, evaluators, settings.extensions, slots=slots, warn=warn, tracking=tracking)
+        jobs = StoredJobs(
+            storage,
+            policies,
+            evaluators,
+            settings.extensions,
+            slots=slots,
+            warn=warn,
+            tracking=tracking,
+            trainers=make_run_trainers(settings, storage),
+        )
         yield _opened(jobs, runs, "this process", batch_id=batch_id)
 
 

@@ -10,7 +10,7 @@ from evolve.repository import Repository
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import DEFAULT_TENANT, Bundle, RunRecord, Storage, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, RunRecord, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class BatchSite:
     """
 
     batches: "Batches"
-    storage: Storage | None = None
+    storage: "SqlStorage | None" = None
     service: ServiceChoice | None = None
 
 

@@ -26,8 +26,9 @@ from service.policy.critic import Critic, named, reviewed
 from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
 from service.policy_settings.kind_traits import traits_of
-from service.policy_settings.roles import PolicyRoles
-from service.ports import Activity, Health, ModelDescription, RunPolicies, unknown_health
+from service.policy_settings.roles import PolicyRoles, trainable
+from service.policy_settings.shipped import REGISTERED
+from service.ports import Activity, Health, ModelDescription, OpenVersion, RunPolicies, unknown_health
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
@@ -58,6 +59,7 @@ class PolicyOrder:
         templates: texts in place of the built-in ones.
         source: of the run.
         resumed: whether the run was begun. It goes on with those of its policies that can be asked.
+        settle: gives a registered model a folder of this machine. None: runs here have none.
     """
 
     policies: Sequence["PolicySettings"]
@@ -66,6 +68,7 @@ class PolicyOrder:
     templates: Mapping[str, str]
     source: str
     resumed: bool = False
+    settle: "Callable[[PolicySettings], PolicySettings] | None" = None
 
 
 @asynccontextmanager
@@ -116,6 +119,7 @@ async def open_policies(
             health=opening.health,
             activity=opening.activity,
             models=opening.models(),
+            open_version=opening.versions(roles),
         )
 
 
@@ -200,6 +204,20 @@ class _Opening:
         policy = open_policy(asked.kind, context, Extensions())
         await self._meet(policy, settings)
         return policy
+
+    def versions(self, roles: PolicyRoles) -> OpenVersion | None:
+        """Opens versions of the only author, which a run trained. None: it is not one that this process runs."""
+        settle = self.order.settle
+        if settle is None or not trainable(roles):
+            return None
+        (start,) = roles.authors
+
+        async def open_version(name: str, model: str) -> EnsembleMember:
+            registered = start.model_copy(update={"name": name, "model": REGISTERED + model})
+            policy = await self.author(await asyncio.to_thread(settle, registered))
+            return EnsembleMember(policy=policy, weight=start.weight, currency=_currency(start))
+
+        return open_version
 
     async def critic(self, settings: "PolicySettings") -> Critic:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)

@@ -54,6 +54,7 @@ from service.ports.intents import (
     RunClaims,
     RunIntents,
 )
+from service.ports.learning import OpenVersion, RunTrainer, UpdateOrder, UpdateResult
 from service.ports.limits import (
     Allowance,
     RateLimiter,
@@ -207,6 +208,7 @@ __all__ = [
     "NewProblem",
     "NewRun",
     "Note",
+    "OpenVersion",
     "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
@@ -237,6 +239,7 @@ __all__ = [
     "RunReader",
     "RunRecord",
     "RunRequest",
+    "RunTrainer",
     "RunningTask",
     "SavedFilter",
     "Scope",
@@ -259,6 +262,8 @@ __all__ = [
     "TrainingPermission",
     "TrainingStep",
     "TrainingStore",
+    "UpdateOrder",
+    "UpdateResult",
     "Upload",
     "UsageRecord",
     "Webhook",

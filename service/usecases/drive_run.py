@@ -32,10 +32,11 @@ from service.problems.project import Project
 from service.process.identity import this_process
 from service.projections.insights import stored_facts
 from service.projections.saved_columns import save_ended_run
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
+from service.usecases.run_learning import RunTrainers, no_trainer
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
@@ -67,7 +68,11 @@ class OpenedRun:
 
 @asynccontextmanager
 async def open_run(
-    order: RunOrder, storage: Storage, policies: PolicyFactory, evaluators: EvaluatorFactory
+    order: RunOrder,
+    storage: Storage,
+    policies: PolicyFactory,
+    evaluators: EvaluatorFactory,
+    trainers: RunTrainers = no_trainer,
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
@@ -112,6 +117,8 @@ async def open_run(
             extensions=named,
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
+            trainer=trainers(plan),
+            open_version=asked.open_version,
         )
         warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
