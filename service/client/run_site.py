@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evolve.configuration.learning import MAX_UPDATES
+from evolve.events import EventKind
 from evolve.search.assessment import Assessment, Audit, HeldOut, Range
 from service.client import calls
 from service.client.reader import RemoteRunReader
@@ -58,6 +60,10 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def insights(run: RunRecord) -> "InsightsList":
         return client.send(calls.list_insights(run.id))
 
+    def updates(run: RunRecord) -> Sequence[Mapping[str, Any]]:
+        found = client.send(calls.list_events(run.id, kinds=[str(EventKind.POLICY_UPDATED)], limit=MAX_UPDATES))
+        return found.items
+
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return reader.search(run.id, text, ranked=ranked)
 
@@ -76,6 +82,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         statistics=statistics,
         failures=failures,
         insights=insights,
+        updates=updates,
         votes=votes,
         search=search,
         events=events,

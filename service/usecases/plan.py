@@ -140,14 +140,15 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
     layers = [(PROBLEM, loaded.search)]
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), (words, order.flags)]
-    config = read_config(layers)
+    config, policies = read_config(layers), tuple(_policies(order, loaded))
+    check_learning(config.learning.every, PolicyRoles.of(policies))
     return RunPlan(
         run_id=run_id,
         problem=loaded.problem,
         bundle=loaded.bundle,
         source=loaded.place,
         config=config,
-        policies=tuple(_policies(order, loaded)),
+        policies=policies,
         warnings=_warnings(loaded, config),
         limits=limits_of(layers, loaded.place),
         labels=check_labels(order.labels),
