@@ -54,15 +54,15 @@ TUNED = 350_000  # of those on which the rate was chosen
 BUDGETS = (256, 512, 1024)
 NEAR = 0.95  # a share of the optimum
 START = "start"
-LEARNING = LearningConfig(every=8, updates=8, kl=0.0)
+LEARNING = LearningConfig(every=8, updates=8, divergence=0.0)
 VARIANTS: Mapping[str, LearningConfig] = {
     "off": LearningConfig(),
     "entropic": LEARNING,
-    "entropic, KL": replace(LEARNING, kl=0.1),
+    "entropic, KL": replace(LEARNING, divergence=0.1),
     "entropic, replay": replace(LEARNING, replay=0.1),
     "PKPO, k 8 to 1": replace(LEARNING, objective="pkpo"),
-    "PKPO, KL, replay": replace(LEARNING, objective="pkpo", kl=0.1, replay=0.1),
-    "entropic, KL, from 32": replace(LEARNING, kl=0.1, after=32, updates=5),
+    "PKPO, KL, replay": replace(LEARNING, objective="pkpo", divergence=0.1, replay=0.1),
+    "entropic, KL, from 32": replace(LEARNING, divergence=0.1, after=32, updates=5),
 }
 
 
@@ -157,7 +157,7 @@ class _Run:
             objective=self._learning.objective,
             k=due.k,
             rate=self._learning.rate,
-            divergence=self._learning.kl,
+            divergence=self._learning.divergence,
             replay=self._learning.replay,
             seed=self._seed,
         )
@@ -239,7 +239,7 @@ def run_seed(variant: str, seed: int, size: WithinRunSize, start: _Start) -> dic
         },
         "evaluations": [len(run.path) for run in runs],
         "proposals": [{str(version): count for version, count in sorted(run.asked.items())} for run in runs],
-        "kl": [[round(figures.get("kl", 0.0), 5) for figures in run.figures] for run in runs],
+        "divergence": [[round(figures.get("divergence", 0.0), 5) for figures in run.figures] for run in runs],
         "new": [[round(figures.get("new", 0.0), 3) for figures in run.figures] for run in runs],
         "update_seconds": round(sum(run.spent for run in runs), 2),
         "seconds": round(time.process_time() - began, 2),

@@ -118,8 +118,8 @@ def update(
         moved.clear()
         for minibatch, (old, first) in zip(minibatches, before, strict=True):
             optimizer.zero_grad()
-            loss, kl = _loss(minibatch.losses(own, shape), old, first, minibatch, settings.divergence)
-            moved.append(kl)
+            loss, distance = _loss(minibatch.losses(own, shape), old, first, minibatch, settings.divergence)
+            moved.append(distance)
             if best is not None:
                 loss = loss + settings.replay * (best.losses(own, shape) * best.share).sum()
             loss.backward()
@@ -127,15 +127,15 @@ def update(
             optimizer.step()
     if not all(bool(torch.isfinite(weight).all()) for weight in own.values()):
         raise TrainingError("the weights diverged: set a lower learning.rate")
+    return own, {**_figures(batch), "divergence": float(np.mean(moved))}
+
+
+def _figures(batch: Sequence[AnsweredPrompt]) -> dict[str, float]:
+    """Prompts and replies of a batch, the share of replies with a new valid answer, and the mean fitness of these."""
     scored = [value for prompt in batch for value in prompt.fitness if value is not None]
     replies = sum(len(prompt.replies) for prompt in batch)
-    return own, {
-        "prompts": float(len(batch)),
-        "replies": float(replies),
-        "new": len(scored) / replies,
-        "mean": float(np.mean(scored)) if scored else 0.0,
-        "kl": float(np.mean(moved)),
-    }
+    mean = float(np.mean(scored)) if scored else 0.0
+    return {"prompts": float(len(batch)), "replies": float(replies), "new": len(scored) / replies, "mean": mean}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -23,7 +23,7 @@ class LearningConfig:
         objective: `entropic` (TTT-Discover), or `pkpo`: the expected best of k answers.
         k, last_k: of `pkpo`, at the first and the last update; linear between.
         rate: learning rate.
-        kl: weight of the penalty for distance to the policy of the start.
+        divergence: weight of the penalty for distance to the policy of the start.
         replay: weight of the best answers so far, imitated in proportion to their fitness; 0: none.
     """
 
@@ -35,7 +35,7 @@ class LearningConfig:
     k: int = 8
     last_k: int = 1
     rate: float = 1e-4
-    kl: float = 0.1
+    divergence: float = 0.1
     replay: float = 0.0
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class LearningConfig:
         within("learning.last_k", self.last_k, 1, MAX_K)
         if not 0 < self.rate <= 1:
             raise ConfigurationError("learning.rate must be above 0 and at most 1")
-        at_least("learning.kl", self.kl, 0)
+        at_least("learning.divergence", self.divergence, 0)
         at_least("learning.replay", self.replay, 0)
 
     def k_of(self, number: int) -> int:

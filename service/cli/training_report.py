@@ -59,5 +59,5 @@ def _update_words(update: Mapping[str, Any]) -> str:
         return f"{due}, {took}: none: {plain(str(update['reason']))}"
     figures = update.get("figures") or {}
     replies = f" from {formatting.count(int(figures['replies']))} replies" if "replies" in figures else ""
-    moved = f", KL {formatting.number(float(figures['kl']), 3)}" if "kl" in figures else ""
+    moved = f", divergence {formatting.number(float(figures['divergence']), 3)}" if "divergence" in figures else ""
     return f"{due}, {took}: {plain(str(update['policy']))}{replies}{moved}"

@@ -1,6 +1,7 @@
 """Everything that can be read of the runs of a service."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evolve.configuration.learning import MAX_UPDATES
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from service.schemas.failures import RunFailures
     from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
-    from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
 
 
@@ -48,9 +48,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
 
         return behind
 
-    def statistics(run: RunRecord) -> "RunStatistics":
-        return client.send(calls.get_run_statistics(run.id))
-
     def failures(run: RunRecord) -> "RunFailures":
         return client.send(calls.get_run_failures(run.id))
 
@@ -59,10 +56,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
 
     def insights(run: RunRecord) -> "InsightsList":
         return client.send(calls.list_insights(run.id))
-
-    def updates(run: RunRecord) -> Sequence[Mapping[str, Any]]:
-        found = client.send(calls.list_events(run.id, kinds=[str(EventKind.POLICY_UPDATED)], limit=MAX_UPDATES))
-        return found.items
 
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return reader.search(run.id, text, ranked=ranked)
@@ -79,10 +72,10 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         assessment=lambda run: _assessed(client, run),
         compare=compare,
         points=points,
-        statistics=statistics,
+        statistics=lambda run: client.send(calls.get_run_statistics(run.id)),
         failures=failures,
         insights=insights,
-        updates=updates,
+        updates=partial(_updates, client),
         votes=votes,
         search=search,
         events=events,
@@ -99,3 +92,8 @@ def _assessed(client: "Client", run: RunRecord) -> Assessment | None:
         holdout=tuple(HeldOut(**one.model_dump(exclude={"difference"})) for one in told.holdout),
         audit=Audit(**audit, ranges=tuple(ranges), failed=tuple(told.audit.failed)) if told.audit and audit else None,
     )
+
+
+def _updates(client: "Client", run: RunRecord) -> Sequence[Mapping[str, Any]]:
+    kinds = [str(EventKind.POLICY_UPDATED)]
+    return client.send(calls.list_events(run.id, kinds=kinds, limit=MAX_UPDATES)).items

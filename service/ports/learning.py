@@ -19,7 +19,7 @@ class UpdateOrder:
         number: from 1.
         newest: the version to train on. Empty: the policy that the run began with.
         after, through: its batch are the answered proposals behind the first number, up to the second.
-        settings: objective, k, rate, kl, replay and seed.
+        settings: objective, k, rate, divergence, replay and seed.
     """
 
     number: int

@@ -109,9 +109,6 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
 
         return insights_list(reader, run.id)
 
-    def updates(run: RunRecord) -> Sequence[Mapping[str, Any]]:
-        return [entry.as_json() for entry in reader.events(run.id, kinds=(str(EventKind.POLICY_UPDATED),))]
-
     def search(run: RunRecord, text: str, ranked: bool) -> Iterator[CandidateRecord]:
         return _searched(reader, run.id, text, ranked=ranked)
 
@@ -127,7 +124,7 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         statistics=statistics,
         failures=partial(_failures, reader),
         insights=insights,
-        updates=updates,
+        updates=partial(_updates, reader),
         votes=partial(_votes, reader),
         search=search,
         events=partial(_polled, reader),
@@ -176,3 +173,7 @@ def _polled(reader: RunReader, run_id: str, after: int) -> Iterator[Mapping[str,
         if state in ENDED:
             return
         time.sleep(POLL_SECONDS)
+
+
+def _updates(reader: RunReader, run: RunRecord) -> Sequence[Mapping[str, Any]]:
+    return [entry.as_json() for entry in reader.events(run.id, kinds=(str(EventKind.POLICY_UPDATED),))]

@@ -147,7 +147,7 @@ class PolicyLearner:
             "objective": learning.objective,
             "k": due.k,
             "rate": learning.rate,
-            "kl": learning.kl,
+            "divergence": learning.divergence,
             "replay": learning.replay,
             "seed": self._config.seed,
         }

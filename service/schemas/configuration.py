@@ -93,7 +93,7 @@ KEYWORDS: Mapping[str, Keywords] = {
     "learning.k": _within(1, MAX_K),
     "learning.last_k": _within(1, MAX_K),
     "learning.rate": {"exclusiveMinimum": 0, "maximum": 1},
-    "learning.kl": _FROM_0,
+    "learning.divergence": _FROM_0,
     "learning.replay": _FROM_0,
     "budget.evaluations": _POSITIVE,
     "budget.answers": _POSITIVE,

@@ -126,7 +126,7 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     "learning.k": "k of `pkpo` at the first update. At most the answers of a proposal count",
     "learning.last_k": "k of `pkpo` at the last update, linear between. 1: the mean",
     "learning.rate": "learning rate of an update, above 0",
-    "learning.kl": "weight of the penalty for distance to the policy of the start, in nats a token. 0: none",
+    "learning.divergence": "weight of the penalty for distance to the policy of the start, in nats a token. 0: none",
     "learning.replay": (
         "weight of the best 8 replies of the run so far, which an update imitates in proportion to their fitness. 0:"
         " none"

@@ -89,18 +89,13 @@ async def open_run(
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
-    clock = storage.clock
     plan = _plan(order, storage)
     named = named_beside(plan.policies, plan.problem)
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want(storage, plan.record, RUNNING)
     async with policies.open(plan) as asked, evaluators.open(evaluator_request(plan)) as opened:
-        if plan.record is None:
-            new = new_run(plan, opened.isolation, clock.now())
-            storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
-        else:
-            plan = _continued(plan, plan.record, order, storage)
+        plan = _stored(plan, order, storage, opened.isolation)
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
@@ -112,7 +107,7 @@ async def open_run(
             health=asked.health,
             evaluator=opened.evaluator,
             log=storage.log,
-            clock=clock,
+            clock=storage.clock,
             owner=this_process(),
             extensions=named,
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
@@ -132,6 +127,15 @@ async def open_run(
             rest=partial(_rest, storage, plan.run_id),
         )
     await asyncio.to_thread(save_ended_run, storage.columns, storage.reader, plan.run_id)
+
+
+def _stored(plan: RunPlan, order: RunOrder, storage: Storage, isolation: str) -> RunPlan:
+    """The plan of a run that is stored from now on."""
+    if plan.record is not None:
+        return _continued(plan, plan.record, order, storage)
+    new = new_run(plan, isolation, storage.clock.now())
+    storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
+    return plan
 
 
 def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage) -> RunPlan:

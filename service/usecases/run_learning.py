@@ -184,9 +184,8 @@ def write_update(reader: RunReader, asked: Mapping[str, Any], newest: Path, star
     if not lines:
         raise UsageError(f"the run {run.id} has no answered proposals to learn from")
     (folder / RECORDS_FILE).write_text("".join(lines), encoding="utf-8")
-    settings = {("divergence" if name == "kl" else name): value for name, value in asked["settings"].items()}
     values = {
-        "settings": settings,
+        "settings": dict(asked["settings"]),
         "newest": str(newest),
         "start": str(start),
         "after": asked["after"],

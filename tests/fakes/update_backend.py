@@ -61,7 +61,7 @@ def make_update(folder: Path, seconds: float, *, fails: bool) -> None:
     shutil.copytree(asked["newest"], made)
     (made / "README.md").write_text(f"# After {asked['after']}, of {len(records)} proposals\n")
     made.replace(folder / "model")
-    figures = {"replies": float(len(records)), "kl": 0.5}
+    figures = {"replies": float(len(records)), "divergence": 0.5}
     print(json.dumps({"kind": "training.step", "stage": "update", "step": 1, "steps": 1, **figures}), flush=True)
 
 

@@ -146,7 +146,15 @@ def test_a_person_can_set_the_weight_of_a_version_to_zero() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("every", -1), ("updates", 0), ("versions", 9), ("objective", "grpo"), ("k", 0), ("rate", 0.0), ("kl", -1.0)],
+    [
+        ("every", -1),
+        ("updates", 0),
+        ("versions", 9),
+        ("objective", "grpo"),
+        ("k", 0),
+        ("rate", 0.0),
+        ("divergence", -1.0),
+    ],
 )
 def test_values_out_of_range_are_refused_by_name(key: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=rf"learning\.{key}"):
