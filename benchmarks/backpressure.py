@@ -29,7 +29,8 @@ from service.policy.openai import OpenAIPolicy
 from service.policy.opening import serve as serve_policy
 from service.policy_settings.settings import PolicySettings
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunObserver
 from tests.fakes.openai_server import chain, openai_server
 

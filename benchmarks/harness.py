@@ -27,7 +27,8 @@ from service.db.engine import open_database
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 

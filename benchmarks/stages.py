@@ -47,7 +47,8 @@ from service.policy.opening import PolicyOrder, open_policies
 from service.ports import Intent, LoggedEvent
 from service.projections.insights import stored_facts
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 from service.usecases.plan import RunOrder, RunPlan, new_run, plan_new

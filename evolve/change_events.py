@@ -120,6 +120,38 @@ class InsightsWritten(ChangeData):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyUpdated(ChangeData):
+    """The policy of the run was trained on the run's own answers; its version is asked beside those before it.
+
+    Attributes:
+        number: of the update, from 1.
+        policy: the version, `NAME@VERSION` of the registry; empty: none came of it.
+        start: the policy of the run that it descends from.
+        base: what was trained: a version, or `start`.
+        answered: proposals that were answered when it became due.
+        through: number of the newest proposal that it could learn from.
+        model: SHA-256 of the version's folder.
+        job: the training job; empty: none was submitted.
+        figures: of the training.
+        seconds: from when it was due.
+        reason: why no version came of it; empty: one did.
+    """
+
+    kind: ClassVar[EventKind] = EventKind.POLICY_UPDATED
+    number: int
+    policy: str = field(default="", metadata=OMITTED)
+    start: str
+    base: str
+    answered: int
+    through: int
+    model: str = field(default="", metadata=OMITTED)
+    job: str = field(default="", metadata=OMITTED)
+    figures: Mapping[str, float] = field(default_factory=dict, metadata=OMITTED)
+    seconds: float
+    reason: str = field(default="", metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedChange:
     """What a front door hands to a search: the event to be, with the program or the individual that the event names."""
 
@@ -131,6 +163,7 @@ class RequestedChange:
 CHANGE_KINDS: tuple[EventKind, ...] = (
     EventKind.HINT_GIVEN,
     EventKind.INSIGHTS_WRITTEN,
+    EventKind.POLICY_UPDATED,
     EventKind.PROGRAM_INSERTED,
     EventKind.CANDIDATE_BANNED,
     EventKind.BAN_LIFTED,

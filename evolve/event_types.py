@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     POLICY_UNAVAILABLE = "policy.unavailable"
     POLICY_RECOVERED = "policy.recovered"
     POLICY_ADAPTED = "policy.adapted"
+    POLICY_UPDATED = "policy.updated"
     RUN_CLOSING = "run.closing"
     HOLDOUT_SCORED = "holdout.scored"
     AUDIT_SCORED = "audit.scored"

@@ -21,6 +21,11 @@ def insights_id(run_id: str, version: int) -> str:
     return "chg_" + digest(f"{run_id}/insights/{version}")
 
 
+def update_id(run_id: str, number: int) -> str:
+    """Id of an update of a run's policy within the run."""
+    return "chg_" + digest(f"{run_id}/update/{number}")
+
+
 def candidate_id(run_id: str, number: int, position: int) -> str:
     """Id of the answer at `position` of the proposal `number` of a run. It ends in both, so that it tells its name."""
     return f"cnd_{digest(f'{run_id}/{number}/{position}', 20)}_{number}_{position}"

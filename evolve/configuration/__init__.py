@@ -2,6 +2,7 @@
 
 from evolve.configuration.archive import ARCHIVES, MEASURED, TRUNCATIONS, ArchiveConfig
 from evolve.configuration.defaults import default_keys
+from evolve.configuration.learning import LEARNING_OBJECTIVES, LearningConfig
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InsightsConfig, InspirationsConfig, PromptConfig
 from evolve.configuration.run import (
@@ -23,6 +24,7 @@ __all__ = [
     "ARCHIVES",
     "BASELINES",
     "ISLAND_CHOICES",
+    "LEARNING_OBJECTIVES",
     "MEASURED",
     "MIGRANTS",
     "NOVELTIES",
@@ -40,6 +42,7 @@ __all__ = [
     "DeterministicConfig",
     "InsightsConfig",
     "InspirationsConfig",
+    "LearningConfig",
     "NoveltyConfig",
     "PromptConfig",
     "RunConfig",

@@ -6,6 +6,7 @@ from typing import Any
 
 from evolve.configuration.archive import ArchiveConfig
 from evolve.configuration.checks import at_least, one_of, registered, shares, within
+from evolve.configuration.learning import LearningConfig
 from evolve.configuration.pace import BudgetConfig, ConcurrencyConfig, DeterministicConfig
 from evolve.configuration.prompt import InsightsConfig, InspirationsConfig, PromptConfig
 from evolve.configuration.selection import NoveltyConfig, SelectionOptions
@@ -113,6 +114,7 @@ class RunConfig:
     prompt_pool: int = 0
     prompt: PromptConfig = field(default_factory=PromptConfig)
     insights: InsightsConfig = field(default_factory=InsightsConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     seed: int = 0
     deterministic: DeterministicConfig = field(default_factory=DeterministicConfig)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from evolve.change_events import ChangeData, HintGiven, InsightsWritten, PriorityGiven, PriorityLifted
-from evolve.configuration import InsightsConfig
+from evolve.change_events import ChangeData, HintGiven, InsightsWritten, PolicyUpdated, PriorityGiven, PriorityLifted
+from evolve.configuration import InsightsConfig, LearningConfig
 from evolve.event_types import ProposalCreated
 from evolve.proposal import Individual
 from evolve.search.hints import Hints
 from evolve.search.insights import Insights
+from evolve.search.learning import Learning
 from evolve.search.priorities import Priorities
 
 MANUAL = "manual"  # the operator of a candidate that a person brought
@@ -21,13 +22,15 @@ class Changes:
         hints: the hints among them.
         priorities: of candidates.
         insights: the versions of its insights.
+        learning: the updates of its policy.
         manual: numbers of the proposals that hold programs of people.
     """
 
-    def __init__(self, insights: InsightsConfig | None = None) -> None:
+    def __init__(self, insights: InsightsConfig | None = None, learning: LearningConfig | None = None) -> None:
         self.made: set[str] = set()
         self.hints, self.priorities = Hints(), Priorities()
         self.insights = Insights(insights or InsightsConfig())
+        self.learning = Learning(learning or LearningConfig())
         self.manual: set[int] = set()
 
     def make(self, change: ChangeData, individual: Callable[[str], Individual]) -> None:
@@ -45,6 +48,8 @@ class Changes:
             self.hints.give(change)
         if isinstance(change, InsightsWritten):
             self.insights.write(change)
+        if isinstance(change, PolicyUpdated):
+            self.learning.updates.append(change)
         if isinstance(change, PriorityGiven):
             self.priorities.give(change, individual(change.candidate_id))
         if isinstance(change, PriorityLifted):

@@ -177,12 +177,14 @@ class DeterministicSchedule:
 
     @property
     def _held(self) -> bool:
-        """Whether no phase may end: the run has ended, or its insights come first, for the next prompt shows them."""
-        return self._search.ended(self._elapsed_seconds) is not None or self._insights_due
+        """Whether no phase may end: the run has ended, or its insights or an update of its policy come first."""
+        return self._search.ended(self._elapsed_seconds) is not None or self._change_due
 
     @property
-    def _insights_due(self) -> bool:
-        return self.state.changes.insights.due(self.state.account.evaluations)
+    def _change_due(self) -> bool:
+        """Whether the run itself is to change something that the next proposal depends on."""
+        changes = self.state.changes
+        return changes.insights.due(self.state.account.evaluations) or changes.learning.due
 
     def _seed(self, steps: list[SearchStep]) -> bool:
         return self.state.started and self._release(0, steps)
@@ -301,7 +303,7 @@ class DeterministicSchedule:
             case CandidateEvaluated(candidate_id=candidate_id, outcome=outcome) if outcome != Outcome.CANCELLED:
                 self._follow_evaluation(candidate_id)
             case BudgetExtended() | ChangeData():
-                while self._search.ended() is None and not self._insights_due and self._skip():
+                while self._search.ended() is None and not self._change_due and self._skip():
                     pass
 
     def _follow_evaluation(self, candidate_id: str) -> None:

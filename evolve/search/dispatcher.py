@@ -70,6 +70,10 @@ class Dispatcher:
         self._cancelled = False
         self.cut: dict[int, CompletedReply] = {}
 
+    def add(self, member: EnsembleMember) -> None:
+        """Take in a further policy, which the search may ask from now on. One that is there stays as it is."""
+        self._policy_queues.setdefault(member.policy.name, PolicyQueue(member.policy, self._limits))
+
     @property
     def _slots(self) -> int:
         slots = self._evaluator.slots

@@ -76,6 +76,8 @@ class Driver:
         check_embedder(config, embedder.name if embedder else None)
         if config.insights.every:
             raise ConfigurationError("insights.every needs a run that is stored: run it with `evolve run`")
+        if config.learning.every:
+            raise ConfigurationError("learning.every needs a run that is stored: run it with `evolve run`")
         self._extensions, self._beside = extensions or Extensions(), beside
         policy_requests = [member.policy_request for member in policies]
         self._search = open_search(run_id, problem, config, *policy_requests, extensions=self._extensions)

@@ -13,6 +13,7 @@ from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
 from evolve.ports import AdaptivePolicy, Policy, PromptedPolicy, TuningPolicy
 from evolve.reply_form import ReplyForm, allowed_forms
+from evolve.search.learning import Learning
 from evolve.selection import briefly
 
 _STREAM = 1  # apart from that of the plan of the same proposal
@@ -92,6 +93,7 @@ class Ensemble:
         config: of the run.
         policy_credit: what they bring and cost, kept up by whoever folds the events.
         changed: weights by name that hold in place of their own, kept up likewise; 0: the policy is not asked.
+        learning: tells the versions of a policy that the run trained, kept up likewise. They are asked as that is.
 
     Raises:
         ConfigurationError: there is none, two have one name, or their prices are in different currencies.
@@ -103,6 +105,7 @@ class Ensemble:
         config: RunConfig,
         policy_credit: PolicyCredit,
         changed: Mapping[str, float] = MappingProxyType({}),
+        learning: Learning | None = None,
     ) -> None:
         names = [policy_request.policy for policy_request in policy_requests]
         if not names:
@@ -118,12 +121,22 @@ class Ensemble:
         self.forms = {policy_request.policy: len(policy_request.forms) for policy_request in self._askings}
         self._seed = config.seed
         self._changed = changed
-        self._policy_credit = policy_credit if config.policy_choice == "adaptive" else None
+        self._learning = learning
+        adaptive = config.policy_choice == "adaptive" or config.learning.every > 0
+        self._policy_credit = policy_credit if adaptive else None
 
     @property
     def weights(self) -> dict[str, float]:
         """How often each policy is asked, in proportion, by name."""
-        return {one.policy: self._changed.get(one.policy, one.weight) for one in self._askings}
+        return {one.policy: self._changed.get(one.policy, one.weight) for one in self._requests}
+
+    @property
+    def _requests(self) -> list[PolicyRequest]:
+        """Those of the run, and of the versions that it trained."""
+        if self._learning is None or not self._learning.asked:
+            return self._askings
+        started = {one.policy: one for one in self._askings}
+        return [*self._askings, *(replace(started[one.start], policy=one.policy) for one in self._learning.asked)]
 
     def draw(self, number: int, away: Collection[str] = (), since_best: int = 0) -> DrawnPolicy | None:
         """The policy of the proposal `number`; the same for the same number, state and policies that are away.
@@ -137,7 +150,7 @@ class Ensemble:
                 them is left out, unless nobody else is present.
         """
         weighed = self.weights
-        there = [one for one in self._askings if one.policy not in away and weighed[one.policy] > 0]
+        there = [one for one in self._requests if one.policy not in away and weighed[one.policy] > 0]
         present = [policy_request for policy_request in there if since_best >= policy_request.escalate_after] or there
         if len(present) < 2:
             return DrawnPolicy(policy_request=present[0]) if present else None

@@ -143,8 +143,9 @@ def follows_trials(config: RunConfig) -> bool:
 
     Their success is asked for by adaptive choices, and the origin of a failure by its repair.
     """
-    if config.policy_choice == "adaptive" or config.strategy in BASELINES:
-        return config.policy_choice == "adaptive"
+    chooses = config.policy_choice == "adaptive" or config.learning.every > 0
+    if chooses or config.strategy in BASELINES:
+        return chooses
     mixes = (config.operators, *(variant.operators or {} for variant in config.variants))
     return config.operator_choice == "adaptive" or any(mix.get(REPAIR) for mix in mixes)
 

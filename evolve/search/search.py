@@ -93,7 +93,9 @@ class Search:
         self.run_id, self.problem = run_id, problem
         extensions = extensions or Extensions()
         self.state = SearchState(problem, config, extensions)
-        self._ensemble = Ensemble(asked, config, self.state.trials.policy_credit, self.state.policy_weights)
+        self._ensemble = Ensemble(
+            asked, config, self.state.trials.policy_credit, self.state.policy_weights, self.state.changes.learning
+        )
         check_money(config.budget, self._ensemble.currency)
         strategy = open_strategy(problem, config, self.state.starts, self.state.trials.credit, extensions)
         self._proposer = Proposer(run_id, config, self.state, strategy)

@@ -88,13 +88,12 @@ class SearchState:
         self.open: dict[int, OpenProposal] = {}
         self.pending: dict[str, Candidate] = {}
         self.seen: dict[str, str] = {}
-        self.seeds: list[Individual] = []
-        self.starts: list[Individual] = []
+        self.seeds, self.starts = list[Individual](), list[Individual]()
         self.latest: Individual | None = None
         self.latest_unbanned: Individual | None = None
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
-        self.changes, self.bans = Changes(config.insights), Bans()
+        self.changes, self.bans = Changes(config.insights, config.learning), Bans()
         self._set(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
@@ -294,6 +293,7 @@ class SearchState:
         spent = self._spend(data)
         if entry.created.writes:
             return
+        self.changes.learning.answered += 1
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)

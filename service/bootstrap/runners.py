@@ -12,6 +12,7 @@ import structlog
 
 from service.bootstrap.evaluators import choose_evaluators, queue_url
 from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.trainers import make_run_trainers
 from service.bootstrap.workers import open_local_worker
 from service.config import Settings
 from service.ports import Storage
@@ -26,6 +27,7 @@ from service.usecases.run_jobs import StoredJobs, Warn
 from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
     from service.queue.memory import MemoryBroker
     from service.worker.worker import Worker
 
@@ -65,7 +67,7 @@ class OpenedRunner:
 @asynccontextmanager
 async def open_runner(
     settings: Settings,
-    storage: Storage,
+    storage: "SqlStorage",
     *,
     runs: int | None = None,
     queue: str | None = None,
@@ -109,6 +111,7 @@ async def open_runner(
             evaluators,
             settings.extensions,
             tracking=tracking,
+            trainers=make_run_trainers(settings, storage),
         )
         drawer = ViewDrawer(storage.views, storage.reader, jobs)
         drawing = asyncio.create_task(keep_up("views", drawer.run, VIEW_PAUSE_SECONDS))
@@ -124,7 +127,7 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 @asynccontextmanager
 async def open_batch_runner(
     settings: Settings,
-    storage: Storage,
+    storage: "SqlStorage",
     batch_id: str,
     *,
     runs: int,
@@ -146,7 +149,16 @@ async def open_batch_runner(
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
     policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
     async with _tracking(settings, storage) as tracking:
-        jobs = StoredJobs(storage, policies, evaluators, settings.extensions, slots=slots, warn=warn, tracking=tracking)
+        jobs = StoredJobs(
+            storage,
+            policies,
+            evaluators,
+            settings.extensions,
+            slots=slots,
+            warn=warn,
+            tracking=tracking,
+            trainers=make_run_trainers(settings, storage),
+        )
         yield _opened(jobs, runs, "this process", batch_id=batch_id)
 
 

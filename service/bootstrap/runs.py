@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from service.bootstrap.evaluators import choose_evaluators
 from service.bootstrap.policies import ConfiguredPolicies
 from service.bootstrap.submissions import make_registry
+from service.bootstrap.trainers import make_run_trainers
 from service.config import Settings
 from service.ports import DEFAULT_TENANT
 from service.usecases import drive_run
@@ -32,7 +33,7 @@ def open_run(
     policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
     registry = make_registry(settings, storage)
     order = replace(order, registered=partial(registry.settings, DEFAULT_TENANT))
-    return drive_run.open_run(order, storage, policies, evaluators)
+    return drive_run.open_run(order, storage, policies, evaluators, make_run_trainers(settings, storage))
 
 
 async def check_folder(settings: Settings, place: "Path | Project") -> "CheckReport":

@@ -36,7 +36,7 @@ class BatchSite:
     """
 
     batches: "Batches"
-    storage: Storage | None = None
+    storage: "SqlStorage | None" = None
     service: ServiceChoice | None = None
 
 

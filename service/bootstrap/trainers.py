@@ -11,6 +11,8 @@ from service.process.identity import this_process
 from service.trainer.maze import MazeBackend
 from service.trainer.trainer import Trainer
 from service.usecases.model_folders import ModelFolders
+from service.usecases.plan import RunPlan
+from service.usecases.run_learning import RunTrainers, StoredRunTrainer
 from service.usecases.training_jobs import StoredTrainingJobs, VersionPublisher
 from service.user_folders import data_home
 
@@ -42,6 +44,22 @@ def make_training_jobs(
     registry = make_registry(settings, storage)
     readers, problems = storage.readers, storage.problems
     return StoredTrainingJobs(storage.training, registry, readers, problems, storage.clock, tuple(backends))
+
+
+def make_run_trainers(settings: Settings, storage: "SqlStorage") -> RunTrainers:
+    """Gives runs of this installation who trains their policies within them.
+
+    Raises:
+        UsageError: the operator's policies cannot be read.
+    """
+    registry, folders = make_registry(settings, storage), ModelFolders(storage.problems.bundle)
+
+    def trainer_of(plan: RunPlan) -> StoredRunTrainer | None:
+        if not plan.config.learning.every:
+            return None
+        return StoredRunTrainer(storage.training, registry, folders, storage.clock, plan)
+
+    return trainer_of
 
 
 def make_trainer(

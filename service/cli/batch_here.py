@@ -13,11 +13,12 @@ from service.bootstrap.sites import BatchSite
 from service.cli import formatting
 from service.cli.batch_progress import BatchProgress, opening, rests
 from service.cli.exit_codes import INTERRUPTED
+from service.cli.own_trainer import trainer_here
 from service.cli.problem import show_warnings
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.errors import RefusedError, StorageError, UsageError
-from service.ports import ENDED, PAUSED, RUNNING, Storage
+from service.ports import ENDED, PAUSED, RUNNING
 from service.process.liveness import watched
 from service.sandbox.examination import require_sandbox
 from service.sandbox.permissions import read_level
@@ -25,6 +26,7 @@ from service.tracing import traces_sent
 from service.usecases.batches import StoredBatches
 
 if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
     from service.schemas.batches import Batch
 
 POLL_SECONDS = 0.5
@@ -68,7 +70,8 @@ def drive_batch(
     site.batches.reserve(batch.id)
     try:
         site.batches.tell_drivers(batch.id, RUNNING)
-        with traces_sent("evolve"):
+        learns = any(run.config.get("learning", {}).get("every") for run in site.batches.runs(batch.id))
+        with traces_sent("evolve"), trainer_here(terminal, load_settings(), site.storage, wanted=learns):
             drive = _Drive(terminal, site.batches, batch)
             return asyncio.run(drive.until_rest(site.storage, parallel, require_isolation))
     finally:
@@ -84,7 +87,7 @@ class _Drive:
         self._stopping = asyncio.Event()
         self._warned: set[str] = set()
 
-    async def until_rest(self, storage: Storage, parallel: int | None, require_isolation: str | None) -> bool:
+    async def until_rest(self, storage: "SqlStorage", parallel: int | None, require_isolation: str | None) -> bool:
         settings = load_settings()
         runs = await asyncio.to_thread(self._batches.runs, self._batch.id)
         going = max(1, sum(run.state not in ENDED for run in runs))

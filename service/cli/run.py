@@ -18,6 +18,7 @@ from service.cli.end_reason import limit_sources
 from service.cli.environment import offer_environment
 from service.cli.event_log import EventLog
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK, TARGET_MISSED
+from service.cli.own_trainer import trainer_here
 from service.cli.problem import show_warnings
 from service.cli.progress import EventLines, Goal, LiveLine, PlainLines, limits
 from service.cli.records import as_score, find_run
@@ -111,6 +112,8 @@ async def _sit(
         with ExitStack() as stack:
             stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
             stack.enter_context(tracking.follow(opened.job.run_id))
+            learns = opened.job.config.learning.every > 0
+            stack.enter_context(trainer_here(terminal, settings, storage, wanted=learns))
             if not terminal.as_json:
                 terminal.note(_opening(opened), style="dim")  # which promises that Ctrl-C stops the run cleanly
             if isinstance(observer, LiveLine):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from service.bootstrap.runners import open_runner
 from service.bootstrap.storage import open_storage
@@ -11,10 +12,12 @@ from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, database_url, load_settings
 from service.db.schema_wait import wait_for_schema
-from service.ports import Storage
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
 from service.tracing import traces_sent
+
+if TYPE_CHECKING:
+    from service.db.storage import SqlStorage
 
 
 def serve_runs(
@@ -31,7 +34,9 @@ def serve_runs(
             return asyncio.run(_serve(terminal, settings, storage, runs, queue))
 
 
-async def _serve(terminal: Terminal, settings: Settings, storage: Storage, runs: int | None, queue: str | None) -> int:
+async def _serve(
+    terminal: Terminal, settings: Settings, storage: "SqlStorage", runs: int | None, queue: str | None
+) -> int:
     async with open_runner(settings, storage, runs=runs, queue=queue) as opened, watched():
         loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 

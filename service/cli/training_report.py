@@ -1,11 +1,11 @@
-"""The lines of a training: updates, tests, and the time that is left."""
+"""The lines of a training: updates, tests, and the time that is left; and the updates of a policy within a run."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.cli import formatting
-from service.cli.terminal import Terminal
+from service.cli.terminal import Terminal, plain
 from service.jsonlines import as_line
 
 _TAUGHT = ("loss", "token_accuracy")  # of fine-tuning on demonstrations
@@ -45,3 +45,19 @@ def hide_library_warnings() -> None:
 def tracker_names(text: str) -> tuple[str, ...]:
     """The trackers of a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def update_rows(updates: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """A row for each update: when it was due, what it made, from how many answers, and how far it moved."""
+    return [(f"update {one['number']}", _update_words(one)) for one in updates]
+
+
+def _update_words(update: Mapping[str, Any]) -> str:
+    due = f"after {formatting.plural(int(update['answered']), 'answered proposal')}"
+    took = f"in {formatting.duration(float(update['seconds']))}"
+    if update.get("reason"):
+        return f"{due}, {took}: none: {plain(str(update['reason']))}"
+    figures = update.get("figures") or {}
+    replies = f" from {formatting.count(int(figures['replies']))} replies" if "replies" in figures else ""
+    moved = f", divergence {formatting.number(float(figures['divergence']), 3)}" if "divergence" in figures else ""
+    return f"{due}, {took}: {plain(str(update['policy']))}{replies}{moved}"

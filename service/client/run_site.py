@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evolve.configuration.learning import MAX_UPDATES
+from evolve.events import EventKind
 from evolve.search.assessment import Assessment, Audit, HeldOut, Range
 from service.client import calls
 from service.client.drawing import remote_view
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from service.schemas.failures import RunFailures
     from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
-    from service.schemas.statistics import RunStatistics
     from service.schemas.votes import Rule, RunVotes
 
 
@@ -48,9 +49,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
 
         return behind
 
-    def statistics(run: RunRecord) -> "RunStatistics":
-        return client.send(calls.get_run_statistics(run.id))
-
     def failures(run: RunRecord) -> "RunFailures":
         return client.send(calls.get_run_failures(run.id))
 
@@ -75,9 +73,10 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         assessment=lambda run: _assessed(client, run),
         compare=compare,
         points=points,
-        statistics=statistics,
+        statistics=lambda run: client.send(calls.get_run_statistics(run.id)),
         failures=failures,
         insights=insights,
+        updates=partial(_updates, client),
         votes=votes,
         search=search,
         events=events,
@@ -95,3 +94,8 @@ def _assessed(client: "Client", run: RunRecord) -> Assessment | None:
         holdout=tuple(HeldOut(**one.model_dump(exclude={"difference"})) for one in told.holdout),
         audit=Audit(**audit, ranges=tuple(ranges), failed=tuple(told.audit.failed)) if told.audit and audit else None,
     )
+
+
+def _updates(client: "Client", run: RunRecord) -> Sequence[Mapping[str, Any]]:
+    kinds = [str(EventKind.POLICY_UPDATED)]
+    return client.send(calls.list_events(run.id, kinds=kinds, limit=MAX_UPDATES)).items

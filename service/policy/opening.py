@@ -28,8 +28,9 @@ from service.policy.critic import Critic
 from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
 from service.policy_settings.kind_traits import traits_of
-from service.policy_settings.roles import PolicyRoles
-from service.ports import Activity, Health, ModelDescription, RunPolicies, unknown_health
+from service.policy_settings.roles import PolicyRoles, trainable
+from service.policy_settings.shipped import REGISTERED
+from service.ports import Activity, Health, ModelDescription, OpenVersion, RunPolicies, unknown_health
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
@@ -60,6 +61,7 @@ class PolicyOrder:
         templates: texts in place of the built-in ones.
         source: of the run.
         resumed: whether the run was begun. It goes on with those of its policies that can be asked.
+        settle: gives a registered model a folder of this machine. None: runs here have none.
     """
 
     policies: Sequence["PolicySettings"]
@@ -68,6 +70,7 @@ class PolicyOrder:
     templates: Mapping[str, str]
     source: str
     resumed: bool = False
+    settle: "Callable[[PolicySettings], PolicySettings] | None" = None
 
 
 @asynccontextmanager
@@ -119,6 +122,7 @@ async def open_policies(
             health=opening.health,
             activity=opening.activity,
             models=opening.models(),
+            open_version=opening.versions(roles),
         )
 
 
@@ -215,6 +219,20 @@ class _Opening:
 
     async def _advising(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
         return await self._server(self._limited(settings).model_copy(update=_ONE_TEXT), build_for)
+
+    def versions(self, roles: PolicyRoles) -> OpenVersion | None:
+        """Opens versions of the only author, which a run trained. None: it is not one that this process runs."""
+        settle = self.order.settle
+        if settle is None or not trainable(roles):
+            return None
+        (start,) = roles.authors
+
+        async def open_version(name: str, model: str) -> EnsembleMember:
+            registered = start.model_copy(update={"name": name, "model": REGISTERED + model})
+            policy = await self.author(await asyncio.to_thread(settle, registered))
+            return EnsembleMember(policy=policy, weight=start.weight, currency=_currency(start))
+
+        return open_version
 
     async def analyst(self, settings: "PolicySettings") -> ServedAnalyst:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)

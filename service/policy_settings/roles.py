@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
+from evolve.errors import ConfigurationError
 from service.errors import NotFoundError, UsageError
 from service.policy_settings.kind_traits import traits_of
 from service.policy_settings.parameters import parse_words
@@ -50,6 +51,29 @@ class PolicyRoles:
             advisor=_only(policies, "advisor"),
             embedder=_only(policies, "embedder"),
             analyst=_only(policies, "analyst"),
+        )
+
+
+def trainable(roles: PolicyRoles) -> bool:
+    """Whether a run can train its policy: it has a single author, which is a model that this process runs."""
+    return len(roles.authors) == 1 and roles.authors[0].kind == "bundled"
+
+
+def check_learning(every: int, roles: PolicyRoles) -> None:
+    """Refuse updates within a run whose policy cannot be trained there.
+
+    Args:
+        every: `learning.every` of the run.
+        roles: of its policies.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    if every and not trainable(roles):
+        names = ", ".join(author.name for author in roles.authors)
+        raise ConfigurationError(
+            f"learning.every trains a single author of the kind bundled, and the authors of this run are {names}: leave"
+            " learning out, or train a policy behind a server with evolve train lora"
         )
 
 

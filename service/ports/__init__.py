@@ -54,6 +54,7 @@ from service.ports.intents import (
     RunClaims,
     RunIntents,
 )
+from service.ports.learning import OpenVersion, RunTrainer, UpdateOrder, UpdateResult
 from service.ports.limits import (
     Allowance,
     RateLimiter,
@@ -209,6 +210,7 @@ __all__ = [
     "NewProblem",
     "NewRun",
     "Note",
+    "OpenVersion",
     "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
@@ -239,6 +241,7 @@ __all__ = [
     "RunReader",
     "RunRecord",
     "RunRequest",
+    "RunTrainer",
     "RunningTask",
     "SavedFilter",
     "Scope",
@@ -261,6 +264,8 @@ __all__ = [
     "TrainingPermission",
     "TrainingStep",
     "TrainingStore",
+    "UpdateOrder",
+    "UpdateResult",
     "Upload",
     "UsageRecord",
     "ViewRequest",

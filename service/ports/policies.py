@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from service.ports.learning import OpenVersion
+
 if TYPE_CHECKING:
     from evolve.ports import Embedder
     from evolve.prompt import AnalystRequest
@@ -80,6 +82,7 @@ class RunPolicies:
         health: the state of the servers, by policy.
         activity: what models behind servers do at present. None means that there are none.
         models: of the policies whose servers described them, by policy.
+        open_version: opens a version of the only author. None: it has none.
     """
 
     members: "tuple[EnsembleMember, ...]"
@@ -90,3 +93,4 @@ class RunPolicies:
     health: Health = unknown_health
     activity: Callable[[], Activity | None] = lambda: None
     models: Mapping[str, ModelDescription] = field(default_factory=dict)
+    open_version: OpenVersion | None = None

@@ -110,7 +110,10 @@ def _training(
 
 def _asked(run: RunRecord, proposal: ProposalRecord) -> dict[str, Any]:
     """In what form answers were asked for; null where the policy was no language model."""
-    policy = next((one for one in run.policies if one.get("name") == proposal.policy), {})
+    authors = [one for one in run.policies if one.get("role", "author") == "author"]
+    # A version that the run trained is asked as the policy that it descends from, which is the only author.
+    start = authors[0] if len(authors) == 1 else {}
+    policy = next((one for one in run.policies if one.get("name") == proposal.policy), start)
     counts = {name: run.config.get(name) or policy.get(name) for name in ("answers", "samples")}
     return {"format": policy.get("format"), "edits": policy.get("edits"), **counts, **(proposal.form or {})}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evolve.events import EventKind
 from evolve.repository import Repository
 from evolve.search.assessment import Assessment
 from evolve.views.candidate_view import CandidateView
@@ -45,6 +46,7 @@ class RunSite:
         statistics: what a run came to.
         failures: why answers of a run came to nothing.
         insights: the versions of what a run has learnt.
+        updates: of the policy within a run, as their events tell them, in order.
         votes: what the candidates of a run answer, by a rule and with the share from which an answer is frequent.
         search: the candidates of a run with a text in their sources, the fittest first, or all in order of age.
         events: what happens in a run, by whole id, behind a sequence number, until it has ended.
@@ -63,6 +65,7 @@ class RunSite:
     statistics: "Callable[[RunRecord], RunStatistics]"
     failures: "Callable[[RunRecord], RunFailures]"
     insights: "Callable[[RunRecord], InsightsList]"
+    updates: Callable[[RunRecord], Sequence[Mapping[str, Any]]]
     votes: "Callable[[RunRecord, Rule, float], RunVotes]"
     search: Callable[[RunRecord, str, bool], Iterator[CandidateRecord]]
     events: Callable[[str, int], Iterator[Mapping[str, Any]]]
@@ -124,6 +127,7 @@ def stored_site(reader: RunReader, url: str) -> RunSite:
         statistics=statistics,
         failures=partial(_failures, reader),
         insights=insights,
+        updates=partial(_updates, reader),
         votes=partial(_votes, reader),
         search=search,
         events=partial(_polled, reader),
@@ -173,3 +177,7 @@ def _polled(reader: RunReader, run_id: str, after: int) -> Iterator[Mapping[str,
         if state in ENDED:
             return
         time.sleep(POLL_SECONDS)
+
+
+def _updates(reader: RunReader, run: RunRecord) -> Sequence[Mapping[str, Any]]:
+    return [entry.as_json() for entry in reader.events(run.id, kinds=(str(EventKind.POLICY_UPDATED),))]

@@ -1,15 +1,13 @@
 """Drive: the loop of a run. It asks the search, sends what is due into the world, tells what came back, and commits."""
 
 import asyncio
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import structlog
 
 from evolve.change_events import RequestedChange
-from evolve.configuration import RunConfig
 from evolve.credit.yields import EXTENSION_FAILED
 from evolve.errors import ConfigurationError, ExtensionError
 from evolve.event_types import (
@@ -23,20 +21,18 @@ from evolve.event_types import (
     RunWaiting,
 )
 from evolve.events import Event
-from evolve.extensions import ExtensionKind, Extensions
-from evolve.ports import Embedder, Evaluator
-from evolve.problem import Problem
+from evolve.extensions import Extensions
 from evolve.search.deterministic_schedule import open_search
 from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
-from evolve.search.ensemble import EnsembleMember
 from evolve.search.search import SearchStep
-from service.ports import ENDED, Analyst, Clock, Health, LoggedEvent, RunLog, unknown_health
+from service.ports import ENDED, LoggedEvent
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
 from service.runner.holdout_audit import RunExaminations, ended
-from service.runner.insight_writer import InsightWriter
 from service.runner.lease import RunLease, held
+from service.runner.own_changes import OwnChanges
+from service.runner.run_job import RunJob
 from service.runner.run_tracer import open_tracer
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
@@ -51,38 +47,6 @@ GATHERING_SECONDS = 0.05
 DATABASE_AWAY = "the database does not answer: results are kept, and stored when it does"
 
 _log = structlog.get_logger("runner")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunJob:
-    """A run to drive, new or interrupted, and everything it is driven with.
-
-    Attributes:
-        owner: who holds the run's lease.
-        elapsed_seconds: time at work in earlier sittings.
-        patience_seconds: how long a database that is away is waited for.
-        health: how the servers of the policies fare.
-        embedder: embeds programs, where they are compared by their embeddings.
-        facts: reads the facts of the run, for its insights; None: it can write none.
-        analyst: makes insights of them.
-        extensions: kind and name of those that policies and the evaluator name.
-    """
-
-    run_id: str
-    problem: Problem
-    config: RunConfig
-    policies: Sequence[EnsembleMember]
-    evaluator: Evaluator
-    log: RunLog
-    clock: Clock
-    owner: str
-    elapsed_seconds: float = 0.0
-    patience_seconds: float = math.inf
-    health: Health = unknown_health
-    embedder: Embedder | None = None
-    facts: Callable[[], str] | None = None
-    analyst: Analyst | None = None
-    extensions: Sequence[tuple[ExtensionKind, str]] = ()
 
 
 async def drive(job: RunJob, *, observer: RunObserver, orders: RunOrders) -> RunStatus:
@@ -130,15 +94,7 @@ class RunLoop:
         )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
-        self._insights = InsightWriter(
-            job.run_id,
-            job.config,
-            self._search.state,
-            facts=job.facts,
-            analyst=job.analyst,
-            retry=self.patience,
-            wake=self.wake,
-        )
+        self._own = OwnChanges(job, self._search.state, self._dispatcher, retry=self.patience, wake=self.wake)
 
     def wake(self) -> None:
         """Let the loop look around at once."""
@@ -154,6 +110,7 @@ class RunLoop:
         watcher = asyncio.create_task(self._watch_orders())
         try:
             if self._orders.desired is DesiredState.RUNNING:
+                await self._own.reopen()
                 self._begin()
                 while not self._closing.done.reason and not await self._turn():
                     pass
@@ -167,7 +124,7 @@ class RunLoop:
         finally:
             watcher.cancel()
             await self._dispatcher.cancel()
-            await self._insights.cancel()
+            await self._own.cancel()
             self.patience.hurry()
             if self._committing is not None:
                 await asyncio.wait([self._committing])
@@ -196,7 +153,7 @@ class RunLoop:
         self._hold.check()
         self._extend()
         self._make_changes()
-        self._write_insights()
+        self._change_itself()
         if not self._full:
             self._dispatcher.ask(self._elapsed)
         self._note_waiting()
@@ -253,13 +210,12 @@ class RunLoop:
                 _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
                 self._dispatcher.take(self._search.refuse(change, str(error)))
 
-    def _write_insights(self) -> None:
+    def _change_itself(self) -> None:
         if self._search.ended(self._elapsed):
             return
         committed = not len(self._event_buffer) and (self._committing is None or self._committing.done())
-        written = self._insights.turn(committed=committed)
-        if written is not None:
-            self._dispatcher.take(self._search.change(RequestedChange(data=written)))
+        for change in self._own.turn(committed=committed):
+            self._dispatcher.take(self._search.change(RequestedChange(data=change)))
 
     def _write(self, events: Sequence[Event]) -> None:
         self._event_buffer.write(events)
@@ -313,7 +269,7 @@ class RunLoop:
 
     async def _close(self) -> None:
         """Let go of all that is in flight, because the run has ended, with what its analyst took until now."""
-        insights = await self._insights.cancel()
+        insights = await self._own.cancel(ended=True)
         self._event_buffer.write(self._search.close(self._dispatcher.cut, insights).events)
 
     def _finish(self, reason: str) -> None:
@@ -376,7 +332,7 @@ class RunLoop:
     def _note_waiting(self) -> None:
         self._write(self._dispatcher.news())
         outage = self.patience.outage
-        waiting = DATABASE_AWAY if outage else self._dispatcher.waiting or self._closing.waiting
+        waiting = DATABASE_AWAY if outage else self._dispatcher.waiting or self._closing.waiting or self._own.waiting
         before = self._waiting
         if waiting == before:
             return

@@ -29,7 +29,8 @@ from service.runner.lease import LEASE_SECONDS
 from service.runner.metrics import TAKEOVERS
 from service.runner.reevaluate import Reevaluation, reevaluate
 from service.runner.retries import Retries
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunObserver
 from service.runner.storage_retry import undisturbed
 from service.runner.undriven_runs import give_up, settle, tell_waiting

@@ -107,6 +107,25 @@ class InsightsWrittenEvent(EventBase):
     charges: list[EventCharge] = Field(default=[], description="Payment of the analyst. Left out if there was none")
 
 
+class PolicyUpdatedEvent(EventBase):
+    """The policy was trained on the run's answers. Its version is asked beside those before it."""
+
+    kind: Literal["policy.updated"] = Field(description="Kind of the event")
+    change_id: str = Field(description="Id of the change")
+    by: str = Field(description="Always empty: the run itself")
+    number: Count = Field(description="Number of the update, from 1")
+    policy: str = Field(default="", description="The version, `NAME@VERSION`. Left out if none came of it")
+    start: str = Field(description="The policy of the run that the version descends from")
+    base: str = Field(description="What was trained: a version, or the policy of the start")
+    answered: Count = Field(description="Answered proposals of the run when the update became due")
+    through: Count = Field(description="Number of the newest proposal that it could learn from")
+    model: str = Field(default="", description="SHA-256 of the version's folder. Left out if none came of it")
+    job: str = Field(default="", description="Id of the training job. Left out if there was none")
+    figures: dict[str, float] = Field(default={}, description="Figures of the training by name. Left out if none")
+    seconds: float = Field(description="Seconds from when it was due")
+    reason: str = Field(default="", description="Why no version came of it. Left out if one did")
+
+
 class PromptWrittenEvent(EventBase):
     """A model wrote a prompt for the pool."""
 
@@ -121,6 +140,7 @@ ChangeEvent = (
     HintGivenEvent
     | PromptWrittenEvent
     | InsightsWrittenEvent
+    | PolicyUpdatedEvent
     | ProgramInsertedEvent
     | CandidateBannedEvent
     | BanLiftedEvent

@@ -13,6 +13,7 @@ from evolve.configuration import (
     DeterministicConfig,
     InsightsConfig,
     InspirationsConfig,
+    LearningConfig,
     NoveltyConfig,
     PromptConfig,
     RunConfig,
@@ -20,6 +21,7 @@ from evolve.configuration import (
     VariantConfig,
 )
 from evolve.configuration.archive import MAX_CELLS, MAX_NEIGHBOURS, TRUNCATIONS
+from evolve.configuration.learning import MAX_K, MAX_UPDATES, MAX_VERSIONS
 from evolve.configuration.pace import MAX_CALLS, MAX_EVALUATIONS, MAX_IN_ORDER
 from evolve.configuration.run import MAX_ANSWERS, MAX_ISLANDS, MAX_PROMPTS
 from evolve.problem import MAX_MAGNITUDE
@@ -83,6 +85,16 @@ KEYWORDS: Mapping[str, Keywords] = {
     "prompt.rejections": _FROM_0,
     "insights.every": _FROM_0,
     "insights.tokens": _POSITIVE,
+    "learning.every": _FROM_0,
+    "learning.after": _FROM_0,
+    "learning.updates": _within(1, MAX_UPDATES),
+    "learning.versions": _within(1, MAX_VERSIONS),
+    "learning.objective": _among(*configuration.LEARNING_OBJECTIVES),
+    "learning.k": _within(1, MAX_K),
+    "learning.last_k": _within(1, MAX_K),
+    "learning.rate": {"exclusiveMinimum": 0, "maximum": 1},
+    "learning.divergence": _FROM_0,
+    "learning.replay": _FROM_0,
     "budget.evaluations": _POSITIVE,
     "budget.answers": _POSITIVE,
     "budget.tokens": _POSITIVE,
@@ -100,6 +112,7 @@ _PREFIXES: Mapping[type, str] = {
     InspirationsConfig: "inspirations.",
     PromptConfig: "prompt.",
     InsightsConfig: "insights.",
+    LearningConfig: "learning.",
     BudgetConfig: "budget.",
     DeterministicConfig: "deterministic.",
     ConcurrencyConfig: "concurrency.",

@@ -113,6 +113,24 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
     ),
     "insights.tokens": "maximum tokens of the insights in a prompt",
     "insights.text": "first version of the insights, at most 4,000 characters. `--insights-from` sets it",
+    "learning.every": (
+        "answered proposals between two updates of the policy within the run. 0: it is not trained. With updates,"
+        " `policy_choice` acts as `adaptive`"
+    ),
+    "learning.after": "answered proposals before the first update",
+    "learning.updates": "maximum number of updates, 1 to 100. Failed updates count",
+    "learning.versions": "number of the newest versions that are asked beside the policy of the start, 1 to 8",
+    "learning.objective": (
+        "objective of an update: `entropic` (exponential utility, TTT-Discover), or `pkpo` (expected best of k answers)"
+    ),
+    "learning.k": "k of `pkpo` at the first update. At most the answers of a proposal count",
+    "learning.last_k": "k of `pkpo` at the last update, linear between. 1: the mean",
+    "learning.rate": "learning rate of an update, above 0",
+    "learning.divergence": "weight of the penalty for distance to the policy of the start, in nats a token. 0: none",
+    "learning.replay": (
+        "weight of the best 8 replies of the run so far, which an update imitates in proportion to their fitness. 0:"
+        " none"
+    ),
     "budget.evaluations": "evaluated candidates, seeds included. You may write `evaluations` for it",
     "budget.answers": "answers of policies, duplicates and rejected answers included",
     "budget.tokens": "tokens of the policies, input and output",

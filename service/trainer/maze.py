@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -34,6 +35,7 @@ CHAIN = 4  # answers of a chain, if a model does not say
 SEED = 7
 EVALUATION_SECONDS = 3600.0
 POLL_SECONDS = 0.5
+UPDATE = "update"  # of a request: the job updates the policy of a run within it
 _NUMBERS = ("k", "steps", "warm_steps", "seed", "alpha")
 _CHECKPOINT = re.compile(r"(warm-start|reinforce)-(\d+)\.pt")
 _EVOLVE = (sys.executable, "-m", "service.cli.main")
@@ -57,6 +59,9 @@ class MazeBackend:
             UsageError: none of the runs is of a maze, or there are no mazes to evaluate the version on.
         """
         request = job.request
+        if UPDATE in request:
+            _refuse_without_torch()
+            return [sys.executable, "-m", "training.within_run", str(folder), "--threads", str(self._threads)]
         held_out_kinds(request, self._learnt(job))
         words = [*_EVOLVE, "train", "maze", "-o", str(folder / "training"), "--json", "--method", self._method(job)]
         words += ["--validated", "20", "--threads", str(self._threads), "--save-every", str(self._save_every)]
@@ -103,12 +108,17 @@ class MazeBackend:
         return {"stage": max(found)[2], "step": max(found)[1]} if found else {}
 
     def model(self, job: TrainingJob, folder: Path) -> Path:
-        """The model folder that is named as the method."""
+        """The model folder that is named as the method, or that of an update."""
+        if UPDATE in job.request:
+            return folder / "model"
         return folder / "training" / self._method(job)
 
     def training(self, job: TrainingJob) -> Mapping[str, Any]:
         """The method, its settings, the mazes, and those of the evaluation."""
         kinds, learnt = job.request.get("kinds") or DEFAULT_KINDS, self._learnt(job)
+        if (update := job.request.get(UPDATE)) is not None:
+            problems = [maze_name(render(maze)) for maze in learnt]
+            return {"method": self._method(job), "problems": problems, UPDATE: update["number"], **update["settings"]}
         problems = [maze_name(render(maze)) for maze in learnt] or [f"maze {kind}/train" for kind in kinds]
         numbers = {name: job.request[name] for name in _NUMBERS if job.request.get(name) is not None}
         told = describe_held_out(held_out_kinds(job.request, learnt), _tested(job))
@@ -175,6 +185,16 @@ class MazeBackend:
                 continue
             found[render(maze)] = maze
         return list(found.values())
+
+
+def _refuse_without_torch() -> None:
+    """Refuse a training without torch.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    if find_spec("torch") is None:
+        raise UsageError("the trainer has no torch: install evolve-search[training] for it")
 
 
 def _chain(model: Path) -> int:

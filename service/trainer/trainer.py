@@ -54,6 +54,13 @@ class Publisher(Protocol):
             RefusedError: the permission was revoked.
         """
 
+    def prepare(self, job: TrainingJob, base: Path | None, folder: Path) -> None:
+        """Write what a job learns from to its folder, if that is not in its request.
+
+        Raises:
+            NotFoundError, UsageError: there is nothing to learn from.
+        """
+
     def publish(
         self, job: TrainingJob, backend: TrainingBackend, model: Path, stopped: threading.Event
     ) -> "PublishedVersion":
@@ -164,7 +171,9 @@ class Trainer:
         folder.mkdir(parents=True, exist_ok=True)
         started = {"state": JOB_RUNNING, "started_at": job.started_at or self._clock.now()}
         hold.record("training.started", {"checkpoint": _checkpoint(backend, folder)}, **started)
-        command = backend.command(job, self._publisher.base(job), folder)
+        base = self._publisher.base(job)
+        self._publisher.prepare(job, base, folder)
+        command = backend.command(job, base, folder)
         self._run(command, backend, folder, hold)
         try:
             with hold.kept() as stopped:

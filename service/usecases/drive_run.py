@@ -32,11 +32,12 @@ from service.problems.project import Project
 from service.process.identity import this_process
 from service.projections.insights import stored_facts
 from service.projections.saved_columns import save_ended_run
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.draw_views import draw_best
 from service.usecases.extensions import load_all, named_beside
 from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
+from service.usecases.run_learning import RunTrainers, no_trainer
 
 BUDGET = "budget."
 SLOTS = "concurrency.evaluations"
@@ -69,7 +70,11 @@ class OpenedRun:
 
 @asynccontextmanager
 async def open_run(
-    order: RunOrder, storage: Storage, policies: PolicyFactory, evaluators: EvaluatorFactory
+    order: RunOrder,
+    storage: Storage,
+    policies: PolicyFactory,
+    evaluators: EvaluatorFactory,
+    trainers: RunTrainers = no_trainer,
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
@@ -86,18 +91,13 @@ async def open_run(
         PolicyError: the policy cannot be reached, or refuses.
         UnreachableError: the queue does not answer.
     """
-    clock = storage.clock
     plan = _plan(order, storage)
     named = named_beside(plan.policies, plan.problem)
     load_all(plan.config, beside=named)
     if plan.record is not None and plan.record.state not in ENDED and plan.record.desired_state != RUNNING:
         _want(storage, plan.record, RUNNING)
     async with policies.open(plan) as asked, evaluators.open(evaluator_request(plan)) as opened:
-        if plan.record is None:
-            new = new_run(plan, opened.isolation, clock.now())
-            storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
-        else:
-            plan = _continued(plan, plan.record, order, storage)
+        plan = _stored(plan, order, storage, opened.isolation)
         job = RunJob(
             run_id=plan.run_id,
             problem=plan.problem,
@@ -109,11 +109,13 @@ async def open_run(
             health=asked.health,
             evaluator=opened.evaluator,
             log=storage.log,
-            clock=clock,
+            clock=storage.clock,
             owner=this_process(),
             extensions=named,
             elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
             patience_seconds=PATIENCE_SECONDS,
+            trainer=trainers(plan),
+            open_version=asked.open_version,
         )
         warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
@@ -129,6 +131,15 @@ async def open_run(
         )
         await draw_best(storage, opened.evaluator, plan.run_id)
     await asyncio.to_thread(save_ended_run, storage.columns, storage.reader, plan.run_id)
+
+
+def _stored(plan: RunPlan, order: RunOrder, storage: Storage, isolation: str) -> RunPlan:
+    """The plan of a run that is stored from now on."""
+    if plan.record is not None:
+        return _continued(plan, plan.record, order, storage)
+    new = new_run(plan, isolation, storage.clock.now())
+    storage.log.create(replace(new, owner=this_process(), created_by=COMMAND_LINE))
+    return plan
 
 
 def _continued(plan: RunPlan, record: RunRecord, order: RunOrder, storage: Storage) -> RunPlan:

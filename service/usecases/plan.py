@@ -17,7 +17,7 @@ from evolve.search.insights import check_analyst
 from service.errors import ConflictError, UsageError
 from service.identifiers import new_id
 from service.policy_settings.choice import submitted
-from service.policy_settings.roles import PolicyRoles, Registered, read_policies, together, with_params
+from service.policy_settings.roles import PolicyRoles, Registered, check_learning, read_policies, together, with_params
 from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import read_policy
 from service.ports import ENDED, Bundle, EvaluatorRequest, NewRun, RunLog, RunPolicies, RunRecord, Storage
@@ -140,14 +140,15 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
     layers = [(PROBLEM, loaded.search)]
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), (words, order.flags)]
-    config = read_config(layers)
+    config, policies = read_config(layers), tuple(_policies(order, loaded))
+    check_learning(config.learning.every, PolicyRoles.of(policies))
     return RunPlan(
         run_id=run_id,
         problem=loaded.problem,
         bundle=loaded.bundle,
         source=loaded.place,
         config=config,
-        policies=tuple(_policies(order, loaded)),
+        policies=policies,
         warnings=_warnings(loaded, config),
         limits=limits_of(layers, loaded.place),
         labels=check_labels(order.labels),
@@ -230,14 +231,15 @@ def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
 
     Raises:
         ConfigurationError: its policies have prices in different currencies, its budget of money cannot be held, it
-            weighs objectives that its problem does not have, compares by embeddings without an embedder, or has an
-            embedder or an analyst for nothing.
+            weighs objectives that its problem does not have, compares by embeddings without an embedder, has an
+            embedder or an analyst for nothing, or trains a policy that cannot be trained within a run.
     """
     roles = PolicyRoles.of(plan.policies)
     for options in plan.config.selection_options_of_islands:
         options.check_objectives([objective.name for objective in plan.problem.objectives])
     check_embedder(plan.config, roles.embedder.name if roles.embedder else None)
     check_analyst(plan.config.insights, roles.analyst.name if roles.analyst else None)
+    check_learning(plan.config.learning.every, roles)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     return record_of(plan, isolation, now)
 

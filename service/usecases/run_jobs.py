@@ -13,10 +13,11 @@ from service.process.identity import this_process
 from service.projections.insights import stored_facts
 from service.projections.saved_columns import save_ended_run
 from service.runner.reevaluate import Reevaluation
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.usecases.drive_run import evaluator_warnings
 from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
 from service.usecases.plan import PolicyFactory, RunPlan, evaluator_request, plan_stored
+from service.usecases.run_learning import RunTrainers, no_trainer
 from service.usecases.track_run import RunTracking
 
 Warn = Callable[[Sequence[str]], None]
@@ -33,6 +34,7 @@ class StoredJobs:
         slots: evaluations at once of each run whose configuration does not say how many.
         warn: hears what the isolation of a run leaves open.
         tracking: sends runs to trackers while they are driven.
+        trainers: give runs who trains their policies within them.
     """
 
     def __init__(
@@ -45,10 +47,12 @@ class StoredJobs:
         slots: int = 0,
         warn: Warn = lambda _: None,
         tracking: RunTracking | None = None,
+        trainers: RunTrainers = no_trainer,
     ) -> None:
         self.storage = storage
         self._policies, self._evaluators, self._extensions = policies, evaluators, extensions
         self._slots, self._warn, self._tracking = slots, warn, tracking
+        self._trainers = trainers
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
@@ -80,6 +84,8 @@ class StoredJobs:
                     owner=this_process(),
                     extensions=named,
                     elapsed_seconds=record.active_seconds,
+                    trainer=self._trainers(plan),
+                    open_version=asked.open_version,
                 )
         await asyncio.to_thread(save_ended_run, self.storage.columns, self.storage.reader, record.id)
 

@@ -27,6 +27,7 @@ from service.ports import (
     ProblemStore,
     Readers,
     RunFilter,
+    RunReader,
     TrainingBackend,
     TrainingEvent,
     TrainingJob,
@@ -34,9 +35,11 @@ from service.ports import (
     TrainingStore,
 )
 from service.problems.load import load_bundle
+from service.trainer.maze import UPDATE
 from service.trainer.trainer import PublishedVersion
 from service.usecases.model_folders import ModelFolders
 from service.usecases.policy_registry import CARD_FILE, StoredPolicies
+from service.usecases.run_learning import write_update
 
 MAX_RUNS = 1000
 # Of an evaluation, what an event has.
@@ -165,10 +168,19 @@ class StoredTrainingJobs:
         except (InvalidProblemError, StorageError):
             return ""
 
-    def allowed(self, tenant: str) -> Callable[[str], bool]:
-        """Whether a run of a tenant may be trained on."""
+    def allowed(self, tenant: str, *, unanswered: bool = False) -> Callable[[str], bool]:
+        """Whether a run of a tenant may be trained on.
+
+        Args:
+            tenant: whose runs.
+            unanswered: what holds where nobody has answered.
+        """
         answers = {one.run_id: one.allowed for one in self._store.permissions(tenant)}
-        return lambda run_id: answers.get(run_id, answers.get("", False))
+        return lambda run_id: answers.get(run_id, answers.get("", unanswered))
+
+    def reader(self, tenant: str) -> RunReader:
+        """The runs of a tenant."""
+        return self._readers.of(tenant)
 
 
 def refuse_unpermitted(runs: Sequence[str], may: Callable[[str], bool]) -> None:
@@ -200,8 +212,15 @@ class VersionPublisher:
         return self._folder(self._registry.named(job.tenant, base)) if base else None
 
     def check(self, job: TrainingJob) -> None:
-        """Refuse a job whose runs may not be trained on any more."""
-        refuse_unpermitted(job.runs, self._jobs.allowed(job.tenant))
+        """Refuse a job whose runs may not be trained on any more. A run that trains its own policy asked for that."""
+        refuse_unpermitted(job.runs, self._jobs.allowed(job.tenant, unanswered=UPDATE in job.request))
+
+    def prepare(self, job: TrainingJob, base: Path | None, folder: Path) -> None:
+        """Write what a job learns from, if it updates the policy of a run."""
+        asked = job.request.get(UPDATE)
+        if asked is not None and base is not None:
+            start = self._folder(self._registry.named(job.tenant, asked["start"]))
+            write_update(self._jobs.reader(job.tenant), asked, base, start, folder)
 
     def publish(self, job: TrainingJob, backend: TrainingBackend, model: Path, stopped: Event) -> PublishedVersion:
         """Store a model as a version, evaluate it, and promote it if the job asks for it. Repeating stores nothing."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evolve.configuration import NOVELTIES, BudgetConfig, PromptConfig, RunConfig, VariantConfig
+from evolve.configuration import NOVELTIES, BudgetConfig, LearningConfig, PromptConfig, RunConfig, VariantConfig
 from evolve.errors import ConfigurationError
 from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.events import EventKind
@@ -30,7 +30,8 @@ from service.problems.bundle import pack
 from service.problems.configuration import read_config
 from service.problems.folder import read_folder
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.timestamps import SystemClock
 from service.usecases.plan import RunPlan
 from service.usecases.prompt_templates import read_templates
@@ -100,6 +101,7 @@ ELSEWHERE = {
     "prompt.template_dir",
     "insights.every",
     "insights.tokens",
+    *(f"learning.{entry.name}" for entry in fields(LearningConfig)),  # tests/unit/search/test_learning.py and others
     "budget.money",
     "budget.wall_seconds",
     "concurrency.policy",

@@ -25,7 +25,8 @@ from service.policy.connection import ServerConnection
 from service.policy.openai import OpenAIPolicy, PreflightResult
 from service.policy_settings.settings import PolicySettings
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.timestamps import SystemClock
 from tests.conftest import VLLM_PYTHON
 from tests.contract.story import RUN, new_run

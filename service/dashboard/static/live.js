@@ -149,6 +149,7 @@ const KINDS = [
   "hint.given",
   "program.inserted",
   "insights.written",
+  "policy.updated",
   "candidate.banned",
   "ban.lifted",
   "priority.given",

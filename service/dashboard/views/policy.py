@@ -9,6 +9,8 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from evolve.configuration.learning import MAX_UPDATES
+from evolve.events import EventKind
 from service.client import AsyncClient, calls
 from service.dashboard.forecast import cost_forecast
 from service.dashboard.loading import RunPageRoute
@@ -19,6 +21,7 @@ from service.projections.money import money_share
 from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
+UPDATED = str(EventKind.POLICY_UPDATED)
 SHOWN = 12
 OVERS = {"money": "cost", "tokens": "tokens", "time": "time of evaluators", "evaluations": "evaluations"}
 SHOWS = {"gain": "gain", "candidates": "candidates", "money": "cost", "tokens": "tokens", "rate": "gain for its cost"}
@@ -221,6 +224,8 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str, 
     points = metrics.points
     ahead = None if run.state in ENDED else cost_forecast(run, points)
     overs, shows = usable(metrics, run.usage.cost)
+    learns = bool((run.config.get("learning") or {}).get("every"))
+    updates = (await api.send(calls.list_events(run.id, kinds=[UPDATED], limit=MAX_UPDATES))).items if learns else []
     values: dict[str, Any] = {
         "overs": overs,
         "shows": shows,
@@ -228,6 +233,8 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str, 
         "show": choices.get("show") if choices.get("show") in shows else next(iter(shows)),
         "policy_totals": policy_totals(metrics),
         "forecast": ahead,
+        "learns": learns,
+        "updates": updates,
         "drawn": json.dumps({"end": ahead.end, **{name: astuple(one) for name, one in ahead.drawn.items()}})
         if ahead and ahead.drawn
         else "",

@@ -16,7 +16,8 @@ from evolve.search.ensemble import EnsembleMember
 from service.db.log import SqlRunLog
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 from tests.contract.story import RUN

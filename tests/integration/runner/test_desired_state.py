@@ -24,7 +24,8 @@ from service.db.reader import SqlRunReader
 from service.ports import CANCELLED, PAUSED, Intent, LoggedEvent
 from service.runner import run_loop as driving
 from service.runner.desired_state import DesiredState, RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 from tests.contract.story import RUN

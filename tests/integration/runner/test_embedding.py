@@ -20,7 +20,7 @@ from service.db.reader import SqlRunReader
 from service.ports import LoggedEvent
 from service.projections.costs import Costs
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run
 from tests.databases import sqlite_file

@@ -19,7 +19,7 @@ from service.db.reader import SqlRunReader
 from service.ports import LoggedEvent
 from service.projections.closing import assessment_of
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_run
 from tests.fakes.world import toy_problem, value_of

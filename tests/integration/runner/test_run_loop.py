@@ -26,7 +26,8 @@ from service.policy.opening import serve
 from service.policy_settings.settings import PolicySettings
 from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run

@@ -30,7 +30,7 @@ from service.errors import (
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Counters, Intent, LoggedEvent, RunRecord
 from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, TAKEOVERS, WAITING, RunMetrics
 from service.runner.reevaluate import Reevaluation
-from service.runner.run_loop import RunJob
+from service.runner.run_job import RunJob
 from service.runner.runner import Runner
 from service.runner.status import RunStatus
 from service.timestamps import SystemClock

@@ -1,0 +1,195 @@
+"""Updates of policies within their runs: training jobs, whose versions are those of a policy that each run has."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from service.errors import ConflictError, NotFoundError, UsageError
+from service.identifiers import new_id
+from service.policy_settings.shipped import REGISTERED, find_folder
+from service.ports import (
+    DEFAULT_TENANT,
+    JOB_CANCELLED,
+    JOB_ENDED,
+    JOB_QUEUED,
+    JOB_SUCCEEDED,
+    Clock,
+    RunReader,
+    RunTrainer,
+    TrainingJob,
+    TrainingStore,
+    UpdateOrder,
+    UpdateResult,
+)
+from service.projections.export import training_lines
+from service.trainer.maze import UPDATE
+from service.usecases.model_folders import ModelFolders
+from service.usecases.plan import RunPlan
+from service.usecases.policy_registry import StoredPolicies
+
+BACKEND = "maze"
+RECORDS_FILE, UPDATE_FILE = "records.jsonl", "update.json"
+FIRST_VERSION = 1  # the model that the run began with
+_PAGE = 100
+
+
+# Gives a run who trains its policy. None: nobody does.
+RunTrainers = Callable[[RunPlan], RunTrainer | None]
+
+
+def no_trainer(_: RunPlan) -> None:
+    """Nobody trains policies within runs."""
+
+
+def policy_of_run(run_id: str) -> str:
+    """The policy of the registry that holds the versions of a run."""
+    return run_id.replace("_", "-").lower()
+
+
+class StoredRunTrainer:
+    """The port RunTrainer over the stores of an installation.
+
+    Args:
+        store: where jobs are.
+        registry: policies and their versions.
+        folders: unpacks models of the registry.
+        clock: times of jobs.
+        plan: the run. Its only author is a model that this process runs.
+    """
+
+    def __init__(
+        self, store: TrainingStore, registry: StoredPolicies, folders: ModelFolders, clock: Clock, plan: RunPlan
+    ) -> None:
+        self._store, self._clock = store, clock
+        self._registry, self._folders, self._plan = registry, folders, plan
+        self._tenant = plan.record.tenant if plan.record else DEFAULT_TENANT
+        self._policy = policy_of_run(plan.run_id)
+
+    def submit(self, order: UpdateOrder) -> str:
+        """Store the training job of an update, and return its id. Repeating stores nothing.
+
+        Raises:
+            NotFoundError, UsageError, StorageError: the model that the run began with is not there any more.
+        """
+        if (found := self._submitted(order.number)) is not None:
+            return found.id
+        start = self._start()
+        now = self._clock.now()
+        settings = dict(order.settings)
+        asked = {"run": self._plan.run_id, "number": order.number, "start": start, "settings": settings}
+        asked |= {"after": order.after, "through": order.through, "answers": self._answers}
+        request = {
+            "backend": BACKEND,
+            "base": order.newest or start,
+            "method": settings["objective"],
+            "seed": settings["seed"],
+            "texts": [self._plan.problem.description],
+            UPDATE: asked,
+        }
+        job = TrainingJob(
+            id=new_id("trn", now),
+            tenant=self._tenant,
+            policy=self._policy,
+            request=request,
+            runs=[self._plan.run_id],
+            created_by=self._plan.run_id,
+            created_at=now,
+        )
+        self._store.add(job)
+        return job.id
+
+    def result(self, job_id: str) -> UpdateResult | None:
+        """What came of a job. None: it has not ended."""
+        job = self._store.get(self._tenant, job_id)
+        if job.state not in JOB_ENDED:
+            return None
+        if job.state != JOB_SUCCEEDED or job.version is None:
+            reason = "the training was cancelled" if job.state == JOB_CANCELLED else job.error
+            return UpdateResult(reason=reason or "the training failed")
+        version = self._registry.version(self._tenant, job.policy, job.version)
+        figures = {name: round(float(value), 6) for name, value in job.progress.get("figures", {}).items()}
+        return UpdateResult(policy=version.name, model=version.bundle_hash, figures=figures)
+
+    def waits(self, job_id: str) -> bool:
+        """Whether no trainer has taken a job."""
+        return self._store.get(self._tenant, job_id).state == JOB_QUEUED
+
+    def cancel(self, job_id: str) -> None:
+        """End a job that the run does not need any more. One that has ended is left."""
+        try:
+            self._store.cancel(self._tenant, job_id, self._clock.now())
+        except ConflictError:
+            return
+
+    @property
+    def _author(self) -> Any:
+        (author,) = (policy for policy in self._plan.policies if policy.role == "author")
+        return author
+
+    @property
+    def _answers(self) -> int:
+        return int(self._plan.config.answers or self._author.answers)
+
+    def _submitted(self, number: int) -> TrainingJob | None:
+        """The job of an update, if an earlier sitting stored it."""
+        return next((job for job in self._jobs() if job.request.get(UPDATE, {}).get("number") == number), None)
+
+    def _jobs(self) -> Iterator[TrainingJob]:
+        """The jobs of the run, newest first. Jobs of the tenant from before the run are not looked at."""
+        before, earliest = "", self._plan.run_id.partition("_")[2]
+        while page := self._store.jobs(self._tenant, before, _PAGE):
+            yield from (job for job in page if job.policy == self._policy)
+            before = page[-1].id
+            if before.partition("_")[2] < earliest:
+                return
+
+    def _start(self) -> str:
+        """The name of the version that holds the model of the start, which is stored at the first update."""
+        name = f"{self._policy}@{FIRST_VERSION}"
+        try:
+            self._registry.get(self._tenant, self._policy)
+        except NotFoundError:
+            described = f"Versions of {self._author.name} that {self._plan.run_id} trained within the run"
+            self._registry.register(self._tenant, self._policy, described, shared=False, by=self._plan.run_id)
+        if not self._registry.versions(self._tenant, self._policy, limit=1):
+            folder = self._folder()
+            files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            told = {"run": self._plan.run_id, "start": self._author.name}
+            self._registry.add_version(self._tenant, self._policy, files, training=told, by=self._plan.run_id)
+        return name
+
+    def _folder(self) -> Path:
+        model = str(self._author.model)
+        if model.startswith(REGISTERED):
+            return self._folders.folder(model.removeprefix(REGISTERED))
+        return find_folder(model)
+
+
+def write_update(reader: RunReader, asked: Mapping[str, Any], newest: Path, start: Path, folder: Path) -> None:
+    """Write what a back end makes an update from: the run's training records so far, and the settings.
+
+    Args:
+        reader: of the run's tenant.
+        asked: `update` of the job's request.
+        newest, start: folders of the models.
+        folder: of the job.
+
+    Raises:
+        NotFoundError: the run was deleted.
+        UsageError: the run has no answers to learn from.
+    """
+    run = reader.run(str(asked["run"]))
+    lines = [line for line in training_lines(reader, run) if json.loads(line)["number"] <= asked["through"]]
+    if not lines:
+        raise UsageError(f"the run {run.id} has no answered proposals to learn from")
+    (folder / RECORDS_FILE).write_text("".join(lines), encoding="utf-8")
+    values = {
+        "settings": dict(asked["settings"]),
+        "newest": str(newest),
+        "start": str(start),
+        "after": asked["after"],
+        "answers": asked["answers"],
+        "card": f"# Update {asked['number']} of the policy of {run.id}\n\nTrained within the run on its own answers.\n",
+    }
+    (folder / UPDATE_FILE).write_text(json.dumps(values) + "\n", encoding="utf-8")
