@@ -33,6 +33,7 @@ from service.ports import (
     Webhooks,
     Workers,
 )
+from service.projections.flywheel import Flywheels
 from service.signer import Signer
 
 
@@ -72,6 +73,7 @@ class ApiDependencies:
     batches: BatchStore
     registry: PolicyRegistry
     training: TrainingJobs
+    flywheels: Flywheels
     columns: ColumnStore
     annotations: Callable[[str], Annotations]
     shares: Shares
