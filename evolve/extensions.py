@@ -42,6 +42,7 @@ class ExtensionKind(StrEnum):
     PROBLEM_FORMAT = "problem format"
     DOMAIN = "domain"
     TRACKER = "tracker"
+    TRAINING_BACKEND = "training back end"
 
     @property
     def group(self) -> str:
@@ -60,6 +61,7 @@ _GROUPS: Mapping[ExtensionKind, str] = {
     ExtensionKind.PROBLEM_FORMAT: "evolve.problem_formats",
     ExtensionKind.DOMAIN: "evolve.domains",
     ExtensionKind.TRACKER: "evolve.trackers",
+    ExtensionKind.TRAINING_BACKEND: "evolve.training_backends",
 }
 
 # The one place where the names of built-ins stand, in the order in which messages list them.
@@ -139,6 +141,10 @@ _BUILT_IN: Mapping[ExtensionKind, Mapping[str, str]] = {
         "mlflow": "service.trackers.mlflow:MlflowTracker",
         "tensorboard": "service.trackers.tensorboard:TensorBoardTracker",
         "wandb": "service.trackers.wandb:WandbTracker",
+    },
+    ExtensionKind.TRAINING_BACKEND: {
+        "maze": "service.trainer.maze:MazeBackend",
+        "trl": "service.trainer.trl:TrlBackend",
     },
 }
 

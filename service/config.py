@@ -191,6 +191,16 @@ class ExtensionsSettings(BaseModel):
     )
 
 
+class TrainingSettings(BaseModel):
+    """What trains versions of policies."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backends: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Back ends of training jobs beside those of Evolve: entry points, or module:Class"
+    )
+
+
 class WebhooksSettings(BaseModel):
     """Where webhooks may lead."""
 
@@ -244,6 +254,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "api": ApiSettings,
     "policies": PoliciesSettings,
     "extensions": ExtensionsSettings,
+    "training": TrainingSettings,
     "webhooks": WebhooksSettings,
     "retention": RetentionSettings,
     "runner": RunnerSettings,
@@ -265,6 +276,7 @@ class Settings(BaseSettings):
     api: ApiSettings = Field(default_factory=ApiSettings)
     policies: PoliciesSettings = Field(default_factory=PoliciesSettings)
     extensions: ExtensionsSettings = Field(default_factory=ExtensionsSettings)
+    training: TrainingSettings = Field(default_factory=TrainingSettings)
     webhooks: WebhooksSettings = Field(default_factory=WebhooksSettings)
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     runner: RunnerSettings = Field(default_factory=RunnerSettings)

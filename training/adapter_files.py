@@ -11,6 +11,7 @@ from typing import Any
 from training.errors import CheckpointError, TrainingError
 
 ADAPTER, MODEL, CHECKPOINTS, LOG, CARD = "adapter", "model", "checkpoints", "log.jsonl", "training.json"
+STATE = "trainer_state.json"
 TRAINED = "default"  # peft's name of the adapter that is trained
 _WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _MODEL_WEIGHTS, _MODEL_CONFIG = "model*.safetensors", "config.json"
@@ -75,6 +76,24 @@ def last_checkpoint(output: Path, *, resume: bool, whole: bool = False) -> Path 
         return None
     (check_model if whole else check_adapter)(found[-1])
     return found[-1]
+
+
+def remove_unfinished(output: Path) -> bool:
+    """Remove checkpoints that a killed process left unfinished or damaged. Returns whether there is one to resume from.
+
+    A trainer of transformers writes `trainer_state.json` last. An adapter that was saved without a checkpoint is
+    removed, too: the training is done again.
+    """
+    for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
+        try:
+            json.loads((folder / STATE).read_text(encoding="utf-8"))
+            check_adapter(folder)
+        except (OSError, ValueError, CheckpointError):
+            shutil.rmtree(folder)
+    left = any((output / CHECKPOINTS).glob("checkpoint-*"))
+    if not left:
+        shutil.rmtree(output / ADAPTER, ignore_errors=True)
+    return left
 
 
 def updates_of(checkpoint: Path | None) -> int:

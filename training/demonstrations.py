@@ -10,7 +10,7 @@ import numpy as np
 from evolve.answers.chain import ChainFormat, parse_format
 from evolve.credit.operators import MUTATE
 from evolve.errors import PolicyRefused
-from evolve.multiobjective.scalarization import dirichlet, scalarise
+from evolve.multiobjective.scalarization import Floats, dirichlet, scalarise
 from evolve.prompt import PromptRequest, build_prompt
 from evolve.proposal import Individual, Proposal
 from evolve.similarity.fingerprint import fingerprint
@@ -34,6 +34,8 @@ class DemonstrationSettings:
         edits: `rewrite` or `diff`, as in the next run's policy.
         max_tokens: of prompt and reply together.
         per_parent: maximum number of demonstrations of a parent for each m.
+        reward_temperature: draws demonstrations by exp(z / it), where z is the standard score of the mean worth of
+            their answers. None: each is used equally often.
         seed: of every draw.
     """
 
@@ -42,6 +44,7 @@ class DemonstrationSettings:
     edits: str = "rewrite"
     max_tokens: int = 2048
     per_parent: int = 4
+    reward_temperature: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class DemonstrationSettings:
             raise TrainingError("answers must be different numbers of at least 1, such as 1,2,4.")
         if self.format == "single" and self.answers != (1,):
             raise TrainingError("A completion in the format single holds one answer: ask for --answers 1.")
+        if self.reward_temperature is not None and not self.reward_temperature > 0:
+            raise TrainingError(f"reward_temperature must be above 0, not {self.reward_temperature}.")
         for name in ("max_tokens", "per_parent"):
             if getattr(self, name) < 1:
                 raise TrainingError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -59,11 +64,16 @@ class DemonstrationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """A prompt and its reply, which holds `answers` programs."""
+    """A prompt and its reply, which holds `answers` programs.
+
+    Attributes:
+        worth: mean of its answers, under the weights that were drawn for it.
+    """
 
     messages: tuple[Mapping[str, str], ...]
     reply: str
     answers: int
+    worth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +96,28 @@ class Demonstrations:
         """That many demonstrations, each m equally often. A demonstration repeats only after all of its m were used."""
         turns = cycle([cycle(demonstrations) for demonstrations in self.by_answers.values() if demonstrations])
         return [next(turn) for turn in islice(turns, size)]
+
+    def weighted_schedule(self, size: int, temperature: float, rng: np.random.Generator) -> list[Demonstration]:
+        """That many demonstrations, each m equally often, and drawn by their worth (reward-weighted regression).
+
+        Source: Peters and Schaal, "Reinforcement learning by reward-weighted regression for operational space control"
+        (2007). Worths are standardised, so that the temperature means the same for every scale.
+        """
+        drawn = [
+            [made[place] for place in rng.choice(len(made), size=size, p=reward_weights(made, temperature))]
+            for made in self.by_answers.values()
+            if made
+        ]
+        return [drawn[number % len(drawn)][number // len(drawn)] for number in range(size)]
+
+
+def reward_weights(made: Sequence[Demonstration], temperature: float) -> Floats:
+    """The share with which each demonstration is drawn: exp(z / temperature), normalised."""
+    worth = np.array([one.worth for one in made], dtype=np.float64)
+    spread = worth.std()
+    scores = (worth - worth.mean()) / spread if spread > 0 else np.zeros(len(made))
+    weights = np.exp((scores - scores.max()) / temperature)
+    return np.asarray(weights / weights.sum())
 
 
 def demonstrate(
@@ -192,7 +224,10 @@ class _Writer:
             self.unreadable += 1
             return None
         messages = self._messages(family, chosen, weights, self._count(reply))
-        return None if messages is None else Demonstration(messages=messages, reply=reply, answers=m)
+        if messages is None:
+            return None
+        worth = float(np.mean([_value(child, weights) for _, child in chosen]))
+        return Demonstration(messages=messages, reply=reply, answers=m, worth=worth)
 
     def _messages(
         self, family: _Family, chosen: Sequence[tuple[int, Individual]], weights: tuple[float, ...], reply_tokens: int

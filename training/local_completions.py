@@ -1,7 +1,7 @@
 """Completions of a model in this process: a folder or a name on the hub, with or without a LoRA adapter."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from training.base_model import adapter_model_of, context_tokens, load_model, require_frameworks, with_adapter
 from training.errors import ModelError, TrainingError
 from training.harness import EvaluationSettings, SampledCompletions
+
+Messages = Sequence[Mapping[str, str]]
 
 
 class LocalModel:
@@ -43,8 +45,8 @@ class LocalModel:
         if import_module("torch").cuda.is_available():
             self._model = self._model.to("cuda")
 
-    def complete(self, prompts: Sequence[str], count: int, seed: int) -> list[SampledCompletions]:
-        """So many completions of each prompt. Equal calls give equal completions.
+    def complete(self, prompts: Sequence[str | Messages], count: int, seed: int) -> list[SampledCompletions]:
+        """So many completions of each prompt, a text or a chat. Equal calls give equal completions.
 
         Raises:
             TrainingError: a prompt does not fit, or memory runs out.
@@ -52,7 +54,9 @@ class LocalModel:
         torch = import_module("torch")
         shown = [
             self._tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}], add_generation_prompt=True, tokenize=False
+                [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [*prompt],
+                add_generation_prompt=True,
+                tokenize=False,
             )
             for prompt in prompts
         ]

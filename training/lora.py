@@ -4,6 +4,7 @@ The prompts are those of the user's own runs. The problem's evaluator scores new
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,28 @@ from evolve.vpo import method_of
 from training.adapter_files import Report
 from training.base_model import require_frameworks
 from training.errors import TrainingError
-from training.program_judge import COLUMN, Evaluate, ProgramJudge
+from training.program_judge import COLUMN, PROBLEM, Evaluate, ProgramJudge, by_problem
 from training.records import read_records
 from training.reward_training import RewardTrainingSettings, fitting, load_trained, train
-from training.signal import SignalWatch, check_signal
+from training.signal import SignalWatch, check_signals
 
 _DRAWN = 7_1105  # the random stream of the held-out prompts
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedProblem:
+    """A problem with records of its own.
+
+    Attributes:
+        problem: of the records.
+        evaluate: scores programs, in order.
+        records: files of `evolve export --training`.
+    """
+
+    problem: Problem
+    evaluate: Evaluate
+    records: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +46,7 @@ class LoraSettings(RewardTrainingSettings):
     """The settings of a training of an adapter. Records show no weights, so `goal_conditioned` is refused.
 
     Attributes:
-        records: files of `evolve export --training`, all of the same problem.
+        records: files of `evolve export --training`.
         keep_going: train even if all rewards are equal.
         held_out: prompts of the records that are tested on, and not trained on, if `test_every` is above 0.
     """
@@ -65,22 +81,41 @@ def train_lora(settings: LoraSettings, problem: Problem, evaluate: Evaluate, rep
         ModelError: the model cannot be loaded, or is not a chat model.
         CheckpointError: the folder holds a training and `resume` is not set, or it holds none to resume.
     """
+    return train_on_problems(settings, [RecordedProblem(problem, evaluate, settings.records)], report)
+
+
+def train_on_problems(
+    settings: LoraSettings, problems: Sequence[RecordedProblem], report: Report = lambda _: None
+) -> Path:
+    """Train an adapter, or all weights, on several problems, each with records of its own. As `train_lora` otherwise.
+
+    Args:
+        settings: of the training.
+        problems: with records.
+        report: as of `train_lora`.
+
+    Raises:
+        TrainingError, NothingToLearnError, ModelError, CheckpointError: as of `train_lora`.
+    """
     require_frameworks()
-    records = read_records(settings.records)
-    judge = ProgramJudge(problem, evaluate, records)
+    read = [read_records(one.records) for one in problems]
+    judges = [ProgramJudge(one.problem, one.evaluate, own) for one, own in zip(problems, read, strict=True)]
     if not settings.keep_going:
-        check_signal(records)
-    if len(records.rewards) > 1 and (warning := collinearity_warning(records.rewards)):
-        report({"warning": warning})
+        check_signals(read)
+    for records in read:
+        if len(records.rewards) > 1 and (warning := collinearity_warning(records.rewards)):
+            report({"warning": warning})
     loaded = load_trained(settings)
     asked = [
-        {"prompt": [dict(message) for message in record.messages], COLUMN: number}
+        {"prompt": [dict(message) for message in record.messages], COLUMN: number, PROBLEM: place}
+        for place, records in enumerate(read)
         for number, record in enumerate(records.usable)
     ]
     rows, tested = _apart(settings, fitting(asked, loaded, settings.max_tokens))
     watch = SignalWatch(report, stops=not settings.keep_going)
-    card = {"prompts": len(rows), "held_out": len(tested), "passed_over": records.passed_over}
-    return train(settings, loaded, rows, tested, judge, watch, card, watch.close)
+    passed_over = sum(records.passed_over for records in read)
+    card = {"prompts": len(rows), "held_out": len(tested), "passed_over": passed_over}
+    return train(settings, loaded, rows, tested, by_problem(judges), watch, card, watch.close)
 
 
 def _apart(settings: LoraSettings, rows: list[Row]) -> tuple[list[Row], list[Row]]:

@@ -14,7 +14,7 @@ from evolve.program import Program
 from evolve.prompt.control_tokens import restore
 from evolve.similarity.fingerprint import fingerprint
 from evolve.vpo.group import Rollout
-from training.adapters.completions import Completion
+from training.adapters.completions import Completion, Judge
 from training.errors import TrainingError
 from training.records import Record, Records, Scale
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[[Sequence[Program]], Sequence[Evaluation]]
 
-COLUMN = "record"
+COLUMN, PROBLEM = "record", "problem"
 KEPT = 20_000  # rewards of programs that need no second evaluation
 _NOT_SCORED = (Outcome.LOST, Outcome.CANCELLED)
 
@@ -94,3 +94,17 @@ class ProgramJudge:
             return None
         nothing = np.zeros(self._width)
         return [nothing if program is None else self._known[key] for key, program in children]
+
+
+def by_problem(judges: Sequence[ProgramJudge]) -> Judge:
+    """A judge of completions of several problems: the column `problem` is the place of the judge."""
+
+    def judge(completions: Sequence[Completion]) -> list[Rollout]:
+        found: dict[int, Rollout] = {}
+        for place, one in enumerate(judges):
+            own = [number for number, each in enumerate(completions) if each.columns.get(PROBLEM, 0) == place]
+            if own:
+                found |= dict(zip(own, one([completions[number] for number in own]), strict=True))
+        return [found[number] for number in range(len(completions))]
+
+    return judge

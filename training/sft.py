@@ -9,6 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from training.adapter_files import (
     CHECKPOINTS,
     LOG,
@@ -29,6 +31,7 @@ from training.time_estimate import TimeEstimate
 
 _LOGGED = {"loss": "loss", "mean_token_accuracy": "token_accuracy", "grad_norm": "grad_norm", "num_tokens": "tokens"}
 _WARM_UP_UPDATES = 5
+_DRAWN = 7_1106  # the random stream of demonstrations that are drawn by their worth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +143,7 @@ def _train(
     needed = settings.updates * settings.batch
     each = ceil(needed / len(settings.demonstrations.answers))
     found = shown(lambda text: _count(tokenizer, text), each)
-    rows = [_row(demonstration, tokenizer) for demonstration in found.schedule(needed)]
+    rows = [_row(demonstration, tokenizer) for demonstration in _schedule(found, settings, needed)]
     settings.output.mkdir(parents=True, exist_ok=True)
     log = UpdateLog(settings.output / LOG, _LOGGED, report)
     log.keep(updates_of(checkpoint))
@@ -155,6 +158,13 @@ def _train(
     )
     write_card(settings.output, {"settings": asdict(settings), **card, **asdict(result)})
     return result
+
+
+def _schedule(found: Demonstrations, settings: SftSettings, size: int) -> list[Demonstration]:
+    temperature = settings.demonstrations.reward_temperature
+    if temperature is None:
+        return found.schedule(size)
+    return found.weighted_schedule(size, temperature, np.random.default_rng([settings.demonstrations.seed, _DRAWN]))
 
 
 def _refuse_context(settings: SftSettings, context: int) -> None:

@@ -1,6 +1,6 @@
 """Whether there is anything to learn from: rewards that differ, before reinforcement learning and while it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,18 @@ PATIENCE = 5  # updates without any difference, after which there will be none
 _CURE = "Run evolve train sft first, to teach the model the requested form, or add --keep-going to train anyway."
 
 
-def check_signal(records: Records) -> None:
-    """Check the rewards of the model's answers in the records.
+def check_signals(read: Sequence[Records]) -> None:
+    """Check the rewards of the model's answers in the records of one or several problems.
 
     Raises:
-        NothingToLearnError: no two scored answers differ in their rewards.
+        NothingToLearnError: of no problem, two scored answers differ in their rewards.
     """
-    rewards = records.rewards
-    if len(np.unique(rewards, axis=0)) > 1:
+    if any(len(np.unique(records.rewards, axis=0)) > 1 for records in read):
         return
-    scored = "1 scored answer" if len(rewards) == 1 else f"{len(rewards)} scored answers"
-    worth = ", all with the same rewards" if len(rewards) > 1 else ""
-    prompts = "1 prompt" if records.prompts == 1 else f"{records.prompts} prompts"
+    count, asked = sum(len(records.rewards) for records in read), sum(records.prompts for records in read)
+    scored = "1 scored answer" if count == 1 else f"{count} scored answers"
+    worth = ", all with the same rewards" if count > 1 else ""
+    prompts = "1 prompt" if asked == 1 else f"{asked} prompts"
     raise NothingToLearnError(f"The records hold nothing to learn from: {prompts} and {scored}{worth}. {_CURE}")
 
 

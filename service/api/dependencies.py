@@ -34,6 +34,7 @@ from service.ports import (
     Webhooks,
     Workers,
 )
+from service.projections.flywheel import Flywheels
 from service.signer import Signer
 
 
@@ -73,6 +74,7 @@ class ApiDependencies:
     batches: BatchStore
     registry: PolicyRegistry
     training: TrainingJobs
+    flywheels: Flywheels
     columns: ColumnStore
     views: ViewRequests
     annotations: Callable[[str], Annotations]

@@ -27,6 +27,7 @@ from service.problems.repository.bases import RepositoryBases
 from service.queue.memory import MemoryBroker
 from service.queue.service_queue import ServiceQueue, local_queue, open_redis_queue
 from service.timestamps import SystemClock
+from service.usecases.flywheel_reader import StoredFlywheels
 from service.webhooks.sign import new_secret
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ async def open_parts(
     async with AsyncExitStack() as stack:
         storage = stack.enter_context(open_storage(settings, override, connections=_connections(settings)))
         found = await stack.enter_async_context(_open_queue(settings, queue, broker))
+        training = make_training_jobs(settings, storage)
         yield ApiDependencies(
             settings=settings.api,
             clock=storage.clock,
@@ -76,7 +78,8 @@ async def open_parts(
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             registry=make_registry(settings, storage),
-            training=make_training_jobs(settings, storage),
+            training=training,
+            flywheels=StoredFlywheels(storage.batches, training, storage.readers),
             columns=storage.columns,
             views=storage.views,
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),

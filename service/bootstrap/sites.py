@@ -12,7 +12,7 @@ from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, RunReader, RunRecord, Storage, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, RunReader, RunRecord, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ class _Flywheel:
     def _trainer(self, job_id: str) -> Iterator[None]:
         """A trainer in this process, which takes jobs until this one has ended."""
         options = self._options
-        backends = self._backends(threads=options.threads, save_every=options.save_every)
+        backends = self._backends(settings=self._settings, threads=options.threads, save_every=options.save_every)
         with open_storage(self._settings, self._where.db) as storage:
             trainer = make_trainer(self._settings, storage, folder=options.folder, backends=backends)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.bootstrap.sites import open_batches, open_site, open_training
 from service.cli import formatting
@@ -11,12 +11,8 @@ from service.cli.terminal import Terminal, plain
 from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import NotFoundError
-from service.ports import JOB_SUCCEEDED
 from service.projections.flywheel import FlywheelRound, flywheel_round
-from service.usecases.flywheel import RecordedRound, flywheel_batches, recorded_rounds
-
-if TYPE_CHECKING:
-    from service.usecases.training_site import TrainingSite
+from service.usecases.flywheel import flywheel_batches, recorded_rounds, round_result
 
 NONE_YET = "there is no flywheel yet: begin one with evolve flywheel run NAME PROBLEM --policy POLICY"
 
@@ -44,7 +40,7 @@ def rounds_of(where: SourceOptions, name: str) -> list[FlywheelRound]:
     settings = load_settings()
     with open_batches(settings, where) as site, open_training(settings, where) as training:
         recorded = recorded_rounds(name, site.batches, training)
-        results = [_result(training, found) for found in recorded]
+        results = [round_result(training, found) for found in recorded]
     if not recorded:
         raise NotFoundError(f"there is no flywheel {name[:64]!r}: evolve flywheel list shows those that there are")
     with open_site(settings, where) as records:
@@ -94,13 +90,6 @@ def list_flywheels(terminal: Terminal, where: SourceOptions) -> None:
     for row in rows:
         table.add_row(plain(row["flywheel"]), str(row["rounds"]), formatting.moment(row["began"]))
     terminal.show(table)
-
-
-def _result(training: "TrainingSite", found: RecordedRound) -> Mapping[str, Any]:
-    """What the last event of a round's job tells, if it has succeeded."""
-    if found.job is None or found.job.state != JOB_SUCCEEDED:
-        return {}
-    return training.events(found.job.id, found.job.sequence - 1)[-1].payload
 
 
 def _trained(found: FlywheelRound) -> str:

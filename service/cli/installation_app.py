@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from service.cli.options import HELP, Db, Json, KeyFile, Queue, Server, place_of, terminal_of
-from service.cli.training_options import SaveEvery, Threads
+from service.cli.training_options import Threads, TrainerSaveEvery
 
 PANEL = "Installation"
 installation_app = typer.Typer(context_settings=HELP)
@@ -149,7 +149,7 @@ def trainer(
         ),
     ] = None,
     threads: Threads = 0,
-    save_every: SaveEvery = 50,
+    save_every: TrainerSaveEvery = None,
     db: Db = None,
 ) -> None:
     """Start a trainer, which takes the training jobs of the database."""

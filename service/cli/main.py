@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from evolve.errors import EvolveError
@@ -37,6 +37,15 @@ def main(words: Sequence[str] | None = None) -> int:
     if ends:
         gc.freeze()
     return _close(code)
+
+
+def explained(work: Callable[[], None]) -> int:
+    """Do the work of a process beside the commands. An error becomes a sentence and an exit code, as of a command."""
+    try:
+        work()
+    except BaseException as error:  # noqa: BLE001 - the last line of defence of this process
+        return _close(_explain(error, as_json=False))
+    return _close(OK)
 
 
 def _heed_ends() -> None:

@@ -8,12 +8,12 @@ from types import FrameType
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import make_backends, make_trainer
 from service.cli.exit_codes import INTERRUPTED, OK
-from service.cli.terminal import Terminal
+from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings
 from service.db.schema_wait import wait_for_schema
 
 
-def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_every: int, db: str | None) -> int:
+def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_every: int | None, db: str | None) -> int:
     """Train until told to leave, and return the exit code."""
     from service.telemetry import configure_logging
 
@@ -21,9 +21,8 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_ev
     settings = load_settings()
     wait_for_schema(database_url(settings, db))
     with open_storage(settings, db) as storage:
-        trainer = make_trainer(
-            settings, storage, folder=folder, backends=make_backends(threads=threads, save_every=save_every)
-        )
+        backends = make_backends(settings, threads=threads, save_every=save_every)
+        trainer = make_trainer(settings, storage, folder=folder, backends=backends)
         heard: list[int] = []
 
         def hear(number: int, _: FrameType | None) -> None:
@@ -36,6 +35,9 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_ev
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, hear)
-        terminal.note("taking training jobs. Press Ctrl-C to stop", style="dim")
+        for name, reason in trainer.reasons.items():
+            terminal.note(f"no jobs of the back end {plain(name)}: {plain(reason)}", style="yellow")
+        names = ", ".join(map(plain, trainer.able)) or "none"
+        terminal.note(f"taking training jobs of the back ends: {names}. Press Ctrl-C to stop", style="dim")
         trainer.run()
     return OK

@@ -28,14 +28,29 @@ def submit(
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Training method, such as vector_max_at_k.")
     ] = "vpo_marginal",
-    backend: Annotated[str, typer.Option(metavar="NAME", help="Back end of the trainer.")] = "maze",
+    backend: Annotated[
+        str, typer.Option(metavar="NAME", help="Back end of the trainer, such as maze or trl.")
+    ] = "maze",
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="Chat model that an adapter is trained for. Without it: the base's.")
+    ] = "",
+    served: Annotated[
+        str, typer.Option(metavar="URL", help="vLLM that serves the adapter. Without it: that of the base.")
+    ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="Hyperparameter, such as rank=8. May be repeated."),
+    ] = None,
     k: Annotated[int | None, typer.Option(metavar="K", help="Size of the sets whose best counts.")] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of reinforcement learning.")] = None,
     warm_steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of the warm start.")] = None,
     kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "",
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of every random draw.")] = 0,
     run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="RUN", help="Run to learn from. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--run", metavar="RUN", help="Run to learn from: an id, a prefix of it, or last. May be repeated."
+        ),
     ] = None,
     problem: Annotated[str, typer.Option(metavar="NAME", help="Learn from runs of this problem too.")] = "",
     label: Annotated[
@@ -56,12 +71,13 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a training job. It makes a version of a policy."""
-    from service.cli.training_jobs import split_words, submit_job
+    from service.cli.training_jobs import read_hyperparameters, split_words, submit_job
     from service.usecases.labels import read_labels
 
     where = place_of(ctx, json, db, server, api_key_file)
     words = {
-        "policy": policy, "backend": backend, "base": base, "method": method, "k": k, "steps": steps,
+        "policy": policy, "backend": backend, "model": model, "served": served,
+        "hyperparameters": read_hyperparameters(set_ or ()), "base": base, "method": method, "k": k, "steps": steps,
         "warm_steps": warm_steps, "kinds": split_words(kinds), "test_kinds": split_words(test_kinds), "seed": seed,
         "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
         "test_problems": test_problems, "promote": promote,

@@ -4,7 +4,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from service.bootstrap.sites import open_site, open_training
+from service.bootstrap.sites import open_policies, open_site, open_training
 from service.cli import formatting
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK
 from service.cli.listing import plain_table
@@ -17,7 +17,7 @@ from service.ports import JOB_ENDED, JOB_FAILED, JOB_SUCCEEDED
 from service.projections.training import asked_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from service.schemas.training import TrainingEvent, TrainingJob
     from service.usecases.training_site import TrainingSite
@@ -32,23 +32,33 @@ MAX_FIGURES = 3
 
 
 def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) -> None:
-    """Queue a training job.
+    """Queue a training job. A policy that is not there is registered.
 
     Raises:
+        NotFoundError, AmbiguousIdError: there is no such run.
         UsageError: a word does not fit.
     """
     from pydantic import ValidationError
 
+    from service.schemas.policy_registry import PolicyCreate
     from service.schemas.training import TrainingJobCreate
 
+    if words["runs"]:
+        with open_site(load_settings(), where) as records:
+            words = {**words, "runs": [find_run(records.reader, run).id for run in words["runs"]]}
     try:
         body = TrainingJobCreate.model_validate({key: value for key, value in words.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    with open_policies(load_settings(), where) as policies:
+        try:
+            policies.get(body.policy)
+        except NotFoundError:
+            policies.create(PolicyCreate(name=body.policy))
     with _training(where) as site:
         job = site.submit(body)
-    _tell(terminal, job, f"{formatting.short(job.id)} is queued. A trainer takes it: evolve trainer")
+    _tell(terminal, job, f"{formatting.short(job.id)} is queued. It waits for {job.waiting_for}: evolve trainer")
     if not terminal.as_json:
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
 
@@ -93,6 +103,7 @@ def show_job(terminal: Terminal, where: SourceOptions, named: str) -> None:
         lines.append(f"{plain(job.progress.stage)} {_step(job)}: {_figures(job.progress.figures)}")
     if job.checkpoint is not None:
         lines.append(f"checkpoint {plain(job.checkpoint.stage)} {job.checkpoint.step}")
+    lines += [f"waits for {plain(job.waiting_for)}"] if job.waiting_for else []
     lines += [f"error {plain(job.error)}"] if job.error else []
     lines += [_line(event) for event in newest if event.kind == "training.succeeded"]
     terminal.show("\n".join(lines))
@@ -174,6 +185,22 @@ def list_permissions(terminal: Terminal, where: SourceOptions) -> None:
     terminal.show(table)
 
 
+def read_hyperparameters(words: "Sequence[str]") -> dict[str, float]:
+    """Numbers by name, of words such as `rank=8`.
+
+    Raises:
+        UsageError: a word has another form.
+    """
+    found = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError as error:
+            raise UsageError(f"--set {word[:80]} must be a name and a number, such as --set rank=8") from error
+    return found
+
+
 def split_words(text: str) -> list[str]:
     """The words of a list that commas separate."""
     return [word.strip() for word in text.split(",") if word.strip()]
@@ -224,6 +251,7 @@ def _line(event: "TrainingEvent") -> str:
     words = {
         "started": lambda: _from(told.get("checkpoint") or {}),
         "checkpoint": lambda: f"{told['stage']} {told['step']}",
+        "waiting": lambda: str(told.get("reason", "")),
         "progress": lambda: f"{told['stage']} {told['step']}/{told['steps']}  {_figures(told['figures'])}",
         "failed": lambda: str(told.get("error", "")),
         "succeeded": lambda: _outcome(told),

@@ -25,6 +25,12 @@ Alpha = Annotated[float, typer.Option("--alpha", metavar="X", help="Concentratio
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="S", help="Seed of every random draw.")]
 Threads = Annotated[int, typer.Option("--threads", min=0, metavar="N", help="Number of processor threads (0: all).")]
 SaveEvery = Annotated[int, typer.Option("--save-every", min=1, metavar="N", help="Steps between two checkpoints.")]
+TrainerSaveEvery = Annotated[
+    int | None,
+    typer.Option(
+        "--save-every", min=1, metavar="N", help="Steps between two checkpoints.", show_default="50 of maze, 20 of trl"
+    ),
+]
 ModelFolder = Annotated[
     Path,
     typer.Option(

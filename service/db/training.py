@@ -1,14 +1,15 @@
 """Training jobs on a database: their leases, their events, and what may be trained on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, and_, func, insert, or_, select, update
 
 from service.db.columns import is_id
 from service.db.engine import Database
 from service.db.leases import database_time, until
+from service.db.models import Tenant
 from service.db.policy_models import TrainingEventRow, TrainingJobRow, TrainingPermissionRow
 from service.errors import ConflictError, LeaseLostError, NotFoundError
 from service.identifiers import new_id
@@ -25,6 +26,9 @@ from service.ports import (
 )
 
 _FIELDS = tuple(TrainingJob.__slots__)
+_BACKEND = TrainingJobRow.request["backend"].as_string()
+# After these events, a trainer works on the job.
+_WORKING = frozenset({"training.started", "training.checkpoint", "training.progress"})
 _COLUMNS = tuple(getattr(TrainingJobRow, name) for name in _FIELDS)
 
 
@@ -123,10 +127,10 @@ class SqlTrainingStore:
         return [newest[run_id] for run_id in sorted(newest)]
 
     def claim(
-        self, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody
+        self, owner: str, lease_seconds: float, backends: Collection[str], gone: Callable[[str], bool] = nobody
     ) -> tuple[TrainingJob, int] | None:
-        """Take the oldest job that nobody holds, with its fencing token. None: there is none."""
-        due = TrainingJobRow.state.not_in(sorted(JOB_ENDED))
+        """Take the oldest job of these back ends that nobody holds, with its fencing token. None: there is none."""
+        due = and_(TrainingJobRow.state.not_in(sorted(JOB_ENDED)), _BACKEND.in_(list(backends)))
         with self._database.write() as connection:
             now = database_time(connection, self._clock)
             owners = select(TrainingJobRow.lease_owner).where(due, TrainingJobRow.lease_owner.is_not(None)).distinct()
@@ -136,7 +140,9 @@ class SqlTrainingStore:
                 TrainingJobRow.lease_expires_at <= now,
                 TrainingJobRow.lease_owner.in_([owner, *dead]),
             )
-            oldest = select(TrainingJobRow.id, TrainingJobRow.tenant).where(due, free).order_by(TrainingJobRow.id)
+            within = or_(TrainingJobRow.state != JOB_QUEUED, TrainingJobRow.tenant.not_in(_full_tenants(connection)))
+            oldest = select(TrainingJobRow.id, TrainingJobRow.tenant).where(due, free, within)
+            oldest = oldest.order_by(TrainingJobRow.id)
             found = connection.execute(oldest.limit(1).with_for_update(skip_locked=True)).one_or_none()
             if found is None:
                 return None
@@ -145,6 +151,50 @@ class SqlTrainingStore:
             raised = statement.values(fence=TrainingJobRow.fence + 1, **taken).returning(TrainingJobRow.fence)
             fence = connection.execute(raised).scalar_one()
             return _job(connection, found.tenant, found.id), fence
+
+    def pass_over(self, backends: Collection[str], reasons: Mapping[str, str]) -> None:
+        """Tell queued jobs of other back ends once that this trainer does not take them."""
+        newest = select(TrainingEventRow.kind).where(
+            TrainingEventRow.job_id == TrainingJobRow.id, TrainingEventRow.sequence == TrainingJobRow.sequence
+        )
+        waiting = select(TrainingJobRow.id, _BACKEND.label("backend")).where(
+            TrainingJobRow.state == JOB_QUEUED,
+            _BACKEND.not_in(list(backends)),
+            newest.scalar_subquery() == "training.queued",
+        )
+        with self._database.read() as connection:
+            if connection.execute(waiting.limit(1)).first() is None:
+                return
+        with self._database.write() as connection:
+            for job in connection.execute(waiting.with_for_update(of=TrainingJobRow, skip_locked=True)).all():
+                reason = reasons.get(job.backend, f"it does not have {job.backend}")
+                payload = {"backend": job.backend, "has": list(backends), "reason": reason}
+                _tell(connection, job.id, "training.waiting", payload, self._clock.now())
+
+    def active(self, tenant: str) -> int:
+        """How many jobs of a tenant have not ended."""
+        query = select(func.count()).where(
+            TrainingJobRow.tenant == tenant, TrainingJobRow.state.not_in(sorted(JOB_ENDED))
+        )
+        with self._database.read() as connection:
+            return connection.execute(query).scalar_one()
+
+    def seconds(self, tenant: str, since: datetime) -> float:
+        """How long trainers have worked for a tenant since then, by the events of its jobs.
+
+        While a trainer works, it adds an event every few seconds. The time before a start and after an end is not
+        counted.
+        """
+        query = select(TrainingEventRow.job_id, TrainingEventRow.kind, TrainingEventRow.at)
+        query = query.join(TrainingJobRow, TrainingJobRow.id == TrainingEventRow.job_id)
+        query = query.where(TrainingJobRow.tenant == tenant, TrainingEventRow.at >= since)
+        total, before = 0.0, None
+        with self._database.read() as connection:
+            for event in connection.execute(query.order_by(TrainingEventRow.job_id, TrainingEventRow.sequence)):
+                if before is not None and before.job_id == event.job_id and before.kind in _WORKING:
+                    total += 0.0 if event.kind == "training.started" else (event.at - before.at).total_seconds()
+                before = event
+        return total
 
     def renew(self, job_id: str, fence: int, lease_seconds: float) -> str:
         """Extend a lease, and return the desired state.
@@ -187,6 +237,23 @@ def _job(connection: Connection, tenant: str, job_id: str, *, lock: bool = False
     if row is None:
         raise NotFoundError(f"there is no training job {job_id[:64]}")
     return TrainingJob(**row)
+
+
+def _full_tenants(connection: Connection) -> list[str]:
+    """Tenants with as many running jobs as their quota allows. Their rows are locked: trainers count one by one."""
+    quota = Tenant.quotas["running_training_jobs"].as_integer()
+    waiting = select(TrainingJobRow.tenant).where(TrainingJobRow.state == JOB_QUEUED).distinct()
+    limited = select(Tenant.id, quota.label("quota")).where(quota.is_not(None), Tenant.id.in_(waiting))
+    full = []
+    for tenant in connection.execute(limited.order_by(Tenant.id).with_for_update(key_share=True)).all():
+        running = select(func.count()).where(
+            TrainingJobRow.tenant == tenant.id,
+            or_(TrainingJobRow.state == JOB_RUNNING, TrainingJobRow.lease_owner.is_not(None)),
+            TrainingJobRow.state.not_in(sorted(JOB_ENDED)),
+        )
+        if connection.execute(running).scalar_one() >= tenant.quota:
+            full.append(tenant.id)
+    return full
 
 
 def _held(job_id: str, fence: int) -> tuple[Any, ...]:

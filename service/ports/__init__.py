@@ -3,6 +3,7 @@
 One noun a module; everything is imported from here.
 """
 
+from evolve.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.access import (
     AuditEntry,
     AuditLog,
@@ -110,13 +111,10 @@ from service.ports.training import (
     JOB_QUEUED,
     JOB_RUNNING,
     JOB_SUCCEEDED,
-    HeldOutValues,
-    TrainingBackend,
     TrainingEvent,
     TrainingJob,
     TrainingJobs,
     TrainingPermission,
-    TrainingStep,
     TrainingStore,
 )
 from service.ports.values import (

@@ -168,6 +168,9 @@ class Quotas:
     active_runs: int | None = None
     evaluations_per_day: int | None = None
     tokens_per_day: int | None = None
+    active_training_jobs: int | None = None
+    running_training_jobs: int | None = None
+    training_seconds_per_day: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The limits by name."""

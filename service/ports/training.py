@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from threading import Event
 from typing import Any, Protocol
 
 from service.ports.log import nobody
@@ -114,9 +112,20 @@ class TrainingStore(Protocol):
         """The answers that count, that for all runs first."""
 
     def claim(
-        self, owner: str, lease_seconds: float, gone: Callable[[str], bool] = nobody
+        self, owner: str, lease_seconds: float, backends: Collection[str], gone: Callable[[str], bool] = nobody
     ) -> "tuple[TrainingJob, int] | None":
-        """Take the oldest job that nobody holds, with its fencing token. None: there is none."""
+        """Take the oldest job of these back ends that nobody holds, with its fencing token. None: there is none.
+
+        A tenant with a quota of jobs at once gets no more than these.
+        """
+
+    def pass_over(self, backends: Collection[str], reasons: Mapping[str, str]) -> None:
+        """Tell queued jobs of other back ends once that this trainer does not take them.
+
+        Args:
+            backends: that the trainer has.
+            reasons: why it has not the others, by name, in a sentence each.
+        """
 
     def renew(self, job_id: str, fence: int, lease_seconds: float) -> str:
         """Extend a lease, and return the desired state.
@@ -135,6 +144,12 @@ class TrainingStore(Protocol):
     def release(self, job_id: str, fence: int) -> None:
         """Give a lease back, unless another trainer took it."""
 
+    def active(self, tenant: str) -> int:
+        """How many jobs of a tenant have not ended."""
+
+    def seconds(self, tenant: str, since: datetime) -> float:
+        """How long trainers have worked for a tenant since then, by the events of its jobs."""
+
 
 class TrainingJobs(Protocol):
     """Jobs as front doors see them. Methods that name a job raise NotFoundError where the tenant has none."""
@@ -145,7 +160,8 @@ class TrainingJobs(Protocol):
         Raises:
             NotFoundError: the tenant has no such policy, base or run.
             RefusedError: the policy is not its own, or a run may not be trained on.
-            UsageError: there is no such back end, or no run fits the filter.
+            UsageError: there is no such back end, it does not have a setting, or no run fits the filter.
+            QuotaError: the tenant has used up a quota of training.
         """
 
     def get(self, tenant: str, job_id: str) -> TrainingJob:
@@ -169,6 +185,7 @@ class TrainingJobs(Protocol):
 
         Raises:
             ConflictError: it has succeeded.
+            QuotaError: the tenant has used up a quota of training.
         """
 
     def permit(self, tenant: str, run_id: str, *, allowed: bool, by: str) -> TrainingPermission:
@@ -176,57 +193,3 @@ class TrainingJobs(Protocol):
 
     def permissions(self, tenant: str) -> list[TrainingPermission]:
         """The answers that count."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingStep:
-    """A step that a back end reports."""
-
-    stage: str
-    step: int
-    steps: int
-    figures: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOutValues:
-    """Values of a model on held-out problems, more being better."""
-
-    metric: str
-    problems: Sequence[str]
-    values: Sequence[float]
-
-
-class TrainingBackend(Protocol):
-    """Trains in a process of its own. The same command in the same folder continues from its newest checkpoint."""
-
-    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
-        """The command that trains, or continues.
-
-        Args:
-            job: what to train.
-            base: folder of the version to start from. None: from scratch.
-            folder: where it writes.
-        """
-
-    def read(self, line: str) -> TrainingStep | None:
-        """A step from a line of the command's output. None: the line tells none."""
-
-    def checkpoint(self, folder: Path) -> Mapping[str, Any]:
-        """From where the command would continue. Empty: from the beginning."""
-
-    def model(self, job: TrainingJob, folder: Path) -> Path:
-        """The folder of the model, after the command has ended well."""
-
-    def training(self, job: TrainingJob) -> Mapping[str, Any]:
-        """What the version says of its training: its problems among it, and as `held_out` which it is evaluated on."""
-
-    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
-        """Values of a model on problems like those that the job learns from. The same problems for each model.
-
-        Args:
-            job: for whose version it is evaluated.
-            model: its folder.
-            seen: names of problems that a compared version was trained on. None of them is evaluated on.
-            stopped: is set when the job is not to go on here. The evaluation then ends with an error.
-        """

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,6 +63,34 @@ class FlywheelRound:
     evaluation: Mapping[str, Any]
     promoted: bool
     refusal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlywheelRounds:
+    """A flywheel.
+
+    Attributes:
+        rounds: number of its newest round.
+        began: when its first round began.
+    """
+
+    name: str
+    rounds: int
+    began: datetime
+
+
+class Flywheels(Protocol):
+    """Flywheels of tenants, as their batches and training jobs tell."""
+
+    def flywheels(self, tenant: str) -> list[FlywheelRounds]:
+        """The flywheels of a tenant by name. Those whose batches are among its newest 1,000."""
+
+    def rounds(self, tenant: str, name: str) -> list[FlywheelRound]:
+        """The rounds of a flywheel, in order.
+
+        Raises:
+            NotFoundError: the tenant has none of the name.
+        """
 
 
 def flywheel_round(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from service.ports import TrainingEvent, TrainingJob, TrainingPermission
+from service.ports import JOB_QUEUED, TrainingEvent, TrainingJob, TrainingPermission
 from service.schemas import training as wire
 
 
@@ -20,6 +20,7 @@ def job_reply(job: TrainingJob) -> wire.TrainingJob:
             "progress": dict(job.progress) or None,
             "checkpoint": dict(job.checkpoint) or None,
             "error": job.error,
+            "waiting_for": waiting_for(job.state, job.request),
             "version": job.version,
             "sequence": job.sequence,
             "created_by": job.created_by,
@@ -28,6 +29,11 @@ def job_reply(job: TrainingJob) -> wire.TrainingJob:
             "finished_at": job.finished_at,
         }
     )
+
+
+def waiting_for(state: str, request: Mapping[str, Any]) -> str:
+    """What a queued job waits for. Empty: it is not queued."""
+    return f"a trainer with the back end {request.get('backend', 'maze')}" if state == JOB_QUEUED else ""
 
 
 def asked_settings(request: Mapping[str, Any]) -> dict[str, str]:

@@ -78,6 +78,15 @@ class QuotaLimits(Request):
         default=None,
         description="Tokens in 24 hours, read and written. Null: no limit",
     )
+    active_training_jobs: Positive | None = Field(
+        default=None, description="Training jobs that have not ended. Null: no limit"
+    )
+    running_training_jobs: Positive | None = Field(
+        default=None, description="Training jobs that trainers work on at once. Others wait. Null: no limit"
+    )
+    training_seconds_per_day: Positive | None = Field(
+        default=None, description="Seconds that trainers work in 24 hours. Null: no limit"
+    )
 
 
 class Quota(Reply):
@@ -87,6 +96,11 @@ class Quota(Reply):
     active_runs: Count | None = Field(description="Runs at once. Null: no limit")
     evaluations_per_day: Count | None = Field(description="Evaluations in 24 hours. Null: no limit")
     tokens_per_day: Count | None = Field(description="Tokens in 24 hours, read and written. Null: no limit")
+    active_training_jobs: Count | None = Field(description="Training jobs that have not ended. Null: no limit")
+    running_training_jobs: Count | None = Field(
+        description="Training jobs that trainers work on at once. Others wait. Null: no limit"
+    )
+    training_seconds_per_day: Count | None = Field(description="Seconds that trainers work in 24 hours. Null: no limit")
 
 
 class TenantHolding(Reply):

@@ -16,11 +16,28 @@ class TrainingJobCreate(Request):
     policy: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,47}$")] = Field(
         description="Registered policy that gets the version"
     )
-    backend: _Word = Field(default="maze", description="Trainer's back end. `maze`: small policies that walk mazes")
+    backend: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,200}$")] = Field(
+        default="maze",
+        description="Trainer's back end. `maze`: small policies that walk mazes. `trl`: LoRA adapters",
+    )
     base: Annotated[Text, Field(max_length=100)] = Field(
         default="", description="Version to start from: `name@version`, or `name` for the promoted one. Empty: none"
     )
-    method: _Word = Field(default="vpo_marginal", description="Training method, such as `vpo` or `vector_max_at_k`")
+    model: Annotated[Text, Field(max_length=500)] = Field(
+        default="",
+        description="Chat model that an adapter is trained for: its name on the hub, or a folder of the trainer."
+        " Empty: that of the base",
+    )
+    served: Annotated[Text, Field(max_length=500)] = Field(
+        default="", description="Address of the vLLM that serves the adapter. Empty: that of the base"
+    )
+    method: _Word = Field(
+        default="vpo_marginal",
+        description="Training method, such as `vpo` or `vector_max_at_k`. `sft`: supervised fine-tuning, with `trl`",
+    )
+    hyperparameters: dict[_Word, Annotated[float, Field(allow_inf_nan=False)]] = Field(
+        default={}, max_length=50, description="Hyperparameters of the back end by name, such as `rank`"
+    )
     runs: list[Identifier] = Field(default=[], max_length=1000, description="Ids of runs to learn from")
     problem: Annotated[Text, Field(max_length=220)] = Field(
         default="", description="Learn from runs of the problem with this name too"
@@ -77,6 +94,7 @@ class TrainingJob(Reply):
     progress: TrainingProgress | None = Field(description="Newest step. Null: none yet")
     checkpoint: TrainingCheckpoint | None = Field(description="From where it would continue. Null: the beginning")
     error: str = Field(description="Why it failed, in one sentence. Empty: it did not")
+    waiting_for: str = Field(description="What a queued job waits for. Empty: it is not queued")
     version: Positive | None = Field(description="Version that it made. Null: none yet")
     sequence: Count = Field(description="Sequence number of its newest event")
     created_by: str = Field(description="Name of the key with which it was created")

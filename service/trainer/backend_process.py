@@ -11,9 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO
 
+from evolve.training_backends import TrainingStep
+from service.errors import ConflictError
 from service.process.bound_child import bound_command
 
 LEAVE_SECONDS = 10.0
+EVALUATION_SECONDS = 3600.0
+POLL_SECONDS = 0.5
 # After its end, for what its pipes still hold. A process that it left behind keeps them open.
 DRAIN_SECONDS = 5.0
 MAX_LINE_CHARACTERS = 1 << 20
@@ -98,6 +102,46 @@ class BackendProcess:
         for line in _bounded(self._process.stderr):
             self._errors.append(line)
             del self._errors[:-_ERROR_LINES]
+
+
+def run_evaluation(words: Sequence[str], stopped: threading.Event) -> None:
+    """Run the command of an evaluation to its end.
+
+    Args:
+        words: of the command.
+        stopped: ends it when it is set.
+
+    Raises:
+        ConflictError: it failed, took too long, or was stopped.
+    """
+    process, began = BackendProcess(words), time.monotonic()
+    try:
+        while not process.ended:
+            process.lines(POLL_SECONDS)
+            if stopped.is_set():
+                raise ConflictError("the evaluation was stopped")
+            if time.monotonic() - began > EVALUATION_SECONDS:
+                raise ConflictError(f"the evaluation took longer than {EVALUATION_SECONDS:g} seconds")
+    finally:
+        process.stop()
+    if reason := process.fault():
+        raise ConflictError(f"the evaluation failed: {reason}")
+
+
+def read_step(line: str) -> TrainingStep | None:
+    """A step from a line of `--json`. None: it tells none."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or value.get("kind") != "training.step":
+        return None
+    figures = {
+        name: number
+        for name, number in value.items()
+        if name not in ("schema", "step", "steps") and isinstance(number, int | float)
+    }
+    return TrainingStep(stage=str(value["stage"]), step=int(value["step"]), steps=int(value["steps"]), figures=figures)
 
 
 def fault_of(code: int, errors: str) -> str:

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import sys
-import time
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,10 +16,11 @@ from evolve.domains import open_domain
 from evolve.domains.maze import Maze, read, render
 from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
-from service.errors import ConflictError, UsageError
+from evolve.training_backends import TrainingTask
+from service.errors import UsageError
 from service.policy_settings.shipped import DEFAULTS_FILE, read_defaults
-from service.ports import HeldOutValues, TrainingJob, TrainingStep
-from service.trainer.backend_process import BackendProcess
+from service.ports import HeldOutValues, TrainingStep
+from service.trainer.backend_process import read_step, run_evaluation
 from service.trainer.held_out_mazes import (
     DEFAULT_KINDS,
     describe_held_out,
@@ -33,8 +33,6 @@ K = 16
 ANSWERS = 32  # to a held-out maze
 CHAIN = 4  # answers of a chain, if a model does not say
 SEED = 7
-EVALUATION_SECONDS = 3600.0
-POLL_SECONDS = 0.5
 UPDATE = "update"  # of a request: the job updates the policy of a run within it
 _NUMBERS = ("k", "steps", "warm_steps", "seed", "alpha")
 _CHECKPOINT = re.compile(r"(warm-start|reinforce)-(\d+)\.pt")
@@ -49,10 +47,28 @@ class MazeBackend:
         save_every: steps between two checkpoints.
     """
 
+    needs: Collection[str] = ()  # the texts of its problems come with the request
+
     def __init__(self, *, threads: int = 0, save_every: int = 50) -> None:
         self._threads, self._save_every = threads, save_every
 
-    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
+    def missing(self) -> str:
+        """Torch, if it is not installed."""
+        if find_spec("torch") is not None:
+            return ""
+        return "torch is not installed: install the extra training, as docs/how-to/train-a-policy.md says"
+
+    def check(self, request: Mapping[str, Any]) -> None:
+        """Refuse what this back end does not have.
+
+        Raises:
+            UsageError: the request names a model or hyperparameters.
+        """
+        for name in ("model", "served", "hyperparameters"):
+            if request.get(name):
+                raise UsageError(f"the back end maze has no {name}: leave it out, or name the back end trl")
+
+    def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         """`evolve train maze`, with the mazes of the runs if there are any.
 
         Raises:
@@ -83,20 +99,7 @@ class MazeBackend:
 
     def read(self, line: str) -> TrainingStep | None:
         """A step from a line of `--json`."""
-        try:
-            value = json.loads(line)
-        except ValueError:
-            return None
-        if not isinstance(value, dict) or value.get("kind") != "training.step":
-            return None
-        figures = {
-            name: number
-            for name, number in value.items()
-            if name not in ("schema", "step", "steps") and isinstance(number, int | float)
-        }
-        return TrainingStep(
-            stage=str(value["stage"]), step=int(value["step"]), steps=int(value["steps"]), figures=figures
-        )
+        return read_step(line)
 
     def checkpoint(self, folder: Path) -> Mapping[str, Any]:
         """The newest checkpoint file."""
@@ -107,13 +110,13 @@ class MazeBackend:
         ]
         return {"stage": max(found)[2], "step": max(found)[1]} if found else {}
 
-    def model(self, job: TrainingJob, folder: Path) -> Path:
+    def model(self, job: TrainingTask, folder: Path) -> Path:
         """The model folder that is named as the method, or that of an update."""
         if UPDATE in job.request:
             return folder / "model"
         return folder / "training" / self._method(job)
 
-    def training(self, job: TrainingJob) -> Mapping[str, Any]:
+    def training(self, job: TrainingTask, _folder: Path) -> Mapping[str, Any]:
         """The method, its settings, the mazes, and those of the evaluation."""
         kinds, learnt = job.request.get("kinds") or DEFAULT_KINDS, self._learnt(job)
         if (update := job.request.get(UPDATE)) is not None:
@@ -124,7 +127,7 @@ class MazeBackend:
         told = describe_held_out(held_out_kinds(job.request, learnt), _tested(job))
         return {"method": self._method(job), **numbers, "kinds": list(kinds), "problems": problems, "held_out": told}
 
-    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
+    def evaluate(self, job: TrainingTask, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
         """The expected best of 16 answers to the first mazes of the test split, of the kinds that the job is about."""
         asked = held_out_mazes(held_out_kinds(job.request, self._learnt(job)), _tested(job), seen)
         texts = [render(maze) for maze in asked]
@@ -137,7 +140,7 @@ class MazeBackend:
         words = [*_EVOLVE, "train", "evaluate", "maze", "--policy", f"bundled:{model}", "-o", str(output), "--json"]
         m = _chain(model)
         words += ["--data", str(questions), "--chains", str(ANSWERS // m), "--answers", str(m), "--temperature", "1"]
-        self._measure(words, stopped)
+        run_evaluation(words, stopped)
         domain, values = open_domain("maze"), {}
         for line in (output / "answers.jsonl").read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
@@ -151,31 +154,11 @@ class MazeBackend:
         )
 
     @staticmethod
-    def _measure(words: Sequence[str], stopped: Event) -> None:
-        """Run an evaluation.
-
-        Raises:
-            ConflictError: it failed, took too long, or was stopped.
-        """
-        process, began = BackendProcess(words), time.monotonic()
-        try:
-            while not process.ended:
-                process.lines(POLL_SECONDS)
-                if stopped.is_set():
-                    raise ConflictError("the evaluation was stopped")
-                if time.monotonic() - began > EVALUATION_SECONDS:
-                    raise ConflictError(f"the evaluation took longer than {EVALUATION_SECONDS:g} seconds")
-        finally:
-            process.stop()
-        if reason := process.fault():
-            raise ConflictError(f"the evaluation failed: {reason}")
-
-    @staticmethod
-    def _method(job: TrainingJob) -> str:
+    def _method(job: TrainingTask) -> str:
         return str(job.request.get("method") or "vpo_marginal")
 
     @staticmethod
-    def _learnt(job: TrainingJob) -> list[Maze]:
+    def _learnt(job: TrainingTask) -> list[Maze]:
         """The mazes of the problems of the runs, each once."""
         found: dict[str, Maze] = {}
         for text in job.request.get("texts", ()):
@@ -203,5 +186,5 @@ def _chain(model: Path) -> int:
     return int(read_defaults(path.read_bytes(), path).get("answers", CHAIN)) if path.is_file() else CHAIN
 
 
-def _tested(job: TrainingJob) -> int:
+def _tested(job: TrainingTask) -> int:
     return int(job.request.get("test_problems") or 0)

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +11,15 @@ from typing import Any, Protocol
 import structlog
 
 from evolve.errors import EvolveError
-from service.errors import ConflictError, LeaseLostError, ServiceError, StorageAwayError, StorageError, UsageError
+from service.errors import (
+    ConflictError,
+    LeaseLostError,
+    RefusedError,
+    ServiceError,
+    StorageAwayError,
+    StorageError,
+    UsageError,
+)
 from service.ports import (
     JOB_CANCELLED,
     JOB_FAILED,
@@ -54,17 +62,20 @@ class Publisher(Protocol):
             RefusedError: the permission was revoked.
         """
 
-    def prepare(self, job: TrainingJob, base: Path | None, folder: Path) -> None:
-        """Write what a job learns from to its folder, if that is not in its request.
+    def prepare(self, job: TrainingJob, backend: TrainingBackend, base: Path | None, folder: Path) -> None:
+        """Write what a job learns from into the job's folder, as far as it is not in its request.
 
         Raises:
-            NotFoundError, UsageError: there is nothing to learn from.
+            NotFoundError, UsageError: there is nothing to learn from, or a run was deleted.
         """
 
+    def forget(self, folder: Path) -> None:
+        """Remove the runs of a job from its folder."""
+
     def publish(
-        self, job: TrainingJob, backend: TrainingBackend, model: Path, stopped: threading.Event
+        self, job: TrainingJob, backend: TrainingBackend, folder: Path, stopped: threading.Event
     ) -> "PublishedVersion":
-        """Store a model as a version, evaluate it, and promote it if the job asks for it.
+        """Store the model in a job's folder as a version, evaluate it, and promote it if the job asks for it.
 
         Raises:
             ConflictError: `stopped` was set, for example.
@@ -120,12 +131,26 @@ class Trainer:
         self._store, self._backends, self._publisher = store, backends, publisher
         self._clock, self._owner, self._root = clock, owner, root
         self._leaving = threading.Event()
+        self._reasons = {name: reason for name, one in backends.items() if (reason := one.missing())}
+        self._able = tuple(name for name in backends if name not in self._reasons)
+
+    @property
+    def able(self) -> Sequence[str]:
+        """The back ends that can train here."""
+        return self._able
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why the other back ends cannot train here, by name."""
+        return self._reasons
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Drive jobs until `leave` is called, or `until` says so between two of them."""
         while not self._leaving.is_set() and not until():
             try:
-                found = self._store.claim(self._owner, LEASE_SECONDS, is_gone)
+                found = self._store.claim(self._owner, LEASE_SECONDS, self._able, is_gone)
+                if found is None:
+                    self._store.pass_over(self._able, self._reasons)
             except StorageError as error:
                 log.warning("trainer.storage_away", reason=str(error))
                 found = None
@@ -161,29 +186,37 @@ class Trainer:
             self._release(job, fence)
 
     def _train(self, job: TrainingJob, hold: "_Hold") -> None:
-        backend = self._backends.get(str(job.request.get("backend", "")))
-        if backend is None:
-            raise UsageError(f"this trainer has no back end {job.request.get('backend')!r}")
+        backend = self._backends[str(job.request["backend"])]
         hold.renew()
         self._refuse_repeated(job)
-        self._publisher.check(job)
         folder = self._root / job.id
         folder.mkdir(parents=True, exist_ok=True)
+        self._check(job, folder)
+        base = self._publisher.base(job)
+        with hold.kept():
+            self._publisher.prepare(job, backend, base, folder)
         started = {"state": JOB_RUNNING, "started_at": job.started_at or self._clock.now()}
         hold.record("training.started", {"checkpoint": _checkpoint(backend, folder)}, **started)
-        base = self._publisher.base(job)
-        self._publisher.prepare(job, base, folder)
         command = backend.command(job, base, folder)
         self._run(command, backend, folder, hold)
         try:
             with hold.kept() as stopped:
-                found = self._publisher.publish(job, backend, backend.model(job, folder), stopped)
+                found = self._publisher.publish(job, backend, folder, stopped)
         except ConflictError:
             hold.renew(now=True)  # says why it was stopped, if it was
             raise
+        self._publisher.forget(folder)
         told = {"version": found.version, "promoted": found.promoted, "evaluation": dict(found.evaluation)}
         told |= {"refusal": found.refusal} if found.refusal else {}
         hold.end("training.succeeded", JOB_SUCCEEDED, self._clock, payload=told, version=found.version)
+
+    def _check(self, job: TrainingJob, folder: Path) -> None:
+        """Refuse a job whose runs may not be trained on any more, and remove what is here of them."""
+        try:
+            self._publisher.check(job)
+        except RefusedError:
+            self._publisher.forget(folder)
+            raise
 
     def _run(self, command: Any, backend: TrainingBackend, folder: Path, hold: "_Hold") -> None:
         """Run the command to its end, and record its steps. It is stopped when the job is not to go on."""

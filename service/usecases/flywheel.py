@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 from service.errors import ConflictError, RefusedError, UsageError
-from service.ports import RunRecord
+from service.ports import JOB_SUCCEEDED, RunRecord
 from service.problems.family import ProblemFamily
 from service.schemas.batches import Batch, BatchCreate
 from service.schemas.requests import checked
-from service.schemas.training import TrainingJob, TrainingJobCreate
+from service.schemas.training import TrainingEvent, TrainingJob, TrainingJobCreate
 from service.usecases.batches import Batches
 from service.usecases.policy_site import PolicySite
 from service.usecases.training_site import TrainingSite
@@ -61,7 +61,27 @@ class RecordedRound:
     job: TrainingJob | None = None
 
 
-def flywheel_batches(batches: Batches) -> dict[str, dict[int, Batch]]:
+class RecordedBatches(Protocol):
+    """Batches of one tenant."""
+
+    def batches(self, limit: int) -> list[Batch]:
+        """Batches, newest first."""
+
+    def runs(self, batch_id: str) -> list[RunRecord]:
+        """The runs of a batch, oldest first."""
+
+
+class RecordedJobs(Protocol):
+    """Training jobs of one tenant."""
+
+    def jobs(self, limit: int) -> list[TrainingJob]:
+        """Jobs, newest first."""
+
+    def events(self, job_id: str, after: int) -> list[TrainingEvent]:
+        """All events of a job behind a sequence number."""
+
+
+def flywheel_batches(batches: RecordedBatches) -> dict[str, dict[int, Batch]]:
     """The batches of all flywheels, by name and number of the round."""
     found: dict[str, dict[int, Batch]] = {}
     for batch in batches.batches(MAX_LOOKED_THROUGH):
@@ -73,7 +93,7 @@ def flywheel_batches(batches: Batches) -> dict[str, dict[int, Batch]]:
     return found
 
 
-def recorded_rounds(name: str, batches: Batches, training: TrainingSite) -> list[RecordedRound]:
+def recorded_rounds(name: str, batches: RecordedBatches, training: RecordedJobs) -> list[RecordedRound]:
     """The rounds of a flywheel that were begun, in order."""
     jobs = training.jobs(MAX_LOOKED_THROUGH)
     rounds: list[RecordedRound] = []
@@ -84,6 +104,13 @@ def recorded_rounds(name: str, batches: Batches, training: TrainingSite) -> list
         learnt = [job for job in jobs if ids & set(job.runs) and job.id not in taken]
         rounds.append(RecordedRound(number=number, batch=batch, runs=runs, job=learnt[-1] if learnt else None))
     return rounds
+
+
+def round_result(training: RecordedJobs, found: RecordedRound) -> Mapping[str, Any]:
+    """What the last event of a round's job tells, if it has succeeded."""
+    if found.job is None or found.job.state != JOB_SUCCEEDED:
+        return {}
+    return training.events(found.job.id, found.job.sequence - 1)[-1].payload
 
 
 def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound]) -> None:

@@ -16,7 +16,7 @@ Evaluate = Callable[[Sequence[Program]], list[Evaluation]]
 
 @contextmanager
 def open_sync_scoring(
-    folder: Path, evaluators: EvaluatorFactory, *, slots: int = 0
+    folder: Path, evaluators: EvaluatorFactory, *, slots: int = 0, others: bool = False
 ) -> Iterator[tuple[Problem, Evaluate]]:
     """The problem in a folder, and a function that scores programs, in order.
 
@@ -24,6 +24,7 @@ def open_sync_scoring(
         folder: of the problem.
         evaluators: score the programs.
         slots: evaluations at once; 0: as many as this process has cores.
+        others: whether somebody else wrote the problem.
 
     Raises:
         InvalidProblemError: the problem cannot be searched on, or its evaluator cannot be used.
@@ -31,7 +32,7 @@ def open_sync_scoring(
     """
     loaded = load_problem(folder)
     opening = evaluators.open(
-        EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=slots)
+        EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, source=loaded.place, slots=slots, others=others)
     )
     with asyncio.Runner() as runner:
         opened = runner.run(opening.__aenter__())

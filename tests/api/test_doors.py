@@ -111,6 +111,7 @@ async def things(told: Told, tmp_path: Path) -> dict[str, str]:
             "policy": policy(told, tmp_path),
             "version": "1",
             "job_id": "trn_0199",
+            "flywheel": "mazes",
         }
 
 

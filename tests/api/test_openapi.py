@@ -29,6 +29,7 @@ Schema = dict[str, Any]
 FREE_FORMS = {
     "Change.settings": "each key of the settings has a type of its own",
     "Choice": "a choice goes by numbers of its own, each documented in docs/reference/events.md",
+    "FlywheelRound.evaluation": "as the evaluation of a version, whose figures it repeats",
     "PolicyDescription.extra_body": "sent to the policy's server as it is",
     "PolicyDescription.params": "sent to the policy's server as they are",
     "PolicyVersion.training": "each back end tells how it trained",

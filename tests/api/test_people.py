@@ -20,6 +20,7 @@ from tests.contract.story import RUN, START, Story
 
 AN_HOUR = timedelta(hours=1)
 RECORD = KeyRecord(id="key_1", tenant="default", name="k", shown="", scopes=(), created_at=START, created_by="")
+NO_TRAINING_LIMITS = dict.fromkeys(("active_training_jobs", "running_training_jobs", "training_seconds_per_day"))
 
 
 def browser(told: Told) -> httpx.AsyncClient:
@@ -189,6 +190,7 @@ async def test_usage_counts_what_lies_in_the_time(told: Told, owner: httpx.Async
         "active_runs": None,
         "evaluations_per_day": None,
         "tokens_per_day": None,
+        **NO_TRAINING_LIMITS,
     }
     before = (await owner.get("/v1/usage", params={"until": (START - AN_HOUR).isoformat()})).json()
     assert (before["evaluations"], before["tokens_input"]) == (0, 0)
@@ -228,7 +230,7 @@ async def test_quotas_bound_what_a_tenant_submits(told: Told, owner: httpx.Async
     await made_key(owner, tenant="other")
     path = "/v1/tenants/other/quotas"
     assert (await owner.get(path)).json()["active_runs"] is None
-    wanted = {"active_runs": 1, "evaluations_per_day": None, "tokens_per_day": 10**6}
+    wanted = {"active_runs": 1, "evaluations_per_day": None, "tokens_per_day": 10**6} | NO_TRAINING_LIMITS
     assert (await owner.put(path, json=wanted)).json() == {"tenant": "other"} | wanted
     assert (await owner.get(path)).json() == {"tenant": "other"} | wanted
     async with told.client(tenant="other") as tenant:

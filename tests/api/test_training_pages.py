@@ -25,7 +25,7 @@ def progress(step: int, **figures: float) -> dict[str, Any]:
 def trained(told: Told, state: str, last: dict[str, Any], **changes: Any) -> None:
     """The oldest queued job, after three steps and its end."""
     store = SqlTrainingStore(told.database, FixedClock())
-    found = store.claim("trainer-1", 60)
+    found = store.claim("trainer-1", 60, ["maze"])
     assert found is not None
     job, fence = found
     store.record(job.id, fence, "training.started", {"checkpoint": {}}, state="running")

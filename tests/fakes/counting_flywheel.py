@@ -4,10 +4,10 @@ import shutil
 import sys
 from pathlib import Path
 
+from evolve.training_backends import TrainingTask
 from service.cli.flywheel import FlywheelOptions, run_flywheel
 from service.cli.terminal import Terminal
 from service.client.service_choice import SourceOptions
-from service.ports import TrainingJob
 from service.problems.family import read_family
 from service.usecases.flywheel import FlywheelOrder
 from tests.fakes.training_backend import MODEL, CountingBackend
@@ -19,7 +19,7 @@ ROUNDS, PROBLEMS, EVALUATIONS, STEPS = 2, 2, 16, 40
 class WalkingBackend(CountingBackend):
     """A back end that counts, and gives a model that walks through mazes."""
 
-    def model(self, job: TrainingJob, folder: Path) -> Path:
+    def model(self, job: TrainingTask, folder: Path) -> Path:
         shutil.rmtree(folder / MODEL)
         shutil.copytree(WALKER, folder / MODEL)
         return folder / MODEL

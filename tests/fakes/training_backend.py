@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from service.ports import HeldOutValues, TrainingJob, TrainingStep
+from evolve.training_backends import TrainingTask
+from service.ports import HeldOutValues, TrainingStep
 from tests.fakes.tiny_llama import write_model
 
 EVERY = 5  # steps between two checkpoints
@@ -31,7 +32,15 @@ class CountingBackend:
     def __init__(self, *, seconds: float = 0.0, gain: float = 0.1, fails: bool = False) -> None:
         self._seconds, self._gain, self._fails = seconds, gain, fails
 
-    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
+    needs: Collection[str] = ()
+
+    def missing(self) -> str:
+        return ""
+
+    def check(self, request: Mapping[str, Any]) -> None:
+        pass
+
+    def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         words = [sys.executable, "-m", __name__, str(folder), str(job.request["steps"]), str(self._seconds)]
         return [*words, "fail"] if self._fails else words
 
@@ -44,13 +53,13 @@ class CountingBackend:
     def checkpoint(self, folder: Path) -> Mapping[str, Any]:
         return {"stage": "count", "step": saved(folder)} if saved(folder) else {}
 
-    def model(self, job: TrainingJob, folder: Path) -> Path:
+    def model(self, job: TrainingTask, folder: Path) -> Path:
         return folder / MODEL
 
-    def training(self, job: TrainingJob) -> Mapping[str, Any]:
+    def training(self, job: TrainingTask, folder: Path) -> Mapping[str, Any]:
         return {"method": "count", "seed": job.request["seed"], "problems": list(job.request["texts"])}
 
-    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
+    def evaluate(self, job: TrainingTask, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
         own = self._gain if model.name == MODEL else 0.0
         values = [0.5 + own * (1 + 0.1 * place) for place in range(8)]
         return HeldOutValues(metric="best@1", problems=[f"held out {place}" for place in range(8)], values=values)

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import make_trainer
 from service.config import DatabaseSettings, Settings
-from service.ports import TrainingJob
+from service.ports import TrainingTask
 from service.trainer.maze import MazeBackend
 
 STARTED = "started.txt"
@@ -31,7 +31,7 @@ class CopyingBackend(MazeBackend):
         super().__init__()
         self._seconds, self._fails = seconds, fails
 
-    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
+    def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         words = [sys.executable, "-m", MODULE, "update", str(folder), str(self._seconds)]
         return [*words, "fail"] if self._fails else words
 

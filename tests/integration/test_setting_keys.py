@@ -114,6 +114,12 @@ async def crowd(app: Any, actors: Any) -> int:
     raise AssertionError("there is no end to them")
 
 
+async def _trained(_: object, __: object, client: httpx.AsyncClient) -> object:
+    await client.post("/v1/policies", json={"name": "walker"})
+    body = {"policy": "walker", "backend": "my_package:Trainer"}
+    return (await client.post("/v1/training-jobs", json=body)).status_code
+
+
 async def _threads(*_: object) -> object:
     return to_thread.current_default_thread_limiter().total_tokens
 
@@ -213,6 +219,7 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "policies.allow": ("10.0.0.9:8000", submitting(policy=PRIVATE)),
     "policies.private": ("true", submitting(policy=PRIVATE)),
     "extensions.allow": ("my_package:Greedy", submitting("[search]\nselection = { 'my_package:Greedy' = 1.0 }\n")),
+    "training.backends": ("my_package:Trainer", served(_trained)),
     "webhooks.private": ("true", served(_hooked)),
     "retention.days": ("9", of(lambda settings: read_retention(settings.retention, None, []))),
     "retention.audit_days": ("9", of(lambda settings: read_retention(settings.retention, 1, []))),

@@ -14,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import update
 
+from evolve.training_backends import TrainingTask
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
 from service.bootstrap.trainers import make_trainer, make_training_jobs
@@ -149,11 +150,13 @@ class Remembering(CountingBackend):
         super().__init__()
         self.seen: list[set[str]] = []
 
-    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: threading.Event) -> HeldOutValues:
+    def evaluate(
+        self, job: TrainingTask, model: Path, seen: Collection[str], stopped: threading.Event
+    ) -> HeldOutValues:
         self.seen.append(set(seen))
         return super().evaluate(job, model, seen, stopped)
 
-    def training(self, job: TrainingJob) -> Mapping[str, Any]:
+    def training(self, job: TrainingTask, folder: Path) -> Mapping[str, Any]:
         return {"problems": ["own"], "held_out": "Compared on problems of its family."}
 
 
@@ -178,7 +181,9 @@ class Evaluating(CountingBackend):
         super().__init__()
         self.evaluates = threading.Event()
 
-    def evaluate(self, job: TrainingJob, model: Path, seen: Collection[str], stopped: threading.Event) -> HeldOutValues:
+    def evaluate(
+        self, job: TrainingTask, model: Path, seen: Collection[str], stopped: threading.Event
+    ) -> HeldOutValues:
         self.evaluates.set()
         assert stopped.wait(PATIENCE_SECONDS)
         raise ConflictError("the evaluation was stopped")

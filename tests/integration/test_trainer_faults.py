@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from service.ports import HeldOutValues, TrainingJob, TrainingStep
+from evolve.training_backends import TrainingTask
+from service.ports import HeldOutValues, TrainingStep
 from service.projections.training import event_reply, job_reply
 from service.trainer import backend_process
 from service.trainer.trainer import MAX_STARTS
@@ -31,7 +32,7 @@ class Script(CountingBackend):
         super().__init__()
         self._script = script
 
-    def command(self, job: TrainingJob, base: Path | None, folder: Path) -> Sequence[str]:
+    def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         return [sys.executable, "-c", self._script]
 
 

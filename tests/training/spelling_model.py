@@ -11,7 +11,9 @@ VOCABULARY = ["<pad>", "<eos>", "<unk>", "<user>", *TAGS, *LETTERS, *LETTERS.upp
 TEMPLATE = "{% for m in messages %}<user>{{ m['content'] }}{% endfor %}{% if add_generation_prompt %}<user>{% endif %}"
 
 
-def make_spelling_model(folder: Path, m: int, steps: int = 250, prompt: str = "Write a word.") -> Path:
+def make_spelling_model(
+    folder: Path, m: int, steps: int = 250, prompt: str = "Write a word.", context: int = 512
+) -> Path:
     """Write the model, taught to answer m times, each time with a random word of 2 to 8 letters."""
     import torch
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -27,7 +29,7 @@ def make_spelling_model(folder: Path, m: int, steps: int = 250, prompt: str = "W
     )
     shape = LlamaConfig(
         vocab_size=len(VOCABULARY), hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=4, max_position_embeddings=512, pad_token_id=0, eos_token_id=1, bos_token_id=None,
+        num_key_value_heads=4, max_position_embeddings=context, pad_token_id=0, eos_token_id=1, bos_token_id=None,
     )  # fmt: skip
     model = LlamaForCausalLM(shape)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

@@ -1,6 +1,7 @@
 """Calls of the tag training. `scripts.openapi` writes them."""
 
 from service.client.call import Call, chosen, place
+from service.schemas.flywheels import FlywheelList, FlywheelRoundList
 from service.schemas.training import (
     TrainingJob,
     TrainingJobCreate,
@@ -9,6 +10,16 @@ from service.schemas.training import (
     TrainingPermissionList,
     TrainingPermissionSet,
 )
+
+
+def list_flywheels() -> Call[FlywheelList]:
+    """List the flywheels of the newest 1,000 batches, by name."""
+    return Call(method="GET", path="/v1/flywheels", answer=FlywheelList)
+
+
+def get_flywheel(flywheel: str) -> Call[FlywheelRoundList]:
+    """Read the rounds of a flywheel, with the share of problems solved and the decisions of the evaluation gate."""
+    return Call(method="GET", path=place("/v1/flywheels/{}", flywheel), answer=FlywheelRoundList)
 
 
 def create_training_job(body: TrainingJobCreate) -> Call[TrainingJob]:

@@ -18,6 +18,9 @@ LIMITS = (
     ("active_runs", "Runs at once", "that have not ended"),
     ("evaluations_per_day", "Evaluations a day", "of all runs together"),
     ("tokens_per_day", "Tokens a day", "read and written"),
+    ("active_training_jobs", "Training jobs", "that have not ended"),
+    ("running_training_jobs", "Running training jobs", "of trainers at once"),
+    ("training_seconds_per_day", "Seconds of training a day", "of all trainers together"),
 )
 router = APIRouter(prefix="/admin", route_class=PageRoute, include_in_schema=False)
 Days = Annotated[int, Query(ge=1, le=366)]

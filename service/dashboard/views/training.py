@@ -1,5 +1,6 @@
 """Training jobs, "how far is it, and is it learning?": all of them, and one with its curves and its end."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -16,6 +17,7 @@ from service.schemas.training import TrainingEvent, TrainingEventPage, TrainingJ
 
 SHOWN, PAGE, MAX_EVENTS = 50, 200, 2000
 ACTIONS = {"cancel": calls.cancel_training_job, "resume": calls.resume_training_job}
+WAITING = "training.waiting"
 router = APIRouter(prefix="/training", route_class=PageRoute, include_in_schema=False)
 JobId = Annotated[str, Path(max_length=100)]
 
@@ -57,6 +59,7 @@ async def _standing(request: Request, api: AsyncClient, job_id: str) -> dict[str
     return {
         "job": job,
         "stages": stage_curves(events),
+        "waiting": _waiting(job, events),
         "size": (WIDTH, HEIGHT),
         "settings": asked_settings(job.request),
         "evaluation": last.get("evaluation") or None,
@@ -79,6 +82,15 @@ async def _events(api: AsyncClient, job: TrainingJob) -> list[TrainingEvent]:
         if page.next_cursor is None:
             return found
         after = found[-1].sequence
+
+
+def _waiting(job: TrainingJob, events: Sequence[TrainingEvent]) -> str:
+    """What a queued job waits for, and why a trainer that is there does not take it. Empty: it is not queued."""
+    if not job.waiting_for:
+        return ""
+    newest = events[-1] if events else None
+    reason = f" A trainer passed over it: {newest.payload['reason']}." if newest and newest.kind == WAITING else ""
+    return f"It waits for {job.waiting_for}: evolve trainer.{reason}"
 
 
 def _action(job: TrainingJob) -> str:

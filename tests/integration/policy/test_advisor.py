@@ -26,7 +26,8 @@ from service.ports import RunPolicies
 from service.projections.columns import columns_of
 from service.projections.statistics import fold_statistics
 from service.runner.desired_state import RunOrders
-from service.runner.run_loop import RunJob, drive
+from service.runner.run_job import RunJob
+from service.runner.run_loop import drive
 from service.timestamps import SystemClock
 from service.usecases.plan import RunPlan
 from tests.contract.story import RUN, new_run, new_toy_run

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evolve.answers.chain import ChainParser, parse_format
@@ -11,7 +12,13 @@ from evolve.configuration import InspirationsConfig, PromptConfig
 from evolve.problem import EvaluatorSpec, Objective, Problem
 from evolve.program import Program
 from training.candidate_sources import CandidateSource, read_candidates
-from training.demonstrations import Demonstration, Demonstrations, DemonstrationSettings, demonstrate
+from training.demonstrations import (
+    Demonstration,
+    Demonstrations,
+    DemonstrationSettings,
+    demonstrate,
+    reward_weights,
+)
 from training.errors import TrainingError
 
 SEED = Program.of({"program.py": "x = 0\n"})
@@ -201,3 +208,31 @@ def test_a_line_that_is_no_candidate_of_the_problem_is_named(broken: str, compla
 def test_a_form_that_is_none_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(TrainingError):
         DemonstrationSettings(**settings)
+
+
+def told(*worths: float) -> tuple[Demonstration, ...]:
+    return tuple(Demonstration(messages=(), reply=str(worth), answers=1, worth=worth) for worth in worths)
+
+
+def test_demonstrations_are_drawn_by_the_exponent_of_their_standard_score() -> None:
+    # The mean is 3 and the deviation 2, so the standard scores are -1 and 1, on any scale.
+    for scale in (1.0, 1e6):
+        weights = reward_weights(told(1.0 * scale, 5.0 * scale), temperature=0.5)
+        assert weights == pytest.approx([1 / (1 + np.exp(4)), 1 / (1 + np.exp(-4))])
+    assert reward_weights(told(2.0, 2.0, 2.0), temperature=0.5) == pytest.approx([1 / 3] * 3)
+
+
+def test_better_demonstrations_are_used_more_often_and_each_m_equally_often() -> None:
+    many = Demonstrations(by_answers={1: told(0.0, 1.0), 2: told(7.0), 4: ()}, parents=2, too_long=0, unreadable=0)
+    drawn = many.weighted_schedule(2000, 1.0, np.random.default_rng(0))
+    assert [one.worth for one in drawn[1::2]] == [7.0] * 1000
+    better = sum(one.worth == 1.0 for one in drawn[::2])
+    assert better == pytest.approx(1000 / (1 + np.exp(-2)), abs=40)  # three deviations are 31
+    assert many.weighted_schedule(50, 1.0, np.random.default_rng(0)) == many.weighted_schedule(
+        50, 1.0, np.random.default_rng(0)
+    )
+
+
+def test_a_demonstration_is_worth_the_mean_of_its_answers() -> None:
+    (made,) = demonstrate([source(family(2))], DemonstrationSettings(answers=(2,)), len, 1).by_answers[2]
+    assert made.worth == pytest.approx(1.5)  # of children with the fitness 1 and 2

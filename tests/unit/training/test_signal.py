@@ -8,7 +8,7 @@ from evolve.answers.chain import parse_format
 from evolve.program import Program
 from training.errors import NothingToLearnError
 from training.records import Record, Records
-from training.signal import PATIENCE, SignalWatch, check_signal
+from training.signal import PATIENCE, SignalWatch, check_signals
 
 
 def records(*rewards: tuple[float, ...], prompts: int = 40) -> Records:
@@ -29,11 +29,11 @@ def records(*rewards: tuple[float, ...], prompts: int = 40) -> Records:
 )
 def test_records_without_a_difference_point_to_the_warm_start(rewards: Any, figures: str) -> None:
     with pytest.raises(NothingToLearnError, match=f"nothing to learn from: {figures}. Run evolve train sft first"):
-        check_signal(records(*rewards))
+        check_signals([records(*rewards)])
 
 
 def test_records_with_a_difference_are_learnt_from() -> None:
-    check_signal(records((0.5, 0.5), (0.5, 0.6)))
+    check_signals([records((0.5, 0.5), (0.5, 0.6))])
 
 
 def update(std: float) -> dict[str, float]:
