@@ -4,6 +4,7 @@ One noun a module; everything is imported from here.
 """
 
 from service.ports.access import (
+    USED_AFTER,
     AuditEntry,
     AuditLog,
     Caller,
@@ -160,6 +161,7 @@ __all__ = [
     "PAUSED",
     "PROMOTED",
     "RUNNING",
+    "USED_AFTER",
     "WEBHOOK_TYPES",
     "WORKERS",
     "Activity",
