@@ -163,7 +163,8 @@ def _by_token(parts: ApiDependencies, text: str, now: datetime) -> Caller | None
     key = parts.keys.find(found)
     if key is None or not key.valid(now):
         return None
-    parts.keys.used(key.id, now)
+    if not key.used_lately(now):
+        parts.keys.used(key.id, now)
     return Caller(tenant=key.tenant, actor=key.id, name=key.name, scopes=frozenset(key.scopes))
 
 

@@ -1,16 +1,19 @@
 """No call to PostgreSQL waits for ever: not for a host that died, nor for a server that stands still."""
 
+import time
 from typing import Any
 
 import psycopg
 from psycopg.abc import RV, PQGen
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, exc
 from sqlalchemy.pool import ConnectionPoolEntry
 
 # Longer than the server waits for a lock, and than any statement of everyday work takes.
 CALL_SECONDS = 60.0
 # What copies a database or changes its schema.
 LONG_CALL_SECONDS = 6 * 3600.0
+# A connection whose server answered so short a time ago is not tried before its next use.
+TRUSTED_SECONDS = 0.5
 # A host that vanished is given up after 20 to 25 seconds, whether it owes us an answer or the receipt of a question.
 TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 
@@ -20,9 +23,11 @@ class DeadlineConnection(psycopg.Connection[Any]):
 
     Attributes:
         call_seconds: how long one may take; then the connection is closed, for nobody knows in what state it is.
+        answered_at: when the last one ended, by the steady clock.
     """
 
     call_seconds = CALL_SECONDS
+    answered_at = float("-inf")
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Take a conversation to its end.
@@ -32,14 +37,16 @@ class DeadlineConnection(psycopg.Connection[Any]):
         """
         seconds = self.call_seconds if timeout is None else min(timeout, self.call_seconds)
         try:
-            return super().wait(gen, interval, seconds)
+            said = super().wait(gen, interval, seconds)
         except psycopg.errors._WaitTimeout as error:  # noqa: SLF001 - no public name, and its parent says too little
             self.pgconn.finish()
             raise psycopg.OperationalError(f"the server did not answer within {seconds:g} seconds") from error
+        self.answered_at = time.monotonic()
+        return said
 
 
 def guard(engine: Engine, call_seconds: float | None) -> None:
-    """Give every connection of an engine a deadline for its calls; None: the usual one."""
+    """Give every connection of an engine a deadline for its calls, and try those that rested; None: the usual one."""
     seconds = CALL_SECONDS if call_seconds is None else call_seconds
 
     @event.listens_for(engine, "do_connect")
@@ -49,6 +56,11 @@ def guard(engine: Engine, call_seconds: float | None) -> None:
     @event.listens_for(engine, "checkout")
     def renew(connection: DeadlineConnection, _record: ConnectionPoolEntry, _proxy: object) -> None:
         connection.call_seconds = seconds
+        if time.monotonic() - connection.answered_at > TRUSTED_SECONDS:
+            try:
+                engine.dialect.do_ping(connection)  # type: ignore[arg-type] # what the driver gives is what it takes
+            except psycopg.Error as error:  # all that are as old go with it, and a new one comes
+                raise exc.InvalidatePoolError("the server has ended the connection") from error
 
 
 def extend(connection: Connection) -> None:

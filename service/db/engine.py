@@ -43,11 +43,14 @@ class Database:
 
     Attributes:
         name: the database as messages call it, without user and password.
+        reads: the same, for what only reads; None: the engine itself. In a PostgreSQL each statement sees what is
+            committed when it begins, within a transaction as well. So reads go without one, which spares two calls.
         clock: goes by the time of a PostgreSQL; with a SQLite file it is that of this machine.
     """
 
     engine: Engine
     name: str
+    reads: Engine | None = None
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
     @contextmanager
@@ -92,7 +95,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that reads; in a unit it sees what the unit wrote.
+        """A connection that reads; in a unit it sees what the unit wrote.
 
         Raises:
             StorageError: the database cannot give.
@@ -100,7 +103,7 @@ class Database:
         joined = self._joined()
         with translated(self.name):
             if joined is None:
-                with self.engine.connect() as connection:
+                with (self.reads or self.engine).connect() as connection:
                     self._follow_time(connection)
                     yield connection
             else:
@@ -342,12 +345,12 @@ def _postgres(address: URL, lock_seconds: float, call_seconds: float | None, poo
         address,
         connect_args={key: value for key, value in arguments.items() if key not in address.query},
         json_serializer=_as_json,
-        pool_pre_ping=True,
         **pool,
     )
     deadline.guard(engine, call_seconds)
     _leave_standbys(engine)
-    return Database(engine=engine, name=f"the database {address.database or ''} at {place}{port}")
+    name = f"the database {address.database or ''} at {place}{port}"
+    return Database(engine=engine, name=name, reads=engine.execution_options(isolation_level="AUTOCOMMIT"))
 
 
 def _leave_standbys(engine: Engine) -> None:

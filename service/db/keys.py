@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import RowMapping, func, insert, inspect, or_, select, update
 
@@ -13,11 +13,10 @@ from service.db.models import Tenant
 from service.db.row_mappers import AnySelect
 from service.db.statements import add
 from service.errors import NotFoundError, StorageAwayError, UsageError
-from service.ports import KeyRecord, Scope
+from service.ports import USED_AFTER, KeyRecord, Scope
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 _SCOPES = frozenset(str(scope) for scope in Scope)
-_USED_AFTER = timedelta(minutes=1)
 _KEYS: AnySelect = select(
     ApiKeyRow.id,
     ApiKeyRow.tenant,
@@ -91,7 +90,7 @@ class SqlKeyStore:
 
         Where the database has no room for a writer now, it is left to the next use: whoever reads need not fail for it.
         """
-        stale = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= at - _USED_AFTER)
+        stale = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= at - USED_AFTER)
         mine = (is_id(ApiKeyRow.id, key_id), stale)
         with self._database.read() as connection:
             if connection.execute(select(ApiKeyRow.id).where(*mine)).scalar() is None:

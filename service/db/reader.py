@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Double, Integer, String, func, literal, select, tuple_
+from sqlalchemy import Connection, String, func, literal, select, tuple_
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
 from evolve.views.candidate_view import CandidateView
-from service.db import filters, lineage, outcomes, proposals, records, row_mappers, search, series, votes
+from service.db import filters, lineage, orders, outcomes, proposals, records, row_mappers, search, series, votes
 from service.db.columns import UtcDateTime
 from service.db.engine import Database
 from service.db.identifiers import wellformed
@@ -85,8 +85,11 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            found = self._scope.run_id(connection, run_id)
-            return records.runs(connection, records.RUNS.where(RunRow.id == found))[0]
+            for whole in wellformed([run_id]):
+                if found := records.runs(connection, records.RUNS.where(RunRow.id == whole, self._scope.named())):
+                    return found[0]
+            run_id = self._scope.run_id(connection, run_id)
+            return records.runs(connection, records.RUNS.where(RunRow.id == run_id))[0]
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
         """One candidate.
@@ -96,8 +99,10 @@ class SqlRunReader:
             UsageError: several ids begin so.
         """
         with self._database.read() as connection:
-            found = self._scope.candidate_id(connection, candidate_id)
-            return records.candidates_of(connection, [found], self._scope)[0]
+            if found := records.candidates_of(connection, wellformed([candidate_id]), self._scope):
+                return found[0]
+            candidate_id = self._scope.candidate_id(connection, candidate_id)
+            return records.candidates_of(connection, [candidate_id], self._scope)[0]
 
     def candidates(
         self,
@@ -108,7 +113,7 @@ class SqlRunReader:
     ) -> list[CandidateRecord]:
         """Candidates of a run in order of (proposal number, position), from the one after `after`."""
         with self._database.read() as connection:
-            query = _by_age(self._of_run(connection, run_id, only), after).limit(limit)
+            query = orders.by_age(self._of_run(connection, run_id, only), after).limit(limit)
             return records.candidates(connection, query, self._scope)
 
     def count_candidates(self, run_id: str, only: CandidateFilter = ALL_CANDIDATES) -> int:
@@ -134,7 +139,7 @@ class SqlRunReader:
         """
         with self._database.read() as connection:
             found: list[CandidateRecord] = []
-            for portion in _ranked(self._of_run(connection, run_id, only), after):
+            for portion in orders.ranked(self._of_run(connection, run_id, only), after):
                 if len(found) < limit:
                     found += records.candidates(connection, portion.limit(limit - len(found)), self._scope)
             return found
@@ -163,7 +168,7 @@ class SqlRunReader:
             keys = (CandidateRow.fitness, CandidateRow.proposal_number, CandidateRow.position)
             run = self._scope.run_id(connection, run_id)
             every = filters.narrow(run, only, CandidateRow.id, CandidateRow.program_id, *keys)
-            portions = _ranked(every, after) if ranked else [_by_age(every, after)]
+            portions = orders.ranked(every, after) if ranked else [orders.by_age(every, after)]
             ids, last = search.search(connection, portions, text, limit)
             candidates = records.candidates_of(connection, ids, self._scope)
         return SearchResult(candidates=candidates, reached=None if last is None else tuple(last[2 if ranked else 3 :]))
@@ -201,10 +206,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             ids = lineage.children(self._scope.candidate_id(connection, candidate_id))
             query = records.CANDIDATES.where(CandidateRow.id.in_(ids), self._scope.under(CandidateRow.run_id))
-            ordered = (
-                query.where(_behind(*after)).order_by(CandidateRow.proposal_number, CandidateRow.position).limit(limit)
-            )
-            return records.candidates(connection, ordered, self._scope)
+            return records.candidates(connection, orders.by_age(query, after).limit(limit), self._scope)
 
     def descendants(self, candidate_id: str, limit: int = 1000) -> list[CandidateRecord]:
         """Candidates that descend from this one over parents and crossover, itself left out, in order of age."""
@@ -372,29 +374,3 @@ class SqlRunReader:
     def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> row_mappers.AnySelect:
         found = self._scope.run_id(connection, run_id)
         return records.CANDIDATES.where(CandidateRow.run_id == found, *filters.of_candidates(only))
-
-
-def _behind(number: int, position: int) -> ColumnElement[bool]:
-    return tuple_(CandidateRow.proposal_number, CandidateRow.position) > tuple_(
-        literal(number, Integer), literal(position, Integer)
-    )
-
-
-def _by_age(every: row_mappers.AnySelect, after: CandidateKey | None) -> row_mappers.AnySelect:
-    following = every if after is None else every.where(_behind(*after))
-    return following.order_by(CandidateRow.proposal_number, CandidateRow.position)
-
-
-def _ranked(every: row_mappers.AnySelect, after: CandidateKey | None) -> list[row_mappers.AnySelect]:
-    """Those that have a fitness, the fittest first, as statements one after the other."""
-    if after is None:
-        portions = [every.where(CandidateRow.fitness.is_not(None))]
-    else:
-        # Two seeks into the index instead of a walk over all that are as good.
-        fitness = literal(after[0], Double)
-        ties = every.where(CandidateRow.fitness == fitness, _behind(*after[1:]))
-        portions = [ties, every.where(CandidateRow.fitness < fitness)]
-    return [
-        one.order_by(CandidateRow.fitness.desc(), CandidateRow.proposal_number, CandidateRow.position)
-        for one in portions
-    ]

@@ -14,6 +14,8 @@ from service.identifiers import CandidatePlace, candidate_place
 _RUN_HINT = "'evolve runs' lists them"
 _CANDIDATE_HINT = "'evolve candidates RUN' lists those of a run"
 _PROPOSAL_HINT = "'evolve show CANDIDATE' names the proposal that a candidate came of"
+# Made once: it costs as much as a statement.
+_OWNER = aliased(CandidateRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,7 @@ class TenantScope:
 
     def holds(self, candidate_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         """Whether the candidate that a column names is there."""
-        owner = aliased(CandidateRow)
-        return exists().where(owner.id == candidate_id, RunRow.id == owner.run_id, self.runs())
+        return exists().where(_OWNER.id == candidate_id, RunRow.id == _OWNER.run_id, self.runs())
 
     def run_id(self, connection: Connection, beginning: str) -> str:
         """The one run whose id begins so.

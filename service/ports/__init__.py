@@ -5,6 +5,7 @@ One noun a module; everything is imported from here.
 
 from evolve.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.access import (
+    USED_AFTER,
     AuditEntry,
     AuditLog,
     Caller,
@@ -161,6 +162,7 @@ __all__ = [
     "PAUSED",
     "PROMOTED",
     "RUNNING",
+    "USED_AFTER",
     "WEBHOOK_TYPES",
     "WORKERS",
     "Activity",

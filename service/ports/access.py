@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
+
+# The use of a key is noted at most once in this time.
+USED_AFTER = timedelta(minutes=1)
 
 
 class Scope(StrEnum):
@@ -54,6 +57,10 @@ class KeyRecord:
     def valid(self, now: datetime) -> bool:
         """Whether it opens anything."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+    def used_lately(self, now: datetime) -> bool:
+        """Whether its use was noted so short a time ago that it need not be noted again."""
+        return self.last_used_at is not None and now - self.last_used_at < USED_AFTER
 
 
 class KeyStore(Protocol):

@@ -71,6 +71,26 @@ def worker(pool: str, worker_id: str) -> str:
     return f"{PREFIX}:worker:{pool}:{worker_id}"
 
 
+def slots(pool: str) -> str:
+    """Hash of the slots that each worker of a pool has to give; their sum is in the field without a name."""
+    return f"{PREFIX}:slots:{pool}"
+
+
+def ends(pool: str) -> str:
+    """Sorted set of a pool's workers, by when their last word ends to hold."""
+    return f"{PREFIX}:ends:{pool}"
+
+
+def look(pool: str) -> str:
+    """Key that is there while tasks of a pool need not be looked for whose workers went silent."""
+    return f"{PREFIX}:look:{pool}"
+
+
+def sweep(pool: str) -> str:
+    """Key that is there while consumers of a pool need not be looked for whose workers ended."""
+    return f"{PREFIX}:sweep:{pool}"
+
+
 def drain(worker_id: str) -> str:
     """Key that is there when a worker was told to drain."""
     return f"{PREFIX}:drain:{worker_id}"

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,11 @@ from service.queue.lease_settings import LeaseSettings
 from service.queue.workers import living
 
 RECHECK_SECONDS = 2.0
+LOOKED_FOR_AT_ONCE = 200
+# Between two looks for tasks whose workers went silent, by whichever worker of the pool comes first.
+LOOK_SECONDS = 0.25
+# Of one process that wait at Redis for a task, each on a connection of its own; who comes next has its turn.
+WAITING_WORKERS = 64
 BACKOFF = Backoff(first_seconds=0.2, max_seconds=5.0, jitter=0.0)
 _FROM_THE_FIRST = "0-0"
 
@@ -57,6 +62,7 @@ class RedisEvaluationQueue:
         self._results = connection.results(self._submitter)
         self._share = client.register_script(scripts.SHARE)
         self._add = client.register_script(scripts.ADD)
+        self._missing = client.register_script(scripts.MISSING)
         self._pools: set[str] = set()
         self._outstanding: dict[str, _PendingTask] = {}
         self._sending = asyncio.Lock()
@@ -104,9 +110,11 @@ class RedisEvaluationQueue:
         self._pools.add(pool)
         async with reaching():
             keys = [connection.claims(pool), connection.wants(pool)]
-            flat: Any = await self._share(keys=keys, args=[self._submitter, wants, stays])
-            heartbeats = await living(self._redis, pool, self._terms)
-        slots = sum(heartbeat.slots for heartbeat in heartbeats if heartbeat.state is WorkerState.ACTIVE)
+            keys += [connection.workers(pool), connection.slots(pool), connection.ends(pool)]
+            slots, uncounted, flat = await self._share(keys=keys, args=[self._submitter, wants, stays])
+            if uncounted > 0:
+                heartbeats = await living(self._redis, pool, self._terms)
+                slots = sum(heartbeat.slots for heartbeat in heartbeats if heartbeat.state is WorkerState.ACTIVE)
         wanted = {name.decode(): int(count) for name, count in zip(flat[::2], flat[1::2], strict=True)}
         return fair_share(slots, wanted, self._submitter)
 
@@ -122,8 +130,9 @@ class RedisEvaluationQueue:
 
     async def _send_first(self, sent: _PendingTask) -> None:
         async with self._sending:
-            with suppress(UnreachableError):
-                await self._send(sent)
+            if not sent.entry:  # unless it was sent as one that is missing, while this waited
+                with suppress(UnreachableError):
+                    await self._send(sent)
 
     async def _send(self, sent: _PendingTask) -> None:
         task, stays = sent.task, _milliseconds(self._terms.bundle_seconds)
@@ -166,7 +175,7 @@ class RedisEvaluationQueue:
     async def _send_again(self) -> list[EvaluationResult]:
         """Send what is neither in its stream nor among the results; a result comes with the end of its entry."""
         async with self._sending:
-            gone = [sent for sent in list(self._outstanding.values()) if not await self._is_there(sent)]
+            gone = await self._gone()
             found = await self._read(None) if gone else []
             with suppress(UnreachableError):  # the next time sends the rest
                 for sent in gone:
@@ -175,42 +184,76 @@ class RedisEvaluationQueue:
                         log.info("evaluation.sent_again", evaluation_id=sent.task.evaluation_id)
         return found
 
-    async def _is_there(self, sent: _PendingTask) -> bool:
-        if not sent.entry:
-            return False
-        async with reaching():
-            return bool(await self._redis.xrange(connection.tasks(sent.task.pool), sent.entry, sent.entry))
+    async def _gone(self) -> list[_PendingTask]:
+        """What was sent and is not in its stream, and what could not be sent."""
+        waiting = list(self._outstanding.values())
+        gone = [sent for sent in waiting if not sent.entry]
+        for pool in {sent.task.pool for sent in waiting}:
+            sent_there = [sent for sent in waiting if sent.entry and sent.task.pool == pool]
+            for some in _batched(sent_there, LOOKED_FOR_AT_ONCE):
+                async with reaching():
+                    missing: Any = await self._missing([connection.tasks(pool)], [sent.entry for sent in some])
+                gone += [some[position - 1] for position in missing]
+        return gone
 
 
 class RedisEvaluationLeases:
     """Evaluations of one pool as one worker sees them."""
 
-    def __init__(self, client: Redis, pool: str, worker_id: str, terms: LeaseSettings | None = None) -> None:
+    def __init__(
+        self,
+        client: Redis,
+        pool: str,
+        worker_id: str,
+        terms: LeaseSettings | None = None,
+        waiting: asyncio.Semaphore | None = None,
+    ) -> None:
+        """Make it.
+
+        Args:
+            client: of the queue.
+            pool: whose tasks are taken.
+            worker_id: a name that no other worker has.
+            terms: what all agree on.
+            waiting: lets in as many of the workers of this process as may wait at Redis at once, the others in turn.
+        """
         self._redis, self._pool, self._worker_id, self._terms = client, pool, worker_id, terms or LeaseSettings()
+        self._waiting = waiting or asyncio.Semaphore(WAITING_WORKERS)
         self._stream, self._dead = connection.tasks(pool), connection.dead_letters(pool)
-        self._take_over = client.register_script(scripts.TAKE_OVER)
+        self._lease = client.register_script(scripts.LEASE)
         self._renew = client.register_script(scripts.RENEW)
         self._complete = client.register_script(scripts.COMPLETE)
         self._release = client.register_script(scripts.RELEASE)
         self._bury = client.register_script(scripts.BURY)
+        self._heartbeat = client.register_script(scripts.HEARTBEAT)
         self._leave = client.register_script(scripts.LEAVE)
-        self._sweep = client.register_script(scripts.SWEEP)
-        self._sweep_at = 0.0
 
     async def lease(self, timeout_seconds: float) -> Lease | None:
         """The next task: first one whose worker went silent, then the oldest; None when none comes in time."""
+        clock = asyncio.get_running_loop()
+        until = clock.time() + timeout_seconds
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._waiting.acquire()
+        except TimeoutError:
+            return None
+        try:
+            return await self._next(until - clock.time())
+        finally:
+            self._waiting.release()
+
+    async def _next(self, timeout_seconds: float) -> Lease | None:
         async with reaching():
-            taken = await self._taken_over() or await self._read_new(timeout_seconds)
+            taken = await self._take() or await self._wait(timeout_seconds)
             if taken is None:
                 return None
-            entry, fields, delivery = taken
-            seconds, microseconds = await self._redis.time()
+            entry, fields, delivery, now = taken
             try:
                 task = wire.task_from_json(fields.get(b"task", b""))
             except UsageError as error:
                 await self._put_away(entry, str(error))
                 return None
-        waited_seconds = max(0.0, seconds + microseconds / 1e6 - int(entry.partition("-")[0]) / 1e3)
+        waited_seconds = max(0.0, now - int(entry.partition("-")[0]) / 1e3)
         return Lease(id=entry, task=task, delivery=delivery, waited_seconds=waited_seconds)
 
     async def renew(self, lease: LeaseName) -> LeaseState:
@@ -244,48 +287,47 @@ class RedisEvaluationLeases:
 
     async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
-        stays = _milliseconds(self._terms.beat_seconds)
-        async with reaching(), self._redis.pipeline(transaction=True) as steps:
-            steps.sadd(connection.pools(), self._pool)
-            steps.sadd(connection.workers(self._pool), self._worker_id)
-            steps.set(connection.worker(self._pool, self._worker_id), wire.heartbeat_to_json(heartbeat), px=stays)
-            steps.exists(connection.drain(self._worker_id))
-            told: list[Any] = await steps.execute()
-            await self._forget_the_dead()
-        return bool(told[-1])
+        pool, terms = self._pool, self._terms
+        gives = heartbeat.slots if heartbeat.state is WorkerState.ACTIVE else 0
+        args: list[str | int] = [
+            *(pool, self._worker_id, wire.heartbeat_to_json(heartbeat), _milliseconds(terms.beat_seconds), gives),
+            *(GROUP, _milliseconds(terms.forget_seconds), connection.worker(pool, "")),
+        ]
+        async with reaching():
+            own = self._own_keys()
+            keys = [connection.pools(), *own, self._stream, connection.sweep(pool)]
+            return bool(await self._heartbeat(keys=keys, args=args))
 
     async def leave(self) -> None:
         """Publish that this worker has ended."""
         async with reaching():
-            own = connection.worker(self._pool, self._worker_id)
-            await self._redis.delete(own, connection.drain(self._worker_id))
-            await self._redis.srem(connection.workers(self._pool), self._worker_id)
-            await self._leave(keys=[self._stream], args=[GROUP, self._worker_id])
+            await self._leave(keys=[self._stream, *self._own_keys()], args=[GROUP, self._worker_id])
 
-    async def _forget_the_dead(self) -> None:
-        """Now and then, take consumers out of the group that are nobody's any more."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._sweep_at:
-            self._sweep_at = now + self._terms.forget_seconds
-            milliseconds, keys = _milliseconds(self._terms.forget_seconds), connection.worker(self._pool, "")
-            args: list[str | int] = [GROUP, milliseconds, keys]
-            await self._sweep(keys=[self._stream], args=args)
+    def _own_keys(self) -> list[str]:
+        """Where it is known and counted."""
+        pool, own = self._pool, self._worker_id
+        known = [connection.workers(pool), connection.worker(pool, own), connection.drain(own)]
+        return [*known, connection.slots(pool), connection.ends(pool)]
 
-    async def _taken_over(self) -> tuple[str, Mapping[bytes, bytes], int] | None:
+    async def _take(self) -> tuple[str, Mapping[bytes, bytes], int, float] | None:
+        """What can be had without waiting."""
         terms = self._terms
-        found: Any = await self._take_over(
-            keys=[self._stream, self._dead],
+        found: Any = await self._lease(
+            keys=[self._stream, self._dead, connection.look(self._pool)],
             args=[
                 *(GROUP, self._worker_id, _milliseconds(terms.lease_seconds), terms.deliveries),
                 *(wire.evaluation_to_json(terms.given_up), _milliseconds(terms.result_seconds)),
+                _milliseconds(LOOK_SECONDS),
             ],
         )
         if not found:
             return None
-        entry, flat, delivery = found
-        return entry.decode(), dict(zip(flat[::2], flat[1::2], strict=True)), int(delivery)
+        entry, flat, delivery, seconds, microseconds = found
+        now = int(seconds) + int(microseconds) / 1e6
+        return entry.decode(), dict(zip(flat[::2], flat[1::2], strict=True)), int(delivery), now
 
-    async def _read_new(self, timeout_seconds: float) -> tuple[str, Mapping[bytes, bytes], int] | None:
+    async def _wait(self, timeout_seconds: float) -> tuple[str, Mapping[bytes, bytes], int, float] | None:
+        """What comes in time."""
         block = max(1, _milliseconds(min(timeout_seconds, BLOCK_SECONDS)))
         try:
             read: Any = await self._redis.xreadgroup(GROUP, self._worker_id, {self._stream: ">"}, count=1, block=block)
@@ -299,7 +341,8 @@ class RedisEvaluationLeases:
         if not read:
             return None
         [(_, [(entry, fields)])] = read
-        return entry.decode(), fields, 1
+        seconds, microseconds = await self._redis.time()
+        return entry.decode(), fields, 1, seconds + microseconds / 1e6
 
     async def _put_away(self, entry: str, reason: str) -> None:
         """To the dead letters with what nobody can read."""
@@ -307,6 +350,11 @@ class RedisEvaluationLeases:
         answer = wire.evaluation_to_json(Evaluation(outcome=Outcome.LOST, reason=reason))
         stays = _milliseconds(self._terms.result_seconds)
         await self._bury(keys=[self._stream, self._dead], args=[GROUP, entry, answer, stays])
+
+
+def _batched(tasks: Sequence[_PendingTask], size: int) -> Iterator[Sequence[_PendingTask]]:
+    """Tasks in lists of a size."""
+    return (tasks[start : start + size] for start in range(0, len(tasks), size))
 
 
 def _milliseconds(seconds: float) -> int:

@@ -1,14 +1,17 @@
 """The queue as the API uses it: its workers, the leases of remote workers, and the rate limits."""
 
+import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from service.ports import EvaluationLeases, RateLimiter, Workers
 from service.queue.connection import connect
 from service.queue.limiter import MemoryRateLimiter, RedisRateLimiter
 from service.queue.memory import MemoryBroker, MemoryEvaluationLeases, MemoryWorkers
-from service.queue.redis import RedisEvaluationLeases
+from service.queue.redis import WAITING_WORKERS, RedisEvaluationLeases
 from service.queue.workers import RedisWorkers
 from service.timestamps import SystemClock
 
@@ -47,13 +50,14 @@ async def open_redis_queue(url: str, requests_per_minute: int) -> AsyncIterator[
     """
     async with connect(url) as client:
         workers = RedisWorkers(client)
+        waiting: defaultdict[str, asyncio.Semaphore] = defaultdict(partial(asyncio.Semaphore, WAITING_WORKERS))
 
         async def check() -> None:
             await workers.depths()
 
         yield ServiceQueue(
             workers=workers,
-            leases=lambda pool, worker_id: RedisEvaluationLeases(client, pool, worker_id),
+            leases=lambda pool, worker_id: RedisEvaluationLeases(client, pool, worker_id, waiting=waiting[pool]),
             limiter=RedisRateLimiter(client, requests_per_minute),
             checks={"queue": check},
         )

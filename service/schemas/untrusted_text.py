@@ -19,12 +19,15 @@ class Foreign(Reply):
 
 def readable(value: Any) -> Any:
     """A JSON value that UTF-8 can carry."""
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if kind is float or kind is int or kind is bool or value is None:
+        return value
     if isinstance(value, BaseModel):
         return value
     if isinstance(value, Mapping):
         return {readable(key): readable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [readable(entry) for entry in value]
-    return value
+    return readable(str(value)) if isinstance(value, str) else value

@@ -44,7 +44,7 @@ class WorkerIntervals:
     """
 
     ask: float = 0.5
-    renew: float = 0.25
+    renew: float = 0.5
     heartbeat: float = 2.0
     wait: float = 1.0
     problems: int = 4

@@ -133,6 +133,7 @@ class RedisBench:
     async def lapse(self) -> None:
         """As if each had been given out long ago: the server's own count of idle time is set, nothing waits."""
         stream, group = connection.tasks(POOL), connection.GROUP
+        await self.client.delete(connection.look(POOL))
         pending: Any = await self.client.xpending_range(stream, group, "-", "+", 100)
         for entry in pending:
             idle = round(1000 * TERMS.lease_seconds)

@@ -102,6 +102,9 @@ def test_a_key_of_another_is_not_there_to_be_revoked(keys: KeyStore, tenant: str
 
 def test_use_is_noted_at_most_once_a_minute(keys: KeyStore) -> None:
     keys.add(key(), "hash-1")
+    found = keys.find("hash-1")
+    assert found is not None
+    assert not found.used_lately(START)
     noted = []
     for seconds in (0, 59, 60, 61):
         keys.used("key_0001", START + timedelta(seconds=seconds))
@@ -109,6 +112,8 @@ def test_use_is_noted_at_most_once_a_minute(keys: KeyStore) -> None:
         assert found is not None
         assert found.last_used_at is not None
         noted.append((found.last_used_at - START).total_seconds())
+        assert found.used_lately(START + timedelta(seconds=seconds))
+        assert not found.used_lately(found.last_used_at + timedelta(seconds=60))
     assert noted == [0, 0, 60, 60]
     keys.used("key_9999", START)  # removed meanwhile: nothing to note
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
+from service.db import deadline
 from service.db.deadline import CALL_SECONDS, LONG_CALL_SECONDS, TCP, DeadlineConnection
 from service.db.engine import Database, open_database, take_time
 from service.errors import StorageAwayError
@@ -130,3 +131,26 @@ def test_an_installation_waits_longer_for_a_call_than_the_server_waits_for_a_loc
         lock = connection.execute(text("SELECT setting FROM pg_settings WHERE name = 'lock_timeout'")).scalar_one()
     opened.close()
     assert float(lock) < 1000 * CALL_SECONDS
+
+
+def test_reads_hold_no_transaction_open(database: Database) -> None:
+    with database.read() as connection, database.read() as other:
+        process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        seen = text("SELECT state FROM pg_stat_activity WHERE pid = :process")
+        assert other.execute(seen, {"process": process}).scalar_one() == "idle"
+    with database.write() as connection, database.read() as other:
+        process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        assert other.execute(seen, {"process": process}).scalar_one() == "idle in transaction"
+
+
+def test_a_connection_that_the_server_ended_while_it_rested_is_made_anew(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = ask(database, "SELECT pg_backend_pid()")
+    monkeypatch.setattr(deadline, "TRUSTED_SECONDS", 0.0)
+    with database.read() as connection, database.read() as other:
+        resting, killer = [one.execute(text("SELECT pg_backend_pid()")).scalar_one() for one in (connection, other)]
+        assert process in (resting, killer)
+        other.execute(text("SELECT pg_terminate_backend(:process)"), {"process": resting})
+    with database.read() as connection, database.read() as other:
+        assert resting not in [one.execute(text("SELECT pg_backend_pid()")).scalar_one() for one in (connection, other)]

@@ -12,7 +12,8 @@ import redis
 from evolve.evaluation import Outcome
 from service.errors import UnreachableError, UsageError
 from service.ports import EvaluationLeases, EvaluationResult, Lease, LeaseState
-from service.queue import connection
+from service.queue import connection, wire
+from service.queue import redis as adapter
 from service.queue.evaluator import open_queued_evaluator
 from service.queue.lease_settings import LeaseSettings
 from service.queue.redis import RedisEvaluationLeases
@@ -215,7 +216,7 @@ async def test_connections_to_a_redis_that_is_no_longer_the_primary_are_left(kin
             calls: dict[str, Callable[[], Awaitable[object]]] = {
                 "command": worker.leave,
                 "script": lambda: queue.share(POOL, 1),
-                "transaction": lambda: worker.heartbeat(heartbeat()),
+                "transaction": lambda: _transaction(bench),
             }
             call = calls[kind]
             await call()
@@ -225,6 +226,12 @@ async def test_connections_to_a_redis_that_is_no_longer_the_primary_are_left(kin
             with suppress(UnreachableError):
                 await call()
             await call()
+
+
+async def _transaction(bench: RedisBench) -> None:
+    async with connection.reaching(), bench.client.pipeline(transaction=True) as steps:
+        steps.set("of a test", 1)
+        await steps.execute()
 
 
 async def test_a_redis_that_falls_silent_is_said_to_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,3 +265,137 @@ async def test_a_redis_without_memory_says_so_and_lets_leases_be_renewed(bench: 
         await bench.client.config_set("maxmemory", 0)
     assert await worker.complete(lease, GOOD)
     assert [found for found, _ in await results(queue, 1)] == [task(1).evaluation_id]
+
+
+@pytest.fixture
+async def alone() -> AsyncIterator[RedisBench]:
+    """A server that counts what one test does, and nothing else."""
+    with running() as server:
+        async with redis_bench(server.url) as opened:
+            yield opened
+
+
+async def calls(bench: RedisBench, command: str) -> int:
+    stats: Any = await bench.client.info("commandstats")
+    return int(stats.get(f"cmdstat_{command}", {"calls": 0})["calls"])
+
+
+async def test_a_task_that_comes_while_missing_ones_are_looked_for_is_sent_once(
+    bench: RedisBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = bench.submitter()
+    look, coming = queue._gone, []
+
+    async def looking() -> Any:
+        coming.append(asyncio.create_task(queue.submit(task(), BUNDLE)))
+        await asyncio.sleep(0)
+        return await look()
+
+    monkeypatch.setattr(queue, "_gone", looking)
+    await queue._send_again()
+    await asyncio.gather(*coming)
+    assert await bench.client.xlen(connection.tasks(POOL)) == 1
+
+
+async def test_what_is_missing_among_many_tasks_is_found_in_few_calls(
+    alone: RedisBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "LOOKED_FOR_AT_ONCE", 8)
+    queue = alone.submitter()
+    for number in range(20):
+        await queue.submit(task(number), BUNDLE)
+    entries: Any = await alone.client.xrange(connection.tasks(POOL))
+    lost = [entries[number][0] for number in (3, 8, 19)]
+    await alone.client.xdel(connection.tasks(POOL), *lost)
+    before = await calls(alone, "evalsha")
+    gone = await queue._gone()
+    assert [sent.task for sent in gone] == [task(3), task(8), task(19)]
+    assert await calls(alone, "evalsha") - before <= 4  # three, and one more where the script is new to the server
+
+
+async def test_a_share_costs_no_more_with_more_workers(alone: RedisBench) -> None:
+    queue = alone.submitter()
+
+    async def commands() -> int:
+        before: Any = await alone.client.info("stats")
+        assert await queue.share(POOL, 1) == slots
+        after: Any = await alone.client.info("stats")
+        return int(after["total_commands_processed"] - before["total_commands_processed"])
+
+    slots, found = 0, []
+    for number in range(40):
+        await alone.worker(f"w{number}").heartbeat(heartbeat(f"w{number}", slots=2))
+        slots += 2
+        if number in (5, 39):
+            await queue.share(POOL, 1)
+            found.append(await commands())
+    assert found[0] == found[1]
+
+
+async def test_slots_of_a_worker_that_fell_silent_are_shared_no_longer(bench: RedisBench) -> None:
+    brief = LeaseSettings(beat_seconds=0.05)
+    silent, queue = RedisEvaluationLeases(bench.client, POOL, "silent", brief), bench.submitter()
+    await bench.worker("lives").heartbeat(heartbeat("lives", slots=3))
+    await silent.heartbeat(heartbeat("silent", slots=2))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while await queue.share(POOL, 1) != 3:  # noqa: ASYNC110 - the time is the server's
+            await asyncio.sleep(0.01)
+    assert await bench.client.smembers(connection.workers(POOL)) == {b"lives"}
+    await silent.heartbeat(heartbeat("silent", slots=2))
+    await silent.leave()
+    assert await queue.share(POOL, 1) == 3
+
+
+async def test_workers_of_an_earlier_version_are_counted_beside_the_others(bench: RedisBench) -> None:
+    await bench.worker("new").heartbeat(heartbeat("new", slots=3))
+    await bench.client.set(connection.worker(POOL, "old"), wire.heartbeat_to_json(heartbeat("old", slots=4)), px=60_000)
+    await bench.client.sadd(connection.workers(POOL), "old")
+    assert await bench.submitter().share(POOL, 1) == 7
+
+
+async def test_leases_look_through_what_is_pending_once_in_a_while(alone: RedisBench) -> None:
+    queue, worker = alone.submitter(), alone.worker("a")
+    for number in range(30):
+        await queue.submit(task(number), BUNDLE)
+    await leased(worker)
+    before = await calls(alone, "xpending")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        began = asyncio.get_running_loop().time()
+        for _ in range(29):
+            await leased(worker)
+        took = asyncio.get_running_loop().time() - began
+    assert await calls(alone, "xpending") - before <= 1 + took / adapter.LOOK_SECONDS
+
+
+async def test_all_tasks_of_workers_that_died_together_are_taken_over_at_once(bench: RedisBench) -> None:
+    queue = bench.submitter()
+    for number in range(6):
+        await queue.submit(task(number), BUNDLE)
+    for number in range(5):
+        await leased(bench.worker(f"died{number}"))
+    await bench.lapse()
+    worker = bench.worker("lives")
+    taken = [await leased(worker) for _ in range(6)]
+    assert [lease.task for lease in taken] == [task(number) for number in range(6)]
+    assert [lease.delivery for lease in taken] == [2] * 5 + [1]
+
+
+async def test_workers_of_one_process_wait_at_redis_in_turn(alone: RedisBench) -> None:
+    waiting = asyncio.Semaphore(3)
+    workers = [RedisEvaluationLeases(alone.client, POOL, f"w{number}", waiting=waiting) for number in range(30)]
+    await leased_none(workers[0])
+    asking = [asyncio.create_task(leased(worker)) for worker in workers]
+    await asyncio.sleep(0.1)
+    info: Any = await alone.client.info("clients")
+    assert info["blocked_clients"] <= 3
+    queue = alone.submitter()
+    for number in range(30):
+        await queue.submit(task(number), BUNDLE)
+    assert {lease.task.evaluation_id for lease in await asyncio.gather(*asking)} == {
+        task(number).evaluation_id for number in range(30)
+    }
+
+
+async def leased_none(worker: EvaluationLeases) -> None:
+    """Found the group of the pool's stream."""
+    assert await worker.lease(0.01) is None
