@@ -15,6 +15,7 @@ from evolve.program import Program
 from evolve.statistics.repeats import enough
 from service.errors import InvalidProblemError, NoRoomError, RefusedError
 from service.sandbox import scratch, selftest
+from service.sandbox.container_runtime import ContainerImage
 from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
@@ -45,11 +46,19 @@ class SandboxEvaluator:
 
     Attributes:
         report: what the self-test found.
+        image: of the container that everything runs in; None: no container.
     """
 
-    def __init__(self, problem: Problem, places: SandboxFolders, slots: int, force: IsolationLevel) -> None:
-        self._problem, self._places, self._slots = problem, places, slots
-        self._keeper_pool = KeeperPool(problem, places, force)
+    def __init__(
+        self,
+        problem: Problem,
+        places: SandboxFolders,
+        slots: int,
+        force: IsolationLevel,
+        image: ContainerImage | None = None,
+    ) -> None:
+        self._problem, self._places, self._slots, self.image = problem, places, slots, image
+        self._keeper_pool = KeeperPool(problem, places, force, image, slots)
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
         self._base = read_base(places.problem, problem.bundle, problem.evaluator)
@@ -78,12 +87,16 @@ class SandboxEvaluator:
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Every layer, on or off with its reason."""
-        return self.report.layers
+        if self.image is None:
+            return self.report.layers
+        meaning = f"{self.image.runtime}, image {self.image.digest}: no capabilities, nothing of it can be written"
+        return (Layer("container", True, meaning), *self.report.layers)
 
     @property
     def isolation(self) -> str:
-        """Level and integrity, such as `strong/separate`."""
-        return f"{self.level}/{self._problem.evaluator.integrity}"
+        """Level and integrity, such as `strong/separate`; then the image, as `medium/separate/318ae1052b50`."""
+        image = f"/{self.image.short_id}" if self.image else ""
+        return f"{self.level}/{self._problem.evaluator.integrity}{image}"
 
     async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program, as often as the problem says; cancelling the call ends its processes.
@@ -255,7 +268,13 @@ class SandboxEvaluator:
 
 @asynccontextmanager
 async def open_evaluator(
-    problem: Problem, folder: Path, slots: int, *, require: IsolationLevel | None, force: IsolationLevel | None = None
+    problem: Problem,
+    folder: Path,
+    slots: int,
+    *,
+    require: IsolationLevel | None,
+    force: IsolationLevel | None = None,
+    image: ContainerImage | None = None,
 ) -> AsyncIterator[SandboxEvaluator]:
     """An evaluator for one problem, warm and tested; closing it leaves no process and no file.
 
@@ -265,13 +284,14 @@ async def open_evaluator(
         slots: evaluations at once.
         require: the weakest level that will do; None: any.
         force: use no layer above this level.
+        image: of a container round all of it; None: there is none.
 
     Raises:
         RefusedError: the host does not reach the level required.
         InvalidProblemError: the folder or the evaluator cannot be used.
     """
-    places = await _prepared(folder, slots)
-    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG)
+    places = await _prepared(folder, slots, other_users=image is not None)
+    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG, image)
     try:
         await evaluator.start()
         if require is not None and not evaluator.level.reaches(require):
@@ -288,8 +308,8 @@ async def open_evaluator(
         await _to_the_end(evaluator.close())
 
 
-async def _prepared(folder: Path, slots: int) -> SandboxFolders:
-    preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots))
+async def _prepared(folder: Path, slots: int, *, other_users: bool) -> SandboxFolders:
+    preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots, other_users=other_users))
     try:
         return await asyncio.shield(preparing)
     except asyncio.CancelledError:  # the thread makes its folder all the same

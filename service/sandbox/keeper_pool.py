@@ -7,10 +7,13 @@ from pathlib import Path
 from evolve import version
 from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import sandbox_users
+from service.sandbox.container import ContainerLauncher
+from service.sandbox.container_runtime import ContainerImage
 from service.sandbox.folder import SandboxFolders, size_kb
 from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
-from service.sandbox.inside.sandbox_spec import SandboxSpec
+from service.sandbox.inside.sandbox_spec import ROOMS, SandboxSpec
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher, Launcher
 
 # Where the library was imported from, which need not be among the packages of the interpreter.
 LIBRARY = str(Path(version.__file__).parents[1])
@@ -23,11 +26,19 @@ class KeeperPool:
 
     Attributes:
         force: the level above which no layer is used.
+        image: of the container that all of them are in; None: they are processes of this machine.
         keepers: those alive.
     """
 
-    def __init__(self, problem: Problem, places: SandboxFolders, force: IsolationLevel) -> None:
-        self._problem, self._places, self.force = problem, places, force
+    def __init__(
+        self,
+        problem: Problem,
+        places: SandboxFolders,
+        force: IsolationLevel,
+        image: ContainerImage | None = None,
+        slots: int = 1,
+    ) -> None:
+        self._problem, self._places, self.force, self.image, self._slots = problem, places, force, image, slots
         self._zygote: Zygote | None = None
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
@@ -93,13 +104,33 @@ class KeeperPool:
         self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.scorer_read, *evaluator.path))
         orders = {
             "preload": list(evaluator.preload),
-            "library": LIBRARY if _wants_library(evaluator) else "",
+            "library": LIBRARY if _wants_library(evaluator) and self.image is None else "",
             "compile": await asyncio.to_thread(self._places.sources),
             "tree": self.force is not IsolationLevel.NONE,
         }
-        return await Zygote.start(evaluator.python, orders, self._places.log, _environment(evaluator))
+        return await Zygote.start(self._launcher(), orders, self._places.log)
+
+    def _launcher(self) -> Launcher:
+        evaluator, limits = self._problem.evaluator, self._problem.limits
+        environment = _environment(evaluator)
+        if self.image is None:
+            return HostLauncher(evaluator.python, environment)
+        cells = [self._cell(number) for number in range(self._slots)]
+        return ContainerLauncher(
+            image=self.image,
+            python=evaluator.python,
+            environment=environment,
+            base=self._places.base,
+            rooms=[cell.room(role) for cell in cells for role in ROOMS],
+            room_kb=cells[0].disk_kb,
+            opened=(*evaluator.read, *evaluator.scorer_read),
+            limits=limits,
+            slots=self._slots,
+        )
 
     def _user(self, number: int) -> int:
+        if self.image is not None:  # the container has one that is nobody else's
+            return -1
         if os.geteuid() != 0 or self.force is IsolationLevel.NONE:
             return -1
         if number not in self._users:
@@ -118,6 +149,7 @@ class KeeperPool:
             readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
             scorer_readable=self._problem.evaluator.scorer_read,
             readable_kb=self._readable_kb,
+            image=self.image is not None,
             uid=self._user(number),
             wall_seconds=limits.wall_seconds,
             cpu_seconds=limits.cpu_seconds,

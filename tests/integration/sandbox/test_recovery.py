@@ -20,8 +20,9 @@ import pytest
 from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
-from service.sandbox.host import FolderGoneError, Zygote
+from service.sandbox.host import ENVIRONMENT, FolderGoneError, Zygote
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher
 from tests.integration.sandbox.bench import (
     GOOD,
     LIMITS,
@@ -198,6 +199,7 @@ async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folde
 import asyncio, os, pathlib
 from service.sandbox.host import FolderGoneError
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher
 from tests.integration.sandbox.bench import problem, program
 from service.sandbox.evaluator import open_evaluator
 async def main():
@@ -224,8 +226,8 @@ async def test_a_host_that_took_no_leave_has_died_though_it_still_is_the_parent(
     """A process that dies closes its files first; until it is dead, it counts as the parent of its children."""
     (tmp_path / "sandbox" / "cells").mkdir(parents=True)
     orders = {"preload": [], "library": "", "compile": [], "tree": True}
-    zygote = await Zygote.start("", orders, tmp_path / "sandbox" / "zygote.log")
-    zygote._control.shutdown(socket.SHUT_RDWR)
+    zygote = await Zygote.start(HostLauncher("", ENVIRONMENT), orders, tmp_path / "sandbox" / "zygote.log")
+    zygote._process.control.shutdown(socket.SHUT_RDWR)
     await until(lambda: not zygote.alive)
     await zygote.close()
     assert names_in(tmp_path) == []
@@ -235,7 +237,7 @@ async def test_a_host_that_took_no_leave_has_died_though_it_still_is_the_parent(
 async def test_a_zygote_that_is_let_go_of_leaves_its_folder_to_the_host(tmp_path: Path, warmed: bool) -> None:
     (tmp_path / "sandbox").mkdir()
     orders = {"preload": [] if warmed else ["nothing_of_this_name"], "library": "", "compile": [], "tree": True}
-    starting = Zygote.start("", orders, tmp_path / "sandbox" / "zygote.log")
+    starting = Zygote.start(HostLauncher("", ENVIRONMENT), orders, tmp_path / "sandbox" / "zygote.log")
     with nullcontext() if warmed else pytest.raises(InvalidProblemError):
         await (await starting).close()
     assert names_in(tmp_path) == ["sandbox"]
