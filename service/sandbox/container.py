@@ -1,4 +1,4 @@
-"""The container around a problem's warm interpreter: one for all slots, which holds only what programs may have."""
+"""The container around a warm interpreter, which holds only what the programs of its slot may have."""
 
 import asyncio
 import contextlib
@@ -33,8 +33,8 @@ _TICK_SECONDS = 0.05
 _MAX_SOCKET_PATH = 90
 _ADVICE = ("Run '", "See '")  # how the runtimes' last words begin, behind what is wrong
 _FIRST = 1  # the number of the zygote in its container
-# Beside the programs': the warm interpreter, keepers and fork servers; and what one program takes before the watchdog.
-_OWN_MB, _SPARE_MB, _OWN_PROCESSES = 512, 128, 64
+# Beside the program's: warm interpreter, keeper and fork server; and what a program takes until the watchdog looks.
+_OWN_MB, _OWN_PROCESSES = 512, 64
 _SPARE_KB = 1024
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -50,7 +50,6 @@ class ContainerLauncher:
         rooms: the folders in it that are written to.
         room_kb: what each of them may hold.
         opened: files and folders of this machine that the problem may read.
-        slots: evaluations at once.
     """
 
     image: ContainerImage
@@ -61,7 +60,6 @@ class ContainerLauncher:
     room_kb: int
     opened: Sequence[str]
     limits: Limits
-    slots: int
 
     async def launch(self, log: Path) -> ZygoteProcess:
         """Start the container, and wait until its interpreter has called.
@@ -123,8 +121,8 @@ class ContainerLauncher:
 
     def _limits(self) -> list[str]:
         limits, room_mb = self.limits, self.room_kb // 1024 + 1
-        memory_mb = self.slots * (limits.memory_mb + len(ROOMS) * room_mb + _SPARE_MB) + _OWN_MB
-        processes = self.slots * (limits.processes + _OWN_PROCESSES) + _OWN_PROCESSES
+        memory_mb = limits.memory_mb + len(ROOMS) * room_mb + _OWN_MB
+        processes = limits.processes + _OWN_PROCESSES
         return ["--memory", f"{memory_mb}m", "--memory-swap", f"{memory_mb}m", "--pids-limit", str(processes)]
 
     def _tmpfs(self) -> str:
@@ -133,7 +131,7 @@ class ContainerLauncher:
 
 
 class ContainerZygote:
-    """A zygote in a container, of whose processes it is the first; this machine sees but the runtime's own program."""
+    """A zygote in a container, of whose processes it is the first: all others end with it."""
 
     def __init__(
         self,
@@ -169,15 +167,15 @@ class ContainerZygote:
 
 
 class ContainerProcesses:
-    """Processes in a container, which its zygote ends and waits for."""
+    """Processes in a container, whose zygote waits for them."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
 
-    def kill(self, pid: int) -> None:
-        """End a process; where the zygote is gone, so is every other process of the container."""
+    def kill(self, _: int) -> None:
+        """End the container: the kernel ends its processes with the zygote, however many there are."""
         with contextlib.suppress(OSError):
-            self._control.sendall(frame({"kill": pid}))
+            self._control.sendall(frame({"exit": True}))
 
     async def ended(self, pid: int, seconds: float) -> bool:
         """Wait until a process has ended; False when it has not in time."""

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, fitness
 from evolve.problem import Direction, Integrity, Problem
@@ -58,7 +58,8 @@ class SandboxEvaluator:
         image: ContainerImage | None = None,
     ) -> None:
         self._problem, self._places, self._slots, self.image = problem, places, slots, image
-        self._keeper_pool = KeeperPool(problem, places, force, image, slots)
+        # In containers, each slot has its own: what a program does to the others of its container, it does to itself.
+        self._keeper_pools = [KeeperPool(problem, places, force, image) for _ in range(slots if image else 1)]
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
         self._base = read_base(places.problem, problem.bundle, problem.evaluator)
@@ -130,10 +131,17 @@ class SandboxEvaluator:
             InvalidProblemError: the interpreter cannot be used.
             SandboxError: the processes do not start.
         """
-        keepers = [await self._keeper_pool.keeper(number) for number in range(self._slots)]
-        for number, keeper in enumerate(keepers):
-            self._free.put_nowait(_Slot(number, keeper))
-        self.report = await selftest.judge(keepers[0], self._keeper_pool, self._problem.limits)
+        pools = self._keeper_pools
+        started = await asyncio.gather(*(self._start(pool, number) for number, pool in enumerate(pools)))
+        slots = sorted((slot for some in started for slot in some), key=lambda slot: slot.number)
+        for slot in slots:
+            self._free.put_nowait(slot)
+        self.report = await selftest.judge(cast("KeeperLine", slots[0].keeper), pools[0], self._problem.limits)
+
+    async def _start(self, pool: KeeperPool, first: int) -> list[_Slot]:
+        """The slots of a pool, one after the other."""
+        numbers = range(first, self._slots, len(self._keeper_pools))
+        return [_Slot(number, await pool.keeper(number)) for number in numbers]
 
     async def compute_inputs(self) -> None:
         """Ask the evaluator for its inputs, and for those that it holds out, once.
@@ -188,7 +196,7 @@ class SandboxEvaluator:
 
     async def close(self) -> None:
         """End every process and remove every file."""
-        await self._keeper_pool.close()
+        await asyncio.gather(*(pool.close() for pool in self._keeper_pools))
         await asyncio.to_thread(self._places.remove)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any], seconds: float = 0.0) -> Mapping[str, Any]:
@@ -222,7 +230,7 @@ class SandboxEvaluator:
             await self._bury(slot)
         if slot.keeper is None:
             await self._require_files()
-            slot.keeper = await self._keeper_pool.keeper(slot.number)
+            slot.keeper = await self._pool_of(slot).keeper(slot.number)
         if slot.suspect:
             await selftest.require_canary(slot.keeper)
             slot.suspect = False
@@ -240,7 +248,10 @@ class SandboxEvaluator:
     async def _bury(self, slot: _Slot) -> None:
         keeper, slot.keeper, slot.suspect = slot.keeper, None, True
         if keeper is not None:
-            await self._keeper_pool.bury(keeper)
+            await self._pool_of(slot).bury(keeper)
+
+    def _pool_of(self, slot: _Slot) -> KeeperPool:
+        return self._keeper_pools[slot.number % len(self._keeper_pools)]
 
     def _task(self, program: Program, evaluation_id: str, scoring: ScoringRequest, repeat: int) -> dict[str, Any]:
         spec = self._problem.evaluator

@@ -64,10 +64,9 @@ class SandboxFolders:
         """The inputs that are held out, likewise."""
         return self.base / "held_out"
 
-    @property
-    def log(self) -> Path:
-        """What the zygote says when it cannot start."""
-        return self.base / "zygote.log"
+    def log(self, number: int) -> Path:
+        """What the zygote that was started for a cell says when it cannot start."""
+        return self.base / f"zygote-{number}.log"
 
     def cell(self, number: int) -> Path:
         """The folder of one cell."""

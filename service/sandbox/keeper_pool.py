@@ -31,14 +31,9 @@ class KeeperPool:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        places: SandboxFolders,
-        force: IsolationLevel,
-        image: ContainerImage | None = None,
-        slots: int = 1,
+        self, problem: Problem, places: SandboxFolders, force: IsolationLevel, image: ContainerImage | None = None
     ) -> None:
-        self._problem, self._places, self.force, self.image, self._slots = problem, places, force, image, slots
+        self._problem, self._places, self.force, self.image = problem, places, force, image
         self._zygote: Zygote | None = None
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
@@ -62,13 +57,13 @@ class KeeperPool:
             if self._closed:
                 raise SandboxError("the sandbox is closed")
             replacing = self._zygote is not None
-            zygote = await self._warm()
+            zygote = await self._warm(number)
             try:
                 keeper = await zygote.keeper(self._cell(number), sweep=replacing)
             except SandboxError:
                 if not await zygote.ends():
                     raise
-                zygote = await self._warm()
+                zygote = await self._warm(number)
                 keeper = await zygote.keeper(self._cell(number), sweep=True)
         self.keepers.add(keeper)
         return keeper
@@ -90,13 +85,13 @@ class KeeperPool:
             if self._zygote is not None:
                 await self._zygote.close()
 
-    async def _warm(self) -> Zygote:
+    async def _warm(self, number: int) -> Zygote:
         """The warm interpreter, which is started when there is none, or when it has ended."""
         if self._zygote is None or not self._zygote.alive:
-            self._zygote = await self._warm_up()
+            self._zygote = await self._warm_up(number)
         return self._zygote
 
-    async def _warm_up(self) -> Zygote:
+    async def _warm_up(self, number: int) -> Zygote:
         if self._zygote is not None:
             await self._zygote.close()
         self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
@@ -108,24 +103,24 @@ class KeeperPool:
             "compile": await asyncio.to_thread(self._places.sources),
             "tree": self.force is not IsolationLevel.NONE,
         }
-        return await Zygote.start(self._launcher(), orders, self._places.log)
+        return await Zygote.start(self._launcher(number), orders, self._places.log(number))
 
-    def _launcher(self) -> Launcher:
-        evaluator, limits = self._problem.evaluator, self._problem.limits
+    def _launcher(self, number: int) -> Launcher:
+        """How a zygote starts that is for all cells; in a container, for one."""
+        evaluator = self._problem.evaluator
         environment = _environment(evaluator)
         if self.image is None:
             return HostLauncher(evaluator.python, environment)
-        cells = [self._cell(number) for number in range(self._slots)]
+        cell = self._cell(number)
         return ContainerLauncher(
             image=self.image,
             python=evaluator.python,
             environment=environment,
             base=self._places.base,
-            rooms=[cell.room(role) for cell in cells for role in ROOMS],
-            room_kb=cells[0].disk_kb,
+            rooms=[cell.room(role) for role in ROOMS],
+            room_kb=cell.disk_kb,
             opened=(*evaluator.read, *evaluator.scorer_read),
-            limits=limits,
-            slots=self._slots,
+            limits=self._problem.limits,
         )
 
     def _user(self, number: int) -> int:

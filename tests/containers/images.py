@@ -11,9 +11,9 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-NAME = "localhost/evolve-test-python:1"
+NAME = "localhost/evolve-test-python:3"
 BARE, FOREIGN = "localhost/evolve-test-bare:1", "localhost/evolve-test-foreign:1"
-_LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "__pycache__", "ensurepip", "tkinter"}
+_LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter"}
 _TOOLS = ("sh", "echo", "cat", "sleep", "true")
 
 

@@ -111,11 +111,11 @@ async def test_the_container_has_no_more_than_programs_may_have(runtimes: Runtim
         failed = await opened.evaluate(program("def solve():\n    return [][1]\n"), "evl_2")
         assert failed.outcome is Outcome.ERROR
         assert opened.isolation.endswith("/separate/ab12ab12ab12")
-        (words,) = [call[2:] for call in calls_of(folder) if call[1] == "run"]
+        words, others = [call[2:] for call in calls_of(folder) if call[1] == "run"]
         options = list(itertools.pairwise(words))
         for option in [
             ("--network", "none"), ("--cap-drop", "ALL"), ("--security-opt", "no-new-privileges"), ("--pull", "never"),
-            ("--memory-swap", _value(words, "--memory")), ("--pids-limit", str(2 * (LIMITS.processes + 64) + 64)),
+            ("--memory-swap", _value(words, "--memory")), ("--pids-limit", str(LIMITS.processes + 64)),
             ("--entrypoint", "python3"), ("python3", f"sha256:{IMAGE_ID}"), ("--log-driver", "none"),
         ]:  # fmt: skip
             assert option in options
@@ -124,7 +124,8 @@ async def test_the_container_has_no_more_than_programs_may_have(runtimes: Runtim
         assert all(value.endswith(":ro") for value in mounted)
         assert {value.split(":")[1] for value in mounted} >= {str(opened.folder), str(data)}
         rooms = [value for option, value in options if option == "--tmpfs" and value.startswith(str(opened.folder))]
-        assert len(rooms) == 2 * 2, "of program and scorer of each slot"
+        assert len(rooms) == 2, "of program and scorer"
+        assert _value(words, "--user") != _value(others, "--user")
         assert "PATH=/opt/lab/bin:/usr/bin:/bin" in words
         assert not any(word.startswith(("EVOLVE_API", "AWS_")) for word in words)
         assert int(_value(words, "--user").split(":")[0]) > 0
@@ -142,7 +143,7 @@ async def test_a_keeper_is_ended_by_the_interpreter_of_its_container(runtimes: R
     async with open_evaluator(
         problem(image=REFERENCE), tmp_path / "problem", 1, require=None, image=await image()
     ) as opened:
-        (keeper,) = opened._keeper_pool.keepers
+        (keeper,) = opened._keeper_pools[0].keepers
         assert not await keeper._processes.ended(keeper.pid, 0.2)
         keeper.kill()
         assert await keeper._processes.ended(keeper.pid, PATIENCE_SECONDS)

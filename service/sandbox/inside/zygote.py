@@ -125,9 +125,8 @@ def _serve(control: Channel) -> bool:
             return True
         if set(process_state.changes(birth)) - {_OF_AN_ORDER}:  # keepers would inherit it: the host starts another
             return True
-        if "kill" in order:
-            _kill(order["kill"])
-            continue
+        if "exit" in order:  # in a container, of which we are the first process: all others end with us
+            os._exit(1)
         if "await" in order:
             _tell_end(control, order["await"], descriptors[0])
             continue
@@ -138,12 +137,6 @@ def _serve(control: Channel) -> bool:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             raise LeaveFrames(partial(_give_birth, socket.socket(fileno=descriptors[0]), SandboxSpec(**order["cell"])))
         os.close(descriptors[0])
-
-
-def _kill(pid: int) -> None:
-    """End a process below us, for a host that cannot reach it; none has the number any more: nothing."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _tell_end(control: Channel, pid: int, descriptor: int) -> None:

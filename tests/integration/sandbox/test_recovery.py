@@ -132,7 +132,7 @@ async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_
         await until(lambda: processes_naming(seconds))
         born = {keeper_of(opened), fork_server_of(opened)}
         # No keeper is made meanwhile.
-        async with opened._keeper_pool._one_at_a_time:
+        async with opened._keeper_pools[0]._one_at_a_time:
             os.kill(victim(opened), signal.SIGKILL)
             await until(lambda: not processes_naming(seconds))
             await until(lambda: not born & set(processes_naming(str(opened.folder))))
@@ -144,10 +144,10 @@ async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_
 
 async def test_a_keeper_whose_closing_is_cancelled_leaves_no_open_line(tmp_path: Path) -> None:
     async with sandbox(tmp_path) as opened:
-        (keeper,) = opened._keeper_pool.keepers
+        (keeper,) = opened._keeper_pools[0].keepers
         os.kill(keeper.fork_server, signal.SIGSTOP)  # the keeper waits for it
-        closing = asyncio.create_task(opened._keeper_pool.bury(keeper))
-        await until(lambda: keeper not in opened._keeper_pool.keepers)
+        closing = asyncio.create_task(opened._keeper_pools[0].bury(keeper))
+        await until(lambda: keeper not in opened._keeper_pools[0].keepers)
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
@@ -174,12 +174,12 @@ async def test_a_program_over_which_keepers_keep_dying_is_lost(tmp_path: Path) -
 
 async def test_a_zygote_that_dies_is_started_again_when_it_is_needed(tmp_path: Path) -> None:
     async with sandbox(tmp_path) as opened:
-        first = opened._keeper_pool.zygote
+        first = opened._keeper_pools[0].zygote
         os.kill(first, signal.SIGKILL)
         assert (await opened.evaluate(GOOD, "evl_1")).ok, "keepers live on without it"
         os.kill(keeper_of(opened), signal.SIGKILL)
         assert (await opened.evaluate(GOOD, "evl_2")).ok
-        assert opened._keeper_pool.zygote != first
+        assert opened._keeper_pools[0].zygote != first
 
 
 @pytest.fixture
