@@ -76,8 +76,10 @@ async def test_nothing_of_the_machine_is_in_the_container(tmp_path: Path) -> Non
         assert next(layer.name for layer in opened.layers) == "container"
 
 
+# Of these the first is a file of the image, and the second changes nothing where a runtime has a single user.
+NO_ESCAPES = ("open('/etc/passwd').read()", "os.setuid(0)")
 ESCAPES = (
-    *OUTSIDE,
+    *(action for action in OUTSIDE if action not in NO_ESCAPES),
     "open('/var/run/docker.sock')",
     "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')",
     "open('/new', 'w')",
