@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -122,6 +122,9 @@ LAUNCHER_TESTS ?= tests/launchers
 test-launchers: ## workers are launched on a real Ray, Dask and Slurm, in an environment of its own (520 MB); Debian has Slurm
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_launchers.sh
 	.venv-launchers/bin/pytest $(LAUNCHER_TESTS) -q
+
+test-containers: install ## evaluators run in containers of a real Podman or Docker, with images made of this machine's files
+	$(BIN)/pytest tests/containers -q
 
 test-verifiers: ## the library verifiers loads an exported problem and scores replies, in an environment of its own (400 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_verifiers.sh

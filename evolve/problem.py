@@ -1,5 +1,6 @@
 """Problems: what is searched for, how it is scored, and within which limits."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,7 @@ BUILT_IN_MEASURES = ("complexity", "novelty", "score")
 # Numbers of a larger magnitude are refused at the door: sums, spans and ratios of those that remain are finite.
 MAX_MAGNITUDE = 1e100
 MAX_AUDITS = 1000
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 
 
 class Direction(StrEnum):
@@ -159,6 +161,7 @@ class EvaluatorSpec:
         text: separate integrity: the program is a text that is scored as it stands; nothing of it is run.
         runtime: separate integrity, instead of `command` and `build`: the name of a runtime that gives both.
         python: interpreter of program and evaluator; empty: the worker's own.
+        image: container image that program and evaluator run in; empty: in the file system of the worker.
         preload: modules imported once in the warm process.
         read: files and folders outside of the problem's that programs and evaluator may read, beside the system's.
         scorer_read: separate integrity: files and folders outside that the evaluator may read, and no program.
@@ -182,6 +185,7 @@ class EvaluatorSpec:
     text: bool = False
     runtime: str = ""
     python: str = ""
+    image: str = ""
     requirements: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
@@ -232,8 +236,23 @@ class EvaluatorSpec:
                 "evaluator: scorer_read hides files from programs, which shared integrity cannot: a program runs in the"
                 ' process of its scorer. Set integrity = "separate", or name them in read'
             )
+        self._check_image()
         if self.build and not self.command:
             raise ProblemError("evaluator: build prepares programs that a command runs: add evaluator.command")
+
+    def _check_image(self) -> None:
+        if not self.image:
+            return
+        if not _IMAGE.fullmatch(self.image):
+            raise ProblemError(
+                f"evaluator: image = {self.image[:80]!r} does not name an image: write NAME:TAG or NAME@sha256:HASH"
+            )
+        for key in ("requirements", "path"):
+            if getattr(self, key):
+                raise ProblemError(
+                    f"evaluator: {key} concerns this machine, and programs run in the image: put what they need into"
+                    f" the image, and leave {key} out"
+                )
 
     @property
     def races(self) -> bool:

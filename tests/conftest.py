@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from tests import services
 from tests.browser.chromium import REMEDY, find_chromium
+from tests.container_runtimes import NO_RUNTIME, find_container_runtime
 from tests.launchers.slurm_cluster import find_slurm
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
@@ -70,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs Ray and Dask: make test-launchers"))
         if item.get_closest_marker("slurm") and not find_slurm():
             item.add_marker(pytest.mark.skip(reason=NO_SLURM))
+        if item.get_closest_marker("containers") and not find_container_runtime():
+            item.add_marker(pytest.mark.skip(reason=NO_RUNTIME))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
 

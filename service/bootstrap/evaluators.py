@@ -15,6 +15,7 @@ from service.problems.bundle import unpack
 from service.problems.evaluator_environment import with_environment
 from service.queue.evaluator import open_local_evaluator, open_redis_evaluator
 from service.sandbox import scratch
+from service.sandbox.container_runtime import image_of
 from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings, open_evaluator
 from service.sandbox.layers import IsolationLevel
 from service.sandbox.permissions import read_level, refuse_too_much, refuse_unpermitted
@@ -95,9 +96,13 @@ class SandboxEvaluators:
             allow=self._settings.extensions.allow,
         )
         async with opening as evaluator:
-            warnings = tuple(isolation_warnings(evaluator))
+            image = evaluator.image.digest if evaluator.image else ""
             yield OpenedEvaluator(
-                evaluator=evaluator, isolation=str(evaluator.level), warnings=warnings, in_process=True
+                evaluator=evaluator,
+                isolation=f"{evaluator.level}, image {image}" if image else str(evaluator.level),
+                warnings=tuple(isolation_warnings(evaluator)),
+                in_process=True,
+                image=image,
             )
 
     def refuse_unpermitted(self, problem: Problem) -> None:
@@ -201,12 +206,14 @@ async def open_sandbox(
     closed = private_places() if private is None else private
     place = Path(source) if source.startswith("/") else None
     problem = with_paths(problem, settings, private=closed, others=others, source=place)
+    image = await image_of(problem.evaluator, settings)
     level = read_level(require or settings.own)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
         with scratch.folder("problem") as place:  # the evaluator copies it
             unpack(bundle, folder := place / "problem")
-            opening = open_evaluator(problem, folder, slots, require=None if level is IsolationLevel.NONE else level)
+            required = None if level is IsolationLevel.NONE else level
+            opening = open_evaluator(problem, folder, slots, require=required, image=image)
             try:
                 evaluator = await stack.enter_async_context(opening)
             except RefusedError as error:

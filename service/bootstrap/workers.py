@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,10 @@ from evolve.ports import Evaluator
 from service.bootstrap.evaluators import SandboxEvaluators, queue_url
 from service.client.key_file import key_in
 from service.config import Settings
-from service.errors import UsageError
+from service.errors import RefusedError, UsageError
 from service.ports import Bundle, EvaluationLeases, EvaluatorRequest, WorkerHeartbeat
 from service.problems.load import load_bundle
-from service.queue.evaluator import CPU
+from service.queue.evaluator import CONTAINER_POOLS, CPU
 from service.sandbox.examination import require_sandbox
 
 if TYPE_CHECKING:
@@ -132,7 +132,24 @@ async def open_local_worker(
 async def _first_heartbeat(settings: Settings, pool: str, slots: int | None) -> WorkerHeartbeat:
     from service.worker.worker import first_heartbeat  # and with it metrics that only workers have
 
-    return first_heartbeat(pool, slots, (await require_sandbox(settings.sandbox.for_others())).level)
+    level = (await require_sandbox(settings.sandbox.for_others())).level
+    return replace(first_heartbeat(pool, slots, level), containers=await _containers(settings, pool))
+
+
+async def _containers(settings: Settings, pool: str) -> str:
+    """What runs the containers of a pool for problems with an image; empty: its problems have none.
+
+    Raises:
+        RefusedError: nothing does here.
+    """
+    if pool not in CONTAINER_POOLS:
+        return ""
+    from service.sandbox.container_runtime import find_runtime
+
+    try:
+        return str(await find_runtime(settings.sandbox.container_runtime))
+    except RefusedError as error:
+        raise RefusedError(f"a worker of pool {pool} needs Podman or Docker, and {error}") from error
 
 
 async def _opening(

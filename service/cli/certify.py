@@ -20,6 +20,7 @@ from service.ports import Bundle, CandidateRecord, RunRecord
 from service.problems.bundle import open_bundle
 from service.usecases.certificates import (
     FORMAT,
+    IMAGE,
     MAX_BYTES,
     SCHEMA,
     ClaimedWinner,
@@ -151,7 +152,7 @@ def _document(
         "claims": {"scores": dict(claimed.claims), "holdout": held_out, "known_best": run.known_best},
         "run": _run(run),
         "lineage": list(lineage),
-        "versions": _versions(),
+        "versions": {**_versions(), **{check.name: check.detail for check in checks if check.name == IMAGE}},
         "checks": [asdict(check) for check in checks],
     }
 

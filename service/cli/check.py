@@ -50,6 +50,7 @@ class CheckedProblem:
     Attributes:
         taken: the form of the folder and what was taken from it, a line each.
         pace: how long a run takes; empty: not known.
+        image: digest of the container image that the seeds ran in; empty: in none.
         document: what `--json` prints.
     """
 
@@ -61,6 +62,7 @@ class CheckedProblem:
     advice: Sequence[str]
     taken: Sequence[str] = ()
     pace: str = ""
+    image: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -100,6 +102,7 @@ def _check_here(terminal: Terminal, project: Project) -> CheckedProblem:
         advice=report.advice,
         taken=report.taken,
         pace=_pace(report),
+        image=report.image,
         document=report_json(report),
     )
 
@@ -189,6 +192,8 @@ def _show(terminal: Terminal, project: Project, checked: CheckedProblem) -> int:
     for error in checked.errors:
         terminal.show(plain(f"✗ the evaluator reports an error for the seed but still scores it: {error}"))
     terminal.show("✓ the problem is ready to run" if not checked.errors else "the problem is ready to run")
+    if checked.image:
+        terminal.note(f"image: {checked.image}", style="dim")
     for sentence in filter(None, (checked.pace, *checked.advice)):
         terminal.note(f"time: {sentence}", style="dim")
     terminal.note(f"next: {terminal.command(f'run {project.words}')}", style="dim")
@@ -233,6 +238,7 @@ def report_json(report: "CheckReport") -> dict[str, Any]:
         "seeds": [_seed_json(seed) for seed in report.seeds],
         "advice": list(report.advice),
         "taken": list(report.taken),
+        "image": report.image,
         "run_seconds": report.run_seconds(len(os.sched_getaffinity(0))) if report.seconds else None,
     }
 

@@ -29,6 +29,7 @@ def examine(terminal: Terminal, db: str | None) -> int:
     with terminal.doing("trying the sandbox"):
         report = asyncio.run(examine_sandbox(settings.sandbox))
         found["queue"] = asyncio.run(_queue(queue)) if queue else None
+        found["containers"] = asyncio.run(_containers(settings))
     well = report.enough and found["database"]["ok"] and (not queue or found["queue"]["ok"])
     found |= {"sandbox": _sandbox_json(report), "ok": well}
     if terminal.as_json:
@@ -65,6 +66,16 @@ async def _queue(url: str) -> dict[str, Any]:
     return {"url": redacted(url), "reason": "it answers", "ok": True}
 
 
+async def _containers(settings: Settings) -> dict[str, Any]:
+    """What runs the containers of `evaluator.image` here. Nothing else needs it."""
+    from service.sandbox.container_runtime import find_runtime
+
+    try:
+        return {"runtime": str(await find_runtime(settings.sandbox.container_runtime)), "reason": ""}
+    except ServiceError as error:
+        return {"runtime": "", "reason": str(error)}
+
+
 def _setting(settings: Settings, key: str) -> Any:
     if key == "database.url":
         return redacted(settings.database.url.get_secret_value())
@@ -97,6 +108,7 @@ def _show(terminal: Terminal, found: dict[str, Any], report: SandboxReport) -> N
         ),
         ("sandbox", _verdict(report.enough, f"{report.level}, {report.reason or enough}")),
         *((f"  {layer.name}", _verdict(layer.on, layer.reason)) for layer in report.layers),
+        ("containers", found["containers"]["runtime"] or f"none for evaluator.image: {found['containers']['reason']}"),
         ("settings", found["settings"]["file"]),
         *((f"  {key}", _written(found["settings"][key])) for key in known_keys()),
     ]

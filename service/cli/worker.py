@@ -41,9 +41,10 @@ async def _work(terminal: Terminal, place: TaskSource, pool: str, slots: int | N
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)
+        runtime = f", in containers of {heartbeat.containers}" if heartbeat.containers else ""
         terminal.note(
             f"taking evaluations of pool {heartbeat.pool} on {formatting.plural(heartbeat.slots, 'slot')},"
-            f" isolation {heartbeat.isolation}; worker {heartbeat.worker_id}. Press Ctrl-C to drain",
+            f" isolation {heartbeat.isolation}{runtime}; worker {heartbeat.worker_id}. Press Ctrl-C to drain",
             style="dim",
         )
         await worker.run()

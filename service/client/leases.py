@@ -118,7 +118,8 @@ class RemoteEvaluationLeases:
     async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
         said = asdict(heartbeat) | {"started_at": heartbeat.started_at.isoformat()}
-        body = {name: value for name, value in said.items() if name not in {"worker_id", "seen_at"}}
+        left_out = {"worker_id", "seen_at", *(() if heartbeat.containers else ("containers",))}  # an earlier service
+        body = {name: value for name, value in said.items() if name not in left_out}
         return _read(WorkerHeartbeatReply, await self._post(f"/v1/workers/{self._worker_id}/heartbeat", body)).drain
 
     async def leave(self) -> None:

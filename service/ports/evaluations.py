@@ -83,6 +83,7 @@ class WorkerHeartbeat:
         version: of the program that it is.
         evaluations: how many it has done.
         tasks: what it evaluates; a worker of an earlier version does not say.
+        containers: what runs those of problems with an image, such as `podman 5.4.2, rootless`; empty: it takes none.
         seen_at: when it was heard, by the queue's own clock; None where it speaks of itself.
     """
 
@@ -96,6 +97,7 @@ class WorkerHeartbeat:
     state: WorkerState = WorkerState.ACTIVE
     evaluations: int = 0
     tasks: Sequence[RunningTask] = ()
+    containers: str = ""
     seen_at: datetime | None = None
 
 

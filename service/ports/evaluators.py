@@ -37,12 +37,14 @@ class OpenedEvaluator:
         isolation: the level that was reached, or `workers`.
         warnings: how programs can act outside of the isolation.
         in_process: whether programs are evaluated by the sandbox of this process.
+        image: digest of the container image that they run in; empty: none, or each worker tells.
     """
 
     evaluator: Evaluator
     isolation: str
     warnings: tuple[str, ...] = ()
     in_process: bool = False
+    image: str = ""
 
 
 class EvaluatorFactory(Protocol):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evolve.answers.regions import check_markers
 from evolve.configuration import RunConfig
@@ -45,6 +45,7 @@ class CheckReport:
         slots: concurrent evaluations. 0: one per core of the machine.
         preload: modules that the warm process imports.
         taken: the form of the folder and what was taken from it, a line each; empty: it is in Evolve's own form.
+        image: digest of the container image that the seeds ran in; empty: in none.
     """
 
     complaints: tuple[str, ...]
@@ -56,6 +57,7 @@ class CheckReport:
     slots: int = 0
     preload: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
+    image: str = ""
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -84,6 +86,20 @@ class CheckReport:
         return tuple(line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)) if self.lenient else ()
 
 
+def with_image(report: CheckReport, reference: str, image: str) -> CheckReport:
+    """The report of a check in an image, with a warning where the name of the image can come to mean another.
+
+    Args:
+        report: of the check.
+        reference: how the problem names the image.
+        image: its digest.
+    """
+    warnings = report.warnings
+    if image and "@" not in reference and "@" in image:
+        warnings += (f"evaluator.image = {reference!r} can name another image later: pin it as {image!r}",)
+    return replace(report, image=image, warnings=warnings)
+
+
 async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool = True) -> CheckReport:
     """Check a problem's declarations, its interpreter, its seeds, each run once by `evaluate`, and its holdout.
 
@@ -98,7 +114,8 @@ async def check_problem(loaded: LoadedProblem, evaluate: Evaluate, look_up: bool
     config, complaints = _configured(loaded)
     complaints += [*_declarations(problem), *_markers(problem)]
     spec = problem.evaluator
-    lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if look_up else []
+    here = look_up and not spec.image
+    lacking = await check_requirements(spec.python, spec.requirements, spec.preload) if here else []
     named = [] if lacking else zip(seed_names(problem), problem.seeds, strict=True)
     seeds = [await _run(problem, name, seed, evaluate) for name, seed in named]
     good = next((seed for seed in seeds if seed.evaluation.ok), None)

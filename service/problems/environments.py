@@ -70,14 +70,14 @@ class Environment:
 
 
 def environment_of(files: Folder, spec: EvaluatorSpec) -> Environment | None:
-    """The environment of a problem. None: it has no requirements, or names an interpreter.
+    """The environment of a problem. None: it has no requirements, or names an interpreter or an image.
 
     Args:
         files: of the problem.
         spec: its evaluator, beside the file.
     """
     declared = declared_packages(files, spec.file)
-    if declared is None or spec.python:
+    if declared is None or spec.python or spec.image:
         return None
     key = "\0".join((*declared.lines, os.path.realpath(sys.executable), sys.version, platform.machine()))
     folder = cache_home() / "evolve" / "environments" / hashlib.sha256(key.encode()).hexdigest()[:24]

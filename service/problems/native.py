@@ -40,6 +40,7 @@ class _Evaluator(_Table):
     text: bool = False
     runtime: str = ""
     python: str = ""
+    image: str = ""
     requirements: list[str] = []
     preload: list[str] = []
     read: list[str] = Field(default=[], max_length=100)
@@ -187,7 +188,10 @@ def _document(folder: Folder) -> _Document:
 
 def _of_repository(document: _Document, complaints: list[str]) -> _Document:
     """A document whose programs are changes of a commit, with the evaluator that runs its command."""
-    settled = [f"evaluator.{key}" for key in sorted(document.evaluator.model_fields_set - _BESIDE_REPOSITORY)]
+    named = document.evaluator.model_fields_set - _BESIDE_REPOSITORY
+    if "image" in named:
+        complaints.append(f"{FILE}: evaluator.image: programs of a [repository] run without an image: leave it out")
+    settled = [f"evaluator.{key}" for key in sorted(named - {"image"})]
     settled += ["main"] if document.main else []
     complaints += [f"{FILE}: {key} comes from [repository]: leave it out" for key in settled]
     evaluator = document.evaluator.model_copy(update={"file": REPOSITORY_EVALUATOR, "integrity": "shared"})
@@ -264,6 +268,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         text=table.text,
         runtime=table.runtime,
         python=table.python,
+        image=table.image,
         requirements=tuple(table.requirements),
         preload=tuple(table.preload),
         read=tuple(table.read),
@@ -299,7 +304,7 @@ def _own_modules(folder: Folder, table: _Evaluator) -> list[str]:
         f"{FILE}: evaluator.preload: {name} is a module of the problem, and the warm process runs no code of a problem:"
         " import it in the evaluator, and map large data with numpy.load(PATH, mmap_mode='r'), which evaluations share"
         for name in own
-        if not (table.python or _installed(name))
+        if not (table.python or table.image or _installed(name))
     ]
 
 
@@ -325,7 +330,7 @@ def _check_functions(folder: Folder, table: _Evaluator, complaints: list[str]) -
     if table.holdout:
         words = "outputs, program" if separate else "program_path"
         needed["holdout"] = f"write holdout({words}), or set evaluator.holdout = false"
-    if table.python and table.file in folder.files:
+    if (table.python or table.image) and table.file in folder.files:
         return  # another interpreter may read another syntax; running the seed will tell
     text = check_evaluator(folder, table.file, needed, complaints)
     if not text:

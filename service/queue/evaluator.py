@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 1.0
 LOOKAHEAD = 8
-CPU, GPU = "cpu", "gpu"
+CPU, GPU, CONTAINER, GPU_CONTAINER = "cpu", "gpu", "container", "gpu-container"
+# Pools whose workers have Podman or Docker.
+CONTAINER_POOLS = (CONTAINER, GPU_CONTAINER)
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +93,7 @@ class QueuedEvaluator:
         while True:
             try:
                 await self.claim()
-                self._waiting = "" if self._share else f"no worker takes evaluations of pool {self._pool}"
+                self._waiting = "" if self._share else _no_worker(self._pool)
             except UnreachableError as error:
                 self._waiting = str(error)
             await asyncio.sleep(WATCH_SECONDS)
@@ -170,4 +172,13 @@ def _sending(task: EvaluationTask) -> AbstractContextManager[tracing.Span]:
 
 
 def _pool(problem: Problem) -> str:
+    if problem.evaluator.image:
+        return GPU_CONTAINER if problem.limits.gpu else CONTAINER
     return GPU if problem.limits.gpu else CPU
+
+
+def _no_worker(pool: str) -> str:
+    where = (
+        f": start one with evolve worker --pool {pool}, where Podman or Docker runs" if pool in CONTAINER_POOLS else ""
+    )
+    return f"no worker takes evaluations of pool {pool}{where}"

@@ -19,6 +19,7 @@ SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
 CLOSING_SCHEMA = 2
 RENDER_SCHEMA = 3
+MAX_CONTAINERS = 100
 MAX_TRACEPARENT = 55  # of version 00 (W3C Trace Context, 3.2)
 _NUMBERS = ("scores", "measures", "cases", "spread")
 _TOO_OFTEN = 1 << 31
@@ -114,6 +115,7 @@ def heartbeat_from_json(text: str | bytes, seen_at: datetime | None = None) -> W
         started_at = datetime.fromisoformat(_text(raw, "started_at"))
         tasks = tuple(map(_running_task, raw.get("tasks", ())))
         state = WorkerState(_text(raw, "state"))
+        values["containers"] = _text(raw, "containers")[:MAX_CONTAINERS] if "containers" in raw else ""
         return WorkerHeartbeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
         return None

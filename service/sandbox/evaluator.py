@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, fitness
 from evolve.problem import Direction, Integrity, Problem
@@ -15,6 +15,7 @@ from evolve.program import Program
 from evolve.statistics.repeats import enough
 from service.errors import InvalidProblemError, NoRoomError, RefusedError
 from service.sandbox import scratch, selftest
+from service.sandbox.container_runtime import ContainerImage
 from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
@@ -45,11 +46,20 @@ class SandboxEvaluator:
 
     Attributes:
         report: what the self-test found.
+        image: of the container that everything runs in; None: no container.
     """
 
-    def __init__(self, problem: Problem, places: SandboxFolders, slots: int, force: IsolationLevel) -> None:
-        self._problem, self._places, self._slots = problem, places, slots
-        self._keeper_pool = KeeperPool(problem, places, force)
+    def __init__(
+        self,
+        problem: Problem,
+        places: SandboxFolders,
+        slots: int,
+        force: IsolationLevel,
+        image: ContainerImage | None = None,
+    ) -> None:
+        self._problem, self._places, self._slots, self.image = problem, places, slots, image
+        # In containers, each slot has its own: what a program does to the others of its container, it does to itself.
+        self._keeper_pools = [KeeperPool(problem, places, force, image) for _ in range(slots if image else 1)]
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
         self._base = read_base(places.problem, problem.bundle, problem.evaluator)
@@ -78,12 +88,16 @@ class SandboxEvaluator:
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Every layer, on or off with its reason."""
-        return self.report.layers
+        if self.image is None:
+            return self.report.layers
+        meaning = f"{self.image.runtime}, image {self.image.digest}: no capabilities, nothing of it can be written"
+        return (Layer("container", True, meaning), *self.report.layers)
 
     @property
     def isolation(self) -> str:
-        """Level and integrity, such as `strong/separate`."""
-        return f"{self.level}/{self._problem.evaluator.integrity}"
+        """Level and integrity, such as `strong/separate`; then the image, as `medium/separate/318ae1052b50`."""
+        image = f"/{self.image.short_id}" if self.image else ""
+        return f"{self.level}/{self._problem.evaluator.integrity}{image}"
 
     async def evaluate(self, program: Program, evaluation_id: str, scoring: ScoringRequest = PLAIN) -> Evaluation:
         """Score one program, as often as the problem says, or draw it; cancelling the call ends its processes.
@@ -120,10 +134,17 @@ class SandboxEvaluator:
             InvalidProblemError: the interpreter cannot be used.
             SandboxError: the processes do not start.
         """
-        keepers = [await self._keeper_pool.keeper(number) for number in range(self._slots)]
-        for number, keeper in enumerate(keepers):
-            self._free.put_nowait(_Slot(number, keeper))
-        self.report = await selftest.judge(keepers[0], self._keeper_pool, self._problem.limits)
+        pools = self._keeper_pools
+        started = await asyncio.gather(*(self._start(pool, number) for number, pool in enumerate(pools)))
+        slots = sorted((slot for some in started for slot in some), key=lambda slot: slot.number)
+        for slot in slots:
+            self._free.put_nowait(slot)
+        self.report = await selftest.judge(cast("KeeperLine", slots[0].keeper), pools[0], self._problem.limits)
+
+    async def _start(self, pool: KeeperPool, first: int) -> list[_Slot]:
+        """The slots of a pool, one after the other."""
+        numbers = range(first, self._slots, len(self._keeper_pools))
+        return [_Slot(number, await pool.keeper(number)) for number in numbers]
 
     async def compute_inputs(self) -> None:
         """Ask the evaluator for its inputs, and for those that it holds out, once.
@@ -178,7 +199,7 @@ class SandboxEvaluator:
 
     async def close(self) -> None:
         """End every process and remove every file."""
-        await self._keeper_pool.close()
+        await asyncio.gather(*(pool.close() for pool in self._keeper_pools))
         await asyncio.to_thread(self._places.remove)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any], seconds: float = 0.0) -> Mapping[str, Any]:
@@ -212,7 +233,7 @@ class SandboxEvaluator:
             await self._bury(slot)
         if slot.keeper is None:
             await self._require_files()
-            slot.keeper = await self._keeper_pool.keeper(slot.number)
+            slot.keeper = await self._pool_of(slot).keeper(slot.number)
         if slot.suspect:
             await selftest.require_canary(slot.keeper)
             slot.suspect = False
@@ -230,7 +251,10 @@ class SandboxEvaluator:
     async def _bury(self, slot: _Slot) -> None:
         keeper, slot.keeper, slot.suspect = slot.keeper, None, True
         if keeper is not None:
-            await self._keeper_pool.bury(keeper)
+            await self._pool_of(slot).bury(keeper)
+
+    def _pool_of(self, slot: _Slot) -> KeeperPool:
+        return self._keeper_pools[slot.number % len(self._keeper_pools)]
 
     def _task(self, program: Program, evaluation_id: str, scoring: ScoringRequest, repeat: int) -> dict[str, Any]:
         spec = self._problem.evaluator
@@ -258,7 +282,13 @@ class SandboxEvaluator:
 
 @asynccontextmanager
 async def open_evaluator(
-    problem: Problem, folder: Path, slots: int, *, require: IsolationLevel | None, force: IsolationLevel | None = None
+    problem: Problem,
+    folder: Path,
+    slots: int,
+    *,
+    require: IsolationLevel | None,
+    force: IsolationLevel | None = None,
+    image: ContainerImage | None = None,
 ) -> AsyncIterator[SandboxEvaluator]:
     """An evaluator for one problem, warm and tested; closing it leaves no process and no file.
 
@@ -268,13 +298,14 @@ async def open_evaluator(
         slots: evaluations at once.
         require: the weakest level that will do; None: any.
         force: use no layer above this level.
+        image: of a container round all of it; None: there is none.
 
     Raises:
         RefusedError: the host does not reach the level required.
         InvalidProblemError: the folder or the evaluator cannot be used.
     """
-    places = await _prepared(folder, slots)
-    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG)
+    places = await _prepared(folder, slots, other_users=image is not None)
+    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG, image)
     try:
         await evaluator.start()
         if require is not None and not evaluator.level.reaches(require):
@@ -291,8 +322,8 @@ async def open_evaluator(
         await _to_the_end(evaluator.close())
 
 
-async def _prepared(folder: Path, slots: int) -> SandboxFolders:
-    preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots))
+async def _prepared(folder: Path, slots: int, *, other_users: bool) -> SandboxFolders:
+    preparing = asyncio.ensure_future(asyncio.to_thread(prepare, folder, slots, other_users=other_users))
     try:
         return await asyncio.shield(preparing)
     except asyncio.CancelledError:  # the thread makes its folder all the same

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from service.errors import InvalidProblemError
 from service.sandbox import scratch
+from service.sandbox.inside.sandbox_spec import ROOMS
 from service.sandbox.scratch import Scratch
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", ".venv", "node_modules", "*.pyc")
@@ -26,10 +27,12 @@ class SandboxFolders:
     Attributes:
         scratch: holds all of it, and is removed at the end.
         laid_out: every path below it that must be there for as long as it is used.
+        other_users: whether keepers are other users than this process.
     """
 
     scratch: Scratch
     laid_out: tuple[str, ...] = ()
+    other_users: bool = False
 
     @property
     def base(self) -> Path:
@@ -61,10 +64,9 @@ class SandboxFolders:
         """The inputs that are held out, likewise."""
         return self.base / "held_out"
 
-    @property
-    def log(self) -> Path:
-        """What the zygote says when it cannot start."""
-        return self.base / "zygote.log"
+    def log(self, number: int) -> Path:
+        """What the zygote that was started for a cell says when it cannot start."""
+        return self.base / f"zygote-{number}.log"
 
     def cell(self, number: int) -> Path:
         """The folder of one cell."""
@@ -93,7 +95,7 @@ class SandboxFolders:
         """Store inputs of the evaluator for the keepers."""
         lines = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in inputs)
         place.write_text(lines, encoding="utf-8")
-        place.chmod(0o600)
+        place.chmod(0o644 if self.other_users else 0o600)
 
     def missing(self, *later: str) -> str:
         """A path that somebody else removed, of those laid out and those that came later; empty: all is there."""
@@ -104,8 +106,13 @@ class SandboxFolders:
         self.scratch.remove()
 
 
-def prepare(folder: Path, slots: int) -> SandboxFolders:
+def prepare(folder: Path, slots: int, *, other_users: bool = False) -> SandboxFolders:
     """Copy a problem's folder and lay out the cells; what processes that were killed left of such is removed.
+
+    Args:
+        folder: of the problem.
+        slots: number of cells.
+        other_users: whether keepers will be other users than this process, as in a container.
 
     Raises:
         InvalidProblemError: the folder cannot be read.
@@ -123,15 +130,18 @@ def prepare(folder: Path, slots: int) -> SandboxFolders:
         finally:
             places.remove()
         raise InvalidProblemError([f"the folder {folder} cannot be read: {_first(error)}"]) from error
-    for number in range(slots):
-        for role in ("program", "scorer"):
-            (places.cell(number) / role).mkdir(parents=True)
-    if os.geteuid() == 0:  # programs run as other users, who must pass, and look around no further
+    rooms = [places.cell(number) / role for number in range(slots) for role in ROOMS]
+    for room in rooms:
+        room.mkdir(parents=True)
+    if other_users or os.geteuid() == 0:  # programs run as other users, who must pass, and look around no further
         places.base.chmod(0o711)
         _open_up(places.base / "cells")
         _open_up(places.problem)
         _open_up(places.shim)
-    return SandboxFolders(places.scratch, laid_out=tuple(str(path) for path in sorted(places.base.rglob("*"))))
+    for room in rooms if other_users else ():
+        room.chmod(0o777)  # what a container mounts over it has its mode
+    laid_out = tuple(str(path) for path in sorted(places.base.rglob("*")))
+    return SandboxFolders(places.scratch, laid_out=laid_out, other_users=other_users)
 
 
 def size_kb(paths: Iterable[str]) -> int:

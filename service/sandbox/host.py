@@ -2,26 +2,19 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from service.errors import InvalidProblemError, ServiceError
 from service.sandbox.inside.channel import FAREWELL, HEADER, ChannelError, frame, parse
 from service.sandbox.inside.sandbox_spec import SandboxSpec
 from service.sandbox.layers import Layer
+from service.sandbox.zygote_process import CANCEL_SECONDS, END_SECONDS, Launcher, Processes, ZygoteProcess
 
-_START = Path(__file__).parent / "inside" / "__main__.py"
 _START_SECONDS = 120.0
 _CELL_SECONDS = 30.0
-_END_SECONDS = 2.0
-CANCEL_SECONDS = 0.7
 # Nothing is inherited. One thread each, so that the slots share the machine fairly; a fixed order of sets, so that the
 # same program scores the same; two arenas, so that threads do not exhaust the limit on addresses.
 ENVIRONMENT = {
@@ -100,8 +93,11 @@ class KeeperLine:
         gone: whether it was ended, or ended itself.
     """
 
-    def __init__(self, line: TrustedConnection, pid: int, fork_server: int, layers: Sequence[Layer]) -> None:
-        self._line, self.pid, self.fork_server, self.layers = line, pid, fork_server, tuple(layers)
+    def __init__(
+        self, line: TrustedConnection, processes: Processes, pid: int, fork_server: int, layers: Sequence[Layer]
+    ) -> None:
+        self._line, self._processes, self.pid, self.fork_server = line, processes, pid, fork_server
+        self.layers = tuple(layers)
         self.gone = False
 
     async def ask(self, task: Mapping[str, Any], patience_seconds: float) -> dict[str, Any]:
@@ -128,17 +124,16 @@ class KeeperLine:
     def kill(self) -> None:
         """End the keeper, and with it everything below."""
         self.gone = True
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        self._processes.kill(self.pid)
 
     async def close(self) -> None:
         """Let the keeper go, and wait until it has; end it if it does not. It or its fork server removes its files."""
         self._line.hang_up()
         try:
-            if self.gone or not await ended(self.pid, _END_SECONDS):
+            if self.gone or not await self._processes.ended(self.pid, END_SECONDS):
                 self.kill()
-                await ended(self.pid, CANCEL_SECONDS)
-                await ended(self.fork_server, _END_SECONDS)
+                await self._processes.ended(self.pid, CANCEL_SECONDS)
+                await self._processes.ended(self.fork_server, END_SECONDS)
         except asyncio.CancelledError:
             self.kill()
             raise
@@ -158,49 +153,29 @@ class KeeperLine:
 class Zygote:
     """A warm interpreter and its keepers."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, line: TrustedConnection, log: Path
-    ) -> None:
-        self._process, self._control, self._line, self._log = process, control, line, log
+    def __init__(self, process: ZygoteProcess, line: TrustedConnection, log: Path) -> None:
+        self._process, self._line, self._log = process, line, log
         self._keepers: set[int] = set()
 
     @property
     def pid(self) -> int:
-        """The zygote's process."""
+        """The zygote's process, as programs would see it."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
         """Whether it can still make keepers."""
-        return self._process.poll() is None
+        return self._process.alive
 
     @classmethod
-    async def start(
-        cls, python: str, orders: Mapping[str, Any], log: Path, environment: Mapping[str, str] = ENVIRONMENT
-    ) -> "Zygote":
+    async def start(cls, launcher: Launcher, orders: Mapping[str, Any], log: Path) -> "Zygote":
         """Start an interpreter and warm it up.
 
         Raises:
             InvalidProblemError: there is no such interpreter, or it cannot load what it should.
         """
-        ours, theirs = socket.socketpair()
-        words = python or sys.executable, theirs.fileno(), log, environment
-        spawning = asyncio.ensure_future(asyncio.to_thread(_spawn, *words))
-        try:
-            process = await asyncio.shield(spawning)
-        except asyncio.CancelledError:  # the thread starts it all the same
-            ours.close()
-            process = await spawning
-            process.kill()
-            process.wait()
-            raise
-        except OSError as error:
-            ours.close()
-            reason = error.strerror or str(error)
-            raise InvalidProblemError([f"the interpreter {python} cannot be started: {reason}"]) from error
-        finally:
-            theirs.close()
-        zygote = cls(process, ours, await TrustedConnection.over(ours.dup()), log)
+        process = await launcher.launch(log)
+        zygote = cls(process, await TrustedConnection.over(process.control.dup()), log)
         try:
             await zygote._greet(orders)
         except BaseException:
@@ -221,7 +196,7 @@ class Zygote:
         ours, theirs = socket.socketpair()
         orders = {"cell": _fields(cell), "sweep": sweep, "alive": sorted(self._keepers)}
         try:
-            socket.send_fds(self._control, [frame(orders)], [theirs.fileno()])
+            socket.send_fds(self._process.control, [frame(orders)], [theirs.fileno()])
         except OSError as error:
             ours.close()
             raise SandboxError("the warm interpreter is gone") from error
@@ -233,21 +208,18 @@ class Zygote:
                 said = await line.receive()
         except (TimeoutError, SandboxError) as error:
             await line.close()
-            last = await asyncio.to_thread(_last_line, self._log)
+            last = await asyncio.to_thread(last_line, self._log)
             raise SandboxError(f"a keeper of the sandbox did not start: {last}") from error
         except asyncio.CancelledError:  # the keeper sees its line closed, and goes
             await line.close()
             raise
         self._keepers.add(said["pid"])
-        return KeeperLine(line, said["pid"], said["fork_server"], [Layer(*layer) for layer in said["layers"]])
+        layers = [Layer(*layer) for layer in said["layers"]]
+        return KeeperLine(line, self._process.processes, said["pid"], said["fork_server"], layers)
 
     async def ends(self) -> bool:
         """Whether the zygote has ended, or is about to, as when it finds itself changed."""
-        try:
-            await asyncio.to_thread(self._process.wait, CANCEL_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return await self._process.ends(self._process.exit_seconds)
 
     def forget(self, keeper: KeeperLine) -> None:
         """Note that a keeper is gone."""
@@ -256,14 +228,11 @@ class Zygote:
     async def close(self) -> None:
         """Let the zygote go, and wait until it has; end it if it does not."""
         with contextlib.suppress(OSError):
-            self._control.send(frame(FAREWELL))
-        self._control.close()
+            self._process.control.send(frame(FAREWELL))
+        self._process.control.close()
         await self._line.close()
-        try:
-            await asyncio.to_thread(self._process.wait, _END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+        if not await self._process.ends(END_SECONDS):
+            await self._process.kill()
 
     async def _greet(self, orders: Mapping[str, Any]) -> None:
         try:
@@ -271,64 +240,20 @@ class Zygote:
                 await self._line.send(orders)
                 said = await self._line.receive()
         except (TimeoutError, SandboxError) as error:
-            last = await asyncio.to_thread(_last_line, self._log)
+            last = await asyncio.to_thread(last_line, self._log)
             raise InvalidProblemError([f"the interpreter of the sandbox cannot be started: {last}"]) from error
         if "failed" in said:
             raise InvalidProblemError([said["failed"]])
 
 
-async def ended(pid: int, seconds: float) -> bool:
-    """Wait until a process has ended; False when it has not in time."""
-    if not hasattr(os, "pidfd_open"):
-        return await _ended_by_asking(pid, seconds)
+def last_line(log: Path, advice: tuple[str, ...] = ()) -> str:
+    """What a process wrote last to its log, without lines that begin with advice; a sentence where that is nothing."""
     try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(handle, gone.set)
-    try:
-        async with asyncio.timeout(seconds):
-            await gone.wait()
-    except TimeoutError:
-        return False
-    finally:
-        loop.remove_reader(handle)
-        os.close(handle)
-    return True
-
-
-async def _ended_by_asking(pid: int, seconds: float) -> bool:
-    until = monotonic() + seconds
-    while monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        await asyncio.sleep(0.01)
-    return False
-
-
-def _spawn(python: str, descriptor: int, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    with log.open("wb") as file:
-        return subprocess.Popen(
-            [python, "-s", str(_START), str(descriptor), str(log.parent)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=file,
-            cwd="/",
-            env=environment,
-            pass_fds=(descriptor,),
-            start_new_session=True,
-        )
-
-
-def _last_line(log: Path) -> str:
-    try:
-        lines = log.read_text(errors="replace").strip().splitlines()
+        lines = log.read_text(errors="replace").splitlines()
     except OSError as error:
         return f"its log cannot be read: {error.strerror}"
-    return (lines or ["it did not answer"])[-1]
+    told = [line.strip() for line in lines if line.strip() and not line.startswith(advice)]
+    return (told or ["it did not answer"])[-1]
 
 
 def _fields(cell: SandboxSpec) -> dict[str, Any]:

@@ -7,10 +7,13 @@ from pathlib import Path
 from evolve import version
 from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import sandbox_users
+from service.sandbox.container import ContainerLauncher
+from service.sandbox.container_runtime import ContainerImage
 from service.sandbox.folder import SandboxFolders, size_kb
 from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
-from service.sandbox.inside.sandbox_spec import SandboxSpec
+from service.sandbox.inside.sandbox_spec import ROOMS, SandboxSpec
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher, Launcher
 
 # Where the library was imported from, which need not be among the packages of the interpreter.
 LIBRARY = str(Path(version.__file__).parents[1])
@@ -23,11 +26,14 @@ class KeeperPool:
 
     Attributes:
         force: the level above which no layer is used.
+        image: of the container that all of them are in; None: they are processes of this machine.
         keepers: those alive.
     """
 
-    def __init__(self, problem: Problem, places: SandboxFolders, force: IsolationLevel) -> None:
-        self._problem, self._places, self.force = problem, places, force
+    def __init__(
+        self, problem: Problem, places: SandboxFolders, force: IsolationLevel, image: ContainerImage | None = None
+    ) -> None:
+        self._problem, self._places, self.force, self.image = problem, places, force, image
         self._zygote: Zygote | None = None
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
@@ -51,13 +57,13 @@ class KeeperPool:
             if self._closed:
                 raise SandboxError("the sandbox is closed")
             replacing = self._zygote is not None
-            zygote = await self._warm()
+            zygote = await self._warm(number)
             try:
                 keeper = await zygote.keeper(self._cell(number), sweep=replacing)
             except SandboxError:
                 if not await zygote.ends():
                     raise
-                zygote = await self._warm()
+                zygote = await self._warm(number)
                 keeper = await zygote.keeper(self._cell(number), sweep=True)
         self.keepers.add(keeper)
         return keeper
@@ -79,13 +85,13 @@ class KeeperPool:
             if self._zygote is not None:
                 await self._zygote.close()
 
-    async def _warm(self) -> Zygote:
+    async def _warm(self, number: int) -> Zygote:
         """The warm interpreter, which is started when there is none, or when it has ended."""
         if self._zygote is None or not self._zygote.alive:
-            self._zygote = await self._warm_up()
+            self._zygote = await self._warm_up(number)
         return self._zygote
 
-    async def _warm_up(self) -> Zygote:
+    async def _warm_up(self, number: int) -> Zygote:
         if self._zygote is not None:
             await self._zygote.close()
         self._problem_kb = await asyncio.to_thread(self._places.problem_kb)
@@ -93,13 +99,33 @@ class KeeperPool:
         self._readable_kb = await asyncio.to_thread(size_kb, (*evaluator.read, *evaluator.scorer_read, *evaluator.path))
         orders = {
             "preload": list(evaluator.preload),
-            "library": LIBRARY if _wants_library(evaluator) else "",
+            "library": LIBRARY if _wants_library(evaluator) and self.image is None else "",
             "compile": await asyncio.to_thread(self._places.sources),
             "tree": self.force is not IsolationLevel.NONE,
         }
-        return await Zygote.start(evaluator.python, orders, self._places.log, _environment(evaluator))
+        return await Zygote.start(self._launcher(number), orders, self._places.log(number))
+
+    def _launcher(self, number: int) -> Launcher:
+        """How a zygote starts that is for all cells; in a container, for one."""
+        evaluator = self._problem.evaluator
+        environment = _environment(evaluator)
+        if self.image is None:
+            return HostLauncher(evaluator.python, environment)
+        cell = self._cell(number)
+        return ContainerLauncher(
+            image=self.image,
+            python=evaluator.python,
+            environment=environment,
+            base=self._places.base,
+            rooms=[cell.room(role) for role in ROOMS],
+            room_kb=cell.disk_kb,
+            opened=(*evaluator.read, *evaluator.scorer_read),
+            limits=self._problem.limits,
+        )
 
     def _user(self, number: int) -> int:
+        if self.image is not None:  # the container has one that is nobody else's
+            return -1
         if os.geteuid() != 0 or self.force is IsolationLevel.NONE:
             return -1
         if number not in self._users:
@@ -118,6 +144,7 @@ class KeeperPool:
             readable=(*self._problem.evaluator.read, *self._problem.evaluator.path),
             scorer_readable=self._problem.evaluator.scorer_read,
             readable_kb=self._readable_kb,
+            image=self.image is not None,
             uid=self._user(number),
             wall_seconds=limits.wall_seconds,
             cpu_seconds=limits.cpu_seconds,

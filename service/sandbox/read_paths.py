@@ -5,6 +5,7 @@ import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evolve.problem import EvaluatorSpec, Problem, lies_relative
@@ -63,10 +64,10 @@ def with_paths(
         UsageError: the settings do.
     """
     spec = problem.evaluator
-    if not (spec.read or spec.scorer_read or spec.path or settings.read or settings.path):
-        return problem
     if others:
         refuse_ungranted(spec, settings)
+    if not (spec.read or spec.scorer_read or spec.path or settings.read or settings.path):
+        return problem
     complaints: list[str] = []
     read = [_opened(text, f"{table}read", private, source, complaints) for text in spec.read]
     path = [_opened(text, f"{table}path", private, source, complaints, folder=True) for text in spec.path]
@@ -98,11 +99,16 @@ def _is_shown(text: str, opened: Sequence[str]) -> bool:
 
 
 def refuse_ungranted(spec: EvaluatorSpec, settings: SandboxSettings) -> None:
-    """Refuse an evaluator of somebody else's that names paths which the operator does not grant.
+    """Refuse an evaluator of somebody else's that names paths or an image which the operator does not grant.
 
     Raises:
         RefusedError: it does; whether the path exists is not said.
     """
+    if spec.image and not any(fnmatchcase(spec.image, pattern) for pattern in settings.images):
+        raise RefusedError(
+            f"the problem asks for evaluator.image = {spec.image[:80]!r}, which is not permitted here: leave it out, or"
+            " ask the operator to add it to the setting sandbox.images"
+        )
     if spec.scorer_read:
         raise RefusedError(
             f"the problem asks for {SCORER_READ}, which is for problems of one's own: what an operator grants to"

@@ -21,6 +21,14 @@ def spare_user() -> int:
     return start + count - 1 - (os.getpid() * _PER_PROCESS + number) % max(1, count // 2)
 
 
+def spare_user_of(users: int) -> int:
+    """A user id that nobody else uses, where containers have so many users."""
+    if users >= _IDENTITY_MAP:
+        return spare_user()
+    number = os.getpid() * _PER_PROCESS + next(_taken) % _PER_PROCESS
+    return users - 1 - number % max(1, users // 2)
+
+
 def _max_range() -> tuple[int, int]:
     """First id and number of ids of the largest range that a user namespace round us, if any, leaves."""
     try:

@@ -110,6 +110,16 @@ def sweep() -> None:
                     Scratch(path, lock).remove()
 
 
+def abandoned(path: Path) -> bool:
+    """Whether a folder's maker has ended. What is left of the folder is removed then."""
+    lock = _locked(path)
+    if lock is None:
+        return not os.path.lexists(path)
+    with suppress(OSError):
+        Scratch(path, lock).remove()
+    return True
+
+
 def _place(longest: int = 0) -> Path:
     place = Path(tempfile.gettempdir()).resolve()
     return _SHORT if 0 < longest < len(str(place)) else place

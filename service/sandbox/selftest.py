@@ -91,6 +91,7 @@ async def judge(keeper: KeeperLine, keeper_pool: KeeperPool, limits: Limits) -> 
         targets = {
             **victims,
             "zygote": keeper_pool.zygote,
+            **({} if keeper_pool.image is None else {"host": keeper_pool.zygote}),
             "processes": limits.processes,
             "memory_mb": limits.memory_mb,
             "permitted": permitted,

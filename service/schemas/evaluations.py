@@ -167,6 +167,9 @@ class WorkerHeartbeatBody(Request):
         default="", description="Isolation level, by its self-test"
     )
     version: Annotated[Text, Field(max_length=100)] = Field(default="", description="Version of the worker")
+    containers: Annotated[Text, Field(max_length=100)] = Field(
+        default="", description="Container runtime for problems with an image. Empty: it takes none of these"
+    )
     started_at: Moment = Field(description="When the worker started")
     state: Literal["active", "draining"] = Field(
         default="active",

@@ -13,6 +13,9 @@ class Worker(Reply):
     slots: Count = Field(description="Number of evaluations that it runs at once")
     busy: Count = Field(description="Number of its current evaluations")
     isolation: str = Field(description="Isolation level, by its self-test")
+    containers: str = Field(
+        default="", description="Container runtime for problems with an image. Empty: it takes none of these"
+    )
     state: str = Field(description="active or draining")
     version: str = Field(description="Version of the worker")
     started_at: Moment = Field(description="When it started")

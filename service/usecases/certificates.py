@@ -24,6 +24,7 @@ from service.problems.load import LoadedProblem, load_bundle
 FORMAT, SCHEMA = "evolve-certificate", 1
 MAX_BYTES = 256 * 1024 * 1024
 OTHER_SEEDS = 3
+IMAGE = "image"
 _PARTS = ("format", "schema", "made_at", "problem", "program", "claims", "run", "lineage", "versions", "checks")
 
 
@@ -32,7 +33,7 @@ class WinnerCheck:
     """What one examination of a winner found.
 
     Attributes:
-        name: `content`, `regions`, `scores`, `verifier`, `other seeds` or `holdout`.
+        name: `content`, `regions`, `image`, `scores`, `verifier`, `other seeds` or `holdout`.
         detail: one sentence.
         scores: that were found.
     """
@@ -50,6 +51,7 @@ class ClaimedWinner:
     Attributes:
         claims: score by objective; of a problem without objectives, its fitness.
         held_out: those on what was held out; empty: not scored before.
+        image: digest of the container image that it was certified in; empty: in none, or not before.
     """
 
     bundle: Bundle
@@ -57,6 +59,7 @@ class ClaimedWinner:
     program: Program
     claims: Mapping[str, float]
     held_out: Mapping[str, float]
+    image: str = ""
 
 
 def problem_document(name: str, bundle: Bundle, folder: Folder) -> dict[str, Any]:
@@ -139,6 +142,7 @@ def claimed_winner(document: Mapping[str, Any], place: str) -> ClaimedWinner:
             program=program,
             claims={str(name): _number(score) for name, score in claims["scores"].items()},
             held_out={str(name): _number(score) for name, score in claims["holdout"].items()},
+            image=str(document["versions"].get(IMAGE, "")),
         )
         hashes = (problem["bundle"], document["program"]["id"], document["lineage"][-1]["program_id"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ProgramError) as error:
@@ -182,6 +186,8 @@ async def examine_winner(
     problem = replace(loaded.problem, bundle=winner.bundle.hash)
     yield _regions(problem, winner.program)
     async with evaluators.open(_request(problem, loaded, winner.bundle, others)) as opened:
+        if opened.image:
+            yield _image(opened.image, winner.image)
         for name, scoring in _scorings(problem):
             evaluation = await opened.evaluator.evaluate(winner.program, f"{name} {scoring.draw}", scoring)
             yield _compared(problem, name, evaluation, winner.held_out if scoring.holdout else winner.claims)
@@ -200,6 +206,12 @@ def _scorings(problem: Problem) -> Sequence[tuple[str, ScoringRequest]]:
     drawn = [("other seeds", ScoringRequest(draw=number)) for number in range(1, OTHER_SEEDS + 1)]
     held_out = [("holdout", ScoringRequest(holdout=True))] if problem.evaluator.holdout else []
     return [("scores", ScoringRequest()), *drawn, *held_out]
+
+
+def _image(here: str, certified: str) -> WinnerCheck:
+    """Which image the scores come from. Another one may have equal scores, and a rebuilt one has another digest."""
+    other = f"{here} here, {certified} when it was certified"
+    return WinnerCheck(name=IMAGE, holds=True, detail=other if certified not in ("", here) else here, scores={})
 
 
 def _regions(problem: Problem, program: Program) -> WinnerCheck:

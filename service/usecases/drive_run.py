@@ -24,7 +24,7 @@ from service.ports import (
     RunRecord,
     Storage,
 )
-from service.problems.check import CheckReport, check_problem
+from service.problems.check import CheckReport, check_problem, with_image
 from service.problems.configuration import config_from_json
 from service.problems.evaluator_environment import environment_warning, with_environment
 from service.problems.load import load_problem
@@ -194,7 +194,8 @@ async def check_folder(sandbox: SandboxSettings, place: Path | Project, evaluato
                 opened.append(await stack.enter_async_context(evaluators.open(request)))
             return await opened[0].evaluator.evaluate(program, "check", wanted)
 
-        return await check_problem(loaded, evaluate)
+        report = await check_problem(loaded, evaluate)
+        return with_image(report, problem.evaluator.image, opened[0].image if opened else "")
 
 
 async def evaluator_warnings(plan: RunPlan, opened: OpenedEvaluator) -> tuple[str, ...]:

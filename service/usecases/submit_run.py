@@ -281,7 +281,7 @@ class BundledSubmissions:
     def _refuse_unpermitted(self, problem: Problem) -> None:
         python, permitted = problem.evaluator.python, self._settings.sandbox.interpreters
         # It is started before there is a sandbox around it: a stranger could name any program of the machine.
-        if python and python not in permitted:
+        if python and not problem.evaluator.image and python not in permitted:
             raise RefusedError(
                 f"the problem names the interpreter {python[:80]!r}, which is not permitted: leave evaluator.python"
                 " out, or ask for it in sandbox.interpreters"

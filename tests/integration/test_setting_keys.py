@@ -27,13 +27,14 @@ from service.config import Settings, database_url, known_keys, load_settings
 from service.dashboard.pages import public_address
 from service.db.problems import SqlProblemStore
 from service.db.secret import open_seal
-from service.errors import InvalidProblemError, ServiceError, UsageError
+from service.errors import InvalidProblemError, RefusedError, ServiceError, UsageError
 from service.ports import KeyRecord, RunRequest, Scope, Upload
 from service.problems.bundle import pack
 from service.problems.evaluator_environment import with_environment
 from service.problems.folder import Folder
 from service.problems.inline_problem import InlineProblem, load_sketch
 from service.queue.memory import MemoryBroker
+from service.sandbox.container_runtime import find_runtime
 from service.sandbox.examination import examine_sandbox
 from service.timestamps import SystemClock
 from service.usecases.maintenance import read_retention
@@ -186,6 +187,15 @@ async def _required(settings: Settings) -> object:
     return (await examine_sandbox(settings.sandbox)).required
 
 
+async def _container_runtime(settings: Settings) -> object:
+    """What is said of the runtimes of a machine that has none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", "/nowhere")
+        with pytest.raises(RefusedError) as refused:
+            await find_runtime(settings.sandbox.container_runtime)
+    return str(refused.value)
+
+
 # Of each setting another value than the default, as the environment holds it, and where it shows.
 KEYS: Mapping[str, tuple[str, Proof]] = {
     "database.url": ("sqlite:///FOLDER/other.db", of(lambda settings: database_url(settings, None))),
@@ -193,6 +203,8 @@ KEYS: Mapping[str, tuple[str, Proof]] = {
     "sandbox.network": ("true", submitting("[limits]\nnetwork = true")),
     "sandbox.gpu": ("true", submitting("[limits]\ngpu = true")),
     "sandbox.interpreters": ("/usr/bin/python9", submitting('python = "/usr/bin/python9"')),
+    "sandbox.images": ("lab/*", submitting('image = "lab/fluid:1"')),
+    "sandbox.container_runtime": ("podman", _container_runtime),
     "sandbox.read": ("/srv/data", submitting('read = ["/srv/data/cases.json"]')),
     "sandbox.path": ("/opt/tools/bin", submitting('path = ["/opt/tools/bin"]')),
     "sandbox.environments": ("true", _environment),

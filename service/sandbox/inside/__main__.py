@@ -1,5 +1,7 @@
 """Starts a zygote: `python -s .../inside/__main__.py FD FOLDER`, with an environment that holds no secret.
 
+In a container it is `... SOCKET ""`: no descriptor reaches it there, nor may it remove the host's folder.
+
 The package is made under a name of its own, so that neither the service nor its folder is on the path of a program
 under test.
 """
@@ -17,6 +19,7 @@ def start() -> None:
     import importlib
     import importlib.util
     import os
+    import socket
     from functools import partial
 
     folder = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +33,14 @@ def start() -> None:
     zygote = importlib.import_module(f"{PACKAGE}.zygote")
     sys.modules["__main__"] = type(sys)("__main__")  # children that start others look here, and must find nothing
     trampoline = importlib.import_module(f"{PACKAGE}.trampoline")
-    trampoline.run([partial(zygote.main, int(sys.argv[1]), sys.argv[2])])
+    place = sys.argv[1]
+    if place.isdigit():
+        descriptor = int(place)
+    else:
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(place)
+            descriptor = control.detach()
+    trampoline.run([partial(zygote.main, descriptor, sys.argv[2])])
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class Confinement:
         os.chdir(scratch)
         if cpu_seconds != self._cell.cpu_seconds:
             self._limits = limits.with_cpu_seconds(self._limits, cpu_seconds)
-        limits.prefer_as_victim()
+        limits.prefer_as_victim(processor=self._cell.image)
         for name, step in self._steps(role, channel):
             if name in self._on:
                 step()
@@ -221,7 +221,7 @@ class Confinement:
         proc = ("/proc",) if self.own_proc else visible_files.PUBLIC_PROC
         own = (cell.problem, cell.shim) if role == SCORER else ()
         names = visible_files.NAMES if cell.network else ()
-        return [*visible_files.SYSTEM, *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
+        return [*visible_files.system(cell), *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
 
     def _writable(self, role: str) -> tuple[str, ...]:
         return (self._cell.room(role), *self._shared_memory) if self._sized else (self._cell.scratch(role),)

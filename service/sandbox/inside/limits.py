@@ -11,6 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MB = 1 << 20
 _SPARE_ADDRESSES = 1 << 30
 _CROWD = 256
+_LAST = 19
 _OWN_PROCESSES = 2
 # Of two names for one limit the first by the alphabet: RLIMIT_NOFILE, which BSD also calls RLIMIT_OFILE.
 _NAMES = {getattr(resource, name): name for name in sorted(dir(resource), reverse=True) if name.startswith("RLIMIT_")}
@@ -102,8 +103,16 @@ def others(*, alone: bool, processes_of_namespace: bool) -> int:
     return _threads_of_user() + _CROWD
 
 
-def prefer_as_victim() -> None:
-    """Let the kernel, when the machine is out of memory, end this process before any other."""
+def prefer_as_victim(*, processor: bool) -> None:
+    """Let the kernel, when the machine is out of memory, end this process before any other.
+
+    Args:
+        processor: whether the keeper also runs before this process and those that it starts. In a container the
+            scheduler holds all of them in one group, where hundreds of processes would leave the keeper no time to end
+            them.
+    """
+    if processor:
+        os.nice(_LAST)
     try:
         file = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         os.write(file, b"1000")

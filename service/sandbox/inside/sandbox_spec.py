@@ -42,6 +42,7 @@ class SandboxSpec:
         readable: files and folders outside that its processes may read and run besides.
         scorer_readable: likewise, which scorers alone may read.
         readable_kb: their size, so many addresses more than those of its memory a process may map.
+        image: whether the file system is that of an image, of which programs may read all.
         uid: user to become; -1: stay.
         tree: kill by subreaper and watch the memory of the tree.
         addresses: limit the addresses that a process maps; runtimes such as Node reserve them by the gigabyte.
@@ -56,6 +57,7 @@ class SandboxSpec:
     readable: Sequence[str]
     scorer_readable: Sequence[str]
     readable_kb: int
+    image: bool
     uid: int
     wall_seconds: float
     cpu_seconds: float

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .sandbox_spec import SandboxSpec
+
 SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
     "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
@@ -105,6 +107,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _below(path: str, folders: Sequence[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def system(cell: SandboxSpec) -> Sequence[str]:
+    """The files that every machine has; of an image all but the kernel's places and the one that holds the cell."""
+    if not cell.image:
+        return SYSTEM
+    left_out = {"proc", "sys", "dev", "tmp", cell.folder.split("/")[1]}
+    return [*SYSTEM, *(f"/{name}" for name in sorted(os.listdir("/")) if name not in left_out)]
 
 
 def accelerators() -> list[str]:

@@ -9,6 +9,7 @@ import gc
 import importlib
 import os
 import py_compile
+import select
 import signal
 import socket
 import sys
@@ -31,6 +32,10 @@ _OF_AN_ORDER = "descriptors"
 def main(descriptor: int, folder: str) -> None:
     """Serve the host at the other end of the socket until it takes its leave; if it died, clear its folder away.
 
+    Args:
+        descriptor: of the socket.
+        folder: of the host; empty: it is not ours to clear.
+
     Raises:
         LeaveFrames: in a new keeper, and in what it forks.
     """
@@ -42,7 +47,7 @@ def main(descriptor: int, folder: str) -> None:
     with contextlib.suppress(OSError):  # of this process alone: the host sees it gone, and needs its folder
         died = _died(control)
     tree.end_adopted()
-    if died:
+    if died and folder:
         wipe.remove(folder)
 
 
@@ -120,6 +125,11 @@ def _serve(control: Channel) -> bool:
             return True
         if set(process_state.changes(birth)) - {_OF_AN_ORDER}:  # keepers would inherit it: the host starts another
             return True
+        if "exit" in order:  # in a container, of which we are the first process: all others end with us
+            os._exit(1)
+        if "await" in order:
+            _tell_end(control, order["await"], descriptors[0])
+            continue
         if order["sweep"]:
             tree.end_adopted(order["alive"])
         if os.fork() == 0:
@@ -127,6 +137,18 @@ def _serve(control: Channel) -> bool:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             raise LeaveFrames(partial(_give_birth, socket.socket(fileno=descriptors[0]), SandboxSpec(**order["cell"])))
         os.close(descriptors[0])
+
+
+def _tell_end(control: Channel, pid: int, descriptor: int) -> None:
+    """Have a child hold a descriptor until a process has ended, or until the host closes the other end."""
+    if os.fork() == 0:
+        try:
+            control.socket.close()
+            handle = os.pidfd_open(pid)
+            select.select([handle, descriptor], [], [])
+        finally:
+            os._exit(0)
+    os.close(descriptor)
 
 
 def _give_birth(line: socket.socket, cell: SandboxSpec) -> None:

@@ -72,19 +72,19 @@ async def outcome_of(tmp_path: Path, source: str, evaluator: str = ECHO, **optio
 
 def fork_server_of(opened: SandboxEvaluator) -> int:
     """The process that forks the programs of the only keeper."""
-    (keeper,) = opened._keeper_pool.keepers
+    (keeper,) = opened._keeper_pools[0].keepers
     return keeper.fork_server
 
 
 def keeper_of(opened: SandboxEvaluator) -> int:
     """The process of the only keeper."""
-    (keeper,) = opened._keeper_pool.keepers
+    (keeper,) = opened._keeper_pools[0].keepers
     return keeper.pid
 
 
 def standing(opened: SandboxEvaluator) -> list[int]:
     """The sandbox's processes, but the child that each fork server has ready for its next order."""
-    ready = [_children(keeper.fork_server) for keeper in opened._keeper_pool.keepers]
+    ready = [_children(keeper.fork_server) for keeper in opened._keeper_pools[0].keepers]
     assert max(map(len, ready)) <= 1
     return sorted(set(processes_naming(str(opened.folder))) - set(chain(*ready)))
 

@@ -87,7 +87,7 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "lenient": (True, {"stage_thresholds": ({"score": 7.5},), "file": "staged.py"}),
 }
 # Looked at by `problem check`, on machines that lack them; the verifier checks a winner after its run.
-ELSEWHERE = {"python", "requirements", "verifier"}
+ELSEWHERE = {"python", "requirements", "verifier", "image"}
 
 
 class Scripted:

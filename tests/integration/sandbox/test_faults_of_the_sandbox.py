@@ -128,9 +128,9 @@ async def test_the_selftest_scores_a_program_before_it_calls_a_sandbox_good(tmp_
     async with sandbox(tmp_path) as opened:
         slot = opened._free.get_nowait()
         assert slot.keeper is not None
-        assert (await judge(slot.keeper, opened._keeper_pool, LIMITS)).level is opened.level
+        assert (await judge(slot.keeper, opened._keeper_pools[0], LIMITS)).level is opened.level
         close_evaluator(opened)
-        report = await judge(slot.keeper, opened._keeper_pool, LIMITS)
+        report = await judge(slot.keeper, opened._keeper_pools[0], LIMITS)
         opened._free.put_nowait(slot)
     (attack,) = report.attacks
     assert (report.level, attack.name, attack.blocked) == (IsolationLevel.NONE, "the self-test itself", False)

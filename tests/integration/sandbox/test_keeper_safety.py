@@ -73,7 +73,7 @@ async def test_a_warm_interpreter_that_was_changed_is_started_again(tmp_path: Pa
     if force is IsolationLevel.WEAK and os.geteuid() == 0:
         force = IsolationLevel.NONE
     async with sandbox(tmp_path, force=force) as opened:
-        first = opened._keeper_pool.zygote
+        first = opened._keeper_pools[0].zygote
         source = f"""{PRELUDE}
 def solve():
     for pid in ({first}, os.getppid()):
@@ -82,7 +82,7 @@ def solve():
 """
         evaluation = await opened.evaluate(program(source), "evl_1")
         assert (await opened.evaluate(GOOD, "evl_2")).ok
-        assert opened._keeper_pool.zygote != first
+        assert opened._keeper_pools[0].zygote != first
     assert evaluation.outcome in {Outcome.LOST, Outcome.ERROR}
 
 

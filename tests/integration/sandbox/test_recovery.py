@@ -20,8 +20,9 @@ import pytest
 from evolve.evaluation import Outcome
 from service.errors import InvalidProblemError
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
-from service.sandbox.host import FolderGoneError, Zygote
+from service.sandbox.host import ENVIRONMENT, FolderGoneError, Zygote
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher
 from tests.integration.sandbox.bench import (
     GOOD,
     LIMITS,
@@ -131,7 +132,7 @@ async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_
         await until(lambda: processes_naming(seconds))
         born = {keeper_of(opened), fork_server_of(opened)}
         # No keeper is made meanwhile.
-        async with opened._keeper_pool._one_at_a_time:
+        async with opened._keeper_pools[0]._one_at_a_time:
             os.kill(victim(opened), signal.SIGKILL)
             await until(lambda: not processes_naming(seconds))
             await until(lambda: not born & set(processes_naming(str(opened.folder))))
@@ -143,10 +144,10 @@ async def test_nothing_waits_for_the_next_keeper_when_one_or_its_fork_server_is_
 
 async def test_a_keeper_whose_closing_is_cancelled_leaves_no_open_line(tmp_path: Path) -> None:
     async with sandbox(tmp_path) as opened:
-        (keeper,) = opened._keeper_pool.keepers
+        (keeper,) = opened._keeper_pools[0].keepers
         os.kill(keeper.fork_server, signal.SIGSTOP)  # the keeper waits for it
-        closing = asyncio.create_task(opened._keeper_pool.bury(keeper))
-        await until(lambda: keeper not in opened._keeper_pool.keepers)
+        closing = asyncio.create_task(opened._keeper_pools[0].bury(keeper))
+        await until(lambda: keeper not in opened._keeper_pools[0].keepers)
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
@@ -173,12 +174,12 @@ async def test_a_program_over_which_keepers_keep_dying_is_lost(tmp_path: Path) -
 
 async def test_a_zygote_that_dies_is_started_again_when_it_is_needed(tmp_path: Path) -> None:
     async with sandbox(tmp_path) as opened:
-        first = opened._keeper_pool.zygote
+        first = opened._keeper_pools[0].zygote
         os.kill(first, signal.SIGKILL)
         assert (await opened.evaluate(GOOD, "evl_1")).ok, "keepers live on without it"
         os.kill(keeper_of(opened), signal.SIGKILL)
         assert (await opened.evaluate(GOOD, "evl_2")).ok
-        assert opened._keeper_pool.zygote != first
+        assert opened._keeper_pools[0].zygote != first
 
 
 @pytest.fixture
@@ -198,6 +199,7 @@ async def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, open_folde
 import asyncio, os, pathlib
 from service.sandbox.host import FolderGoneError
 from service.sandbox.layers import IsolationLevel
+from service.sandbox.zygote_process import HostLauncher
 from tests.integration.sandbox.bench import problem, program
 from service.sandbox.evaluator import open_evaluator
 async def main():
@@ -224,8 +226,8 @@ async def test_a_host_that_took_no_leave_has_died_though_it_still_is_the_parent(
     """A process that dies closes its files first; until it is dead, it counts as the parent of its children."""
     (tmp_path / "sandbox" / "cells").mkdir(parents=True)
     orders = {"preload": [], "library": "", "compile": [], "tree": True}
-    zygote = await Zygote.start("", orders, tmp_path / "sandbox" / "zygote.log")
-    zygote._control.shutdown(socket.SHUT_RDWR)
+    zygote = await Zygote.start(HostLauncher("", ENVIRONMENT), orders, tmp_path / "sandbox" / "zygote.log")
+    zygote._process.control.shutdown(socket.SHUT_RDWR)
     await until(lambda: not zygote.alive)
     await zygote.close()
     assert names_in(tmp_path) == []
@@ -235,7 +237,7 @@ async def test_a_host_that_took_no_leave_has_died_though_it_still_is_the_parent(
 async def test_a_zygote_that_is_let_go_of_leaves_its_folder_to_the_host(tmp_path: Path, warmed: bool) -> None:
     (tmp_path / "sandbox").mkdir()
     orders = {"preload": [] if warmed else ["nothing_of_this_name"], "library": "", "compile": [], "tree": True}
-    starting = Zygote.start("", orders, tmp_path / "sandbox" / "zygote.log")
+    starting = Zygote.start(HostLauncher("", ENVIRONMENT), orders, tmp_path / "sandbox" / "zygote.log")
     with nullcontext() if warmed else pytest.raises(InvalidProblemError):
         await (await starting).close()
     assert names_in(tmp_path) == ["sandbox"]

@@ -143,7 +143,7 @@ async def run(
         before = _surroundings(target, token)
         async with _opened(folder, level, slots, **options) as opened:
             values = {"victim": target, "problem": folder / "problem", "host": os.getpid(), "token": token}
-            values |= {"sandbox": opened.folder, "zygote": opened._keeper_pool.zygote}
+            values |= {"sandbox": opened.folder, "zygote": opened._keeper_pools[0].zygote}
             born = _processes(opened)
             programs = [_program(case, number, values) for number, case in enumerate(cases)]
             found = await asyncio.gather(*(opened.evaluate(one, f"evl_{n}") for n, one in enumerate(programs)))
