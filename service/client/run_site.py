@@ -15,7 +15,6 @@ from service.projections.run_site import MAX_POINTS, PointsBehind, RunSite
 if TYPE_CHECKING:
     from service.client import Client
     from service.projections.comparison import Order
-    from service.schemas.failures import RunFailures
     from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.statistics import RunStatistics
@@ -51,9 +50,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
     def statistics(run: RunRecord) -> "RunStatistics":
         return client.send(calls.get_run_statistics(run.id))
 
-    def failures(run: RunRecord) -> "RunFailures":
-        return client.send(calls.get_run_failures(run.id))
-
     def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
         return client.send(calls.get_run_votes(run.id, rule=rule, min_share=min_share))
 
@@ -76,7 +72,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         compare=compare,
         points=points,
         statistics=statistics,
-        failures=failures,
+        failures=lambda run: client.send(calls.get_run_failures(run.id)),
         insights=insights,
         votes=votes,
         search=search,
