@@ -51,7 +51,9 @@ async def show_drawing(
 
 async def drawing_of(api: AsyncClient, candidate: Candidate) -> Drawing | None:
     """How far a view is drawn; None: it is not drawn on demand, or is drawn."""
-    return await api.send(calls.get_drawing(candidate.id)) if candidate.view_on_demand else None
+    if not candidate.view_on_demand:
+        return None
+    return await api.send(calls.get_drawing(candidate.id))
 
 
 def _shown(
