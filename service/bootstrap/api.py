@@ -51,8 +51,7 @@ async def open_parts(
     """Everything that the API stands on.
 
     Args:
-        settings, override, queue: of this installation, with a database and Redis in place of the settings' own.
-        broker, login, local_key: for a browser and for commands of whoever runs the service on this machine.
+        override, queue: in place of those of the settings; broker, login, local_key: of a service on this machine.
 
     Raises:
         UsageError: no secret is named, or the audit is to leave out an operation that there is not.

@@ -17,7 +17,6 @@ from service.projections.run_site import MAX_POINTS, PointsBehind, RunSite
 if TYPE_CHECKING:
     from service.client import Client
     from service.projections.comparison import Order
-    from service.schemas.failures import RunFailures
     from service.schemas.insights import InsightsList
     from service.schemas.series import RunComparison, SeriesPoint
     from service.schemas.votes import Rule, RunVotes
@@ -49,9 +48,6 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
 
         return behind
 
-    def failures(run: RunRecord) -> "RunFailures":
-        return client.send(calls.get_run_failures(run.id))
-
     def votes(run: RunRecord, rule: "Rule", min_share: float) -> "RunVotes":
         return client.send(calls.get_run_votes(run.id, rule=rule, min_share=min_share))
 
@@ -74,7 +70,7 @@ def remote_site(client: "Client", notice: Callable[[Exception], None] | None = N
         compare=compare,
         points=points,
         statistics=lambda run: client.send(calls.get_run_statistics(run.id)),
-        failures=failures,
+        failures=lambda run: client.send(calls.get_run_failures(run.id)),
         insights=insights,
         updates=partial(_updates, client),
         votes=votes,

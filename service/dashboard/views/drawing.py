@@ -53,8 +53,7 @@ async def drawing_of(api: AsyncClient, candidate: Candidate) -> Drawing | None:
     """How far a view is drawn; None: it is not drawn on demand, or is drawn."""
     if not candidate.view_on_demand:
         return None
-    found: Drawing = await api.send(calls.get_drawing(candidate.id))
-    return found
+    return await api.send(calls.get_drawing(candidate.id))
 
 
 def _shown(
