@@ -132,7 +132,8 @@ def main() -> None:
     if told.report:
         for domain in domains if told.keep is not None else ():
             own = read_tables(_place(told.output, domain))
-            keep_tables({arm: own[arm] for arm in told.arms.split(",") if arm in own}, told.keep / f"{domain}.json", FIGURES[domain])
+            kept = {arm: own[arm] for arm in told.arms.split(",") if arm in own}
+            keep_tables(kept, told.keep / f"{domain}.json", FIGURES[domain])
         found = {domain: read_crossed(_place(told.output, domain), KNOWN_TABLES[domain]) for domain in domains}
         sys.stdout.write(report(found) + "\n")
         return
