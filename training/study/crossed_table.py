@@ -63,19 +63,22 @@ def read_crossed(own: Path, known: Path) -> Tables:
 
 
 def report(found: Mapping[str, Tables]) -> str:
-    """For each domain its tables and what became of the hypotheses, then the two domains beside each other."""
+    """For each domain its tables and what became of the hypotheses, then the two domains beside each other.
+
+    Comparisons that were not measured are left out.
+    """
     parts = []
     for domain, arms in found.items():
         parts += [f"### {TITLES[domain]}", method_table.report(arms, "vpo", FIGURES[domain], COMPARED)]
         for family, pairs in STATED.items():
             compared = [
-                MethodComparison(
-                    ahead=_ahead(arms, one, other, figure), one=title(one), other=title(other), figure=figure
-                )
+                MethodComparison(ahead=ahead, one=title(one), other=title(other), figure=figure)
                 for one, other in pairs
                 for figure in COMPARED
+                if (ahead := _ahead(arms, one, other, figure)) is not None
             ]
-            parts += [f"{family}:", "\n".join(f"- {sentence}" for sentence in conclusions(compared))]
+            told = [f"- {sentence}" for sentence in conclusions(compared)]
+            parts += [f"{family}:", "\n".join(told)] if told else []
     return paragraphs(*parts, _interaction(found))
 
 
@@ -129,7 +132,8 @@ def main() -> None:
     if told.report:
         for domain in domains if told.keep is not None else ():
             own = read_tables(_place(told.output, domain))
-            keep_tables({arm: own[arm] for arm in TRAINED if arm in own}, told.keep / f"{domain}.json", FIGURES[domain])
+            kept = {arm: own[arm] for arm in told.arms.split(",") if arm in own}
+            keep_tables(kept, told.keep / f"{domain}.json", FIGURES[domain])
         found = {domain: read_crossed(_place(told.output, domain), KNOWN_TABLES[domain]) for domain in domains}
         sys.stdout.write(report(found) + "\n")
         return

@@ -87,3 +87,13 @@ def test_the_page_has_the_differences_that_the_defaults_follow_from() -> None:
             for figure in ("best@4", "best@64", "ew@64", "volume", "diversity")
         ]
         assert f"| {' | '.join([name, *told])} |" in page
+
+
+def test_the_page_shows_the_tables_of_the_kept_figures() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    found = {domain: read_crossed(KEPT / f"{domain}.json", ROOT / path) for domain, path in KNOWN_TABLES.items()}
+    for domain, arms in found.items():
+        assert {*EQUAL_WEIGHTS, *DRAWN_WEIGHTS} <= {*arms}
+        assert {len(seeds) for seeds in arms.values()} == {5}, domain
+    lines = [line for line in report(found).splitlines() if line.startswith(("| ", "- "))]
+    assert [line for line in lines if line not in page] == []
