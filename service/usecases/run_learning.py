@@ -190,6 +190,6 @@ def write_update(reader: RunReader, asked: Mapping[str, Any], newest: Path, star
         "start": str(start),
         "after": asked["after"],
         "answers": asked["answers"],
-        "card": f"# Update {asked['number']} of the policy of {run.id}\n\nTrained within the run on its own answers.\n",
+        "card": f"# Update {asked['number']} of a policy within its run\n\nTrained on the answers of the run.\n",
     }
     (folder / UPDATE_FILE).write_text(json.dumps(values) + "\n", encoding="utf-8")

@@ -88,7 +88,7 @@ def test_a_run_asks_the_versions_that_it_trained(evolve: Evolve, tmp_path: Path,
     assert (second["number"], second["policy"], second["base"]) == (2, f"{name}@3", f"{name}@2")
     assert asked(evolve) == {"bundled:maze-base", f"{name}@2", f"{name}@3"}
 
-    versions = {one["version"]: one for one in evolve.lines("policy", "versions", name, "--json")}
+    versions = {number: evolve.json("policy", "show", f"{name}@{number}") for number in (2, 3)}
     assert [versions[number]["bundle_hash"] for number in (2, 3)] == [first["model"], second["model"]]
     assert (versions[2]["base"], versions[3]["base"]) == (f"{name}@1", f"{name}@2")
     assert versions[3]["training"]["update"] == 2

@@ -22,6 +22,7 @@ from service.schemas.series import Cost, Metrics, Success
 
 POINTS = 200
 UPDATED = str(EventKind.POLICY_UPDATED)
+_LEFT_OUT = {"policy": "", "reason": "", "figures": {}}  # of events of updates, where they are empty
 SHOWN = 12
 OVERS = {"money": "cost", "tokens": "tokens", "time": "time of evaluators", "evaluations": "evaluations"}
 SHOWS = {"gain": "gain", "candidates": "candidates", "money": "cost", "tokens": "tokens", "rate": "gain for its cost"}
@@ -234,7 +235,7 @@ async def _show(request: Request, api: AsyncClient, run_id: str, template: str, 
         "policy_totals": policy_totals(metrics),
         "forecast": ahead,
         "learns": learns,
-        "updates": updates,
+        "updates": [{**_LEFT_OUT, **update} for update in updates],
         "drawn": json.dumps({"end": ahead.end, **{name: astuple(one) for name, one in ahead.drawn.items()}})
         if ahead and ahead.drawn
         else "",
