@@ -3,7 +3,6 @@
 One noun a module; everything is imported from here.
 """
 
-from evolve.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.access import (
     AuditEntry,
     AuditLog,
@@ -116,6 +115,7 @@ from service.ports.training import (
     TrainingPermission,
     TrainingStore,
 )
+from service.ports.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.values import (
     DEFAULT_TENANT,
     Bundle,
