@@ -42,9 +42,6 @@ from evolve.search.strategies import ProposalPlan, StrategyFactory, open_strateg
 from evolve.selection import ArchiveView, Select, Selected, SelectionParams, open_selection
 from evolve.testing.domains import DOMAIN_RULES as DOMAIN_RULES
 from evolve.testing.trackers import TRACKER_RULES as TRACKER_RULES
-from evolve.testing.training_backends import TRAINING_BACKEND_RULES as TRAINING_BACKEND_RULES
-from evolve.testing.training_backends import BackendCase as BackendCase
-from evolve.testing.training_backends import BackendTask as BackendTask
 
 SelectionMaker = Select | type[Select]
 FormatMaker = ProblemFormat | type[ProblemFormat]

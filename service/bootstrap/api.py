@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
@@ -33,6 +33,7 @@ from service.webhooks.sign import new_secret
 if TYPE_CHECKING:
     from service.api.local_key import LocalKey
     from service.api.one_time_login import OneTimeLogin
+    from service.db.storage import SqlStorage
 
 # Connections for what a process does beside requests: webhooks, deletions, counts for the metrics.
 BESIDE_REQUESTS = 12
@@ -61,7 +62,6 @@ async def open_parts(
     async with AsyncExitStack() as stack:
         storage = stack.enter_context(open_storage(settings, override, connections=_connections(settings)))
         found = await stack.enter_async_context(_open_queue(settings, queue, broker))
-        training = make_training_jobs(settings, storage)
         yield ApiDependencies(
             settings=settings.api,
             clock=storage.clock,
@@ -77,8 +77,7 @@ async def open_parts(
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
             batches=storage.batches,
             registry=make_registry(settings, storage),
-            training=training,
-            flywheels=StoredFlywheels(storage.batches, training, storage.readers),
+            **_training(settings, storage),
             columns=storage.columns,
             views=storage.views,
             annotations=lambda tenant: SqlAnnotations(storage.database, tenant),
@@ -101,6 +100,11 @@ async def open_parts(
             local_key=local_key,
             checks=_cached(found.checks, storage.database, stack),
         )
+
+
+def _training(settings: Settings, storage: "SqlStorage") -> dict[str, Any]:
+    jobs = make_training_jobs(settings, storage)
+    return {"training": jobs, "flywheels": StoredFlywheels(storage.batches, jobs, storage.readers)}
 
 
 def _connections(settings: Settings) -> int:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evolve.training_backends import open_backend
 from service.bootstrap.submissions import make_registry
 from service.config import Settings
 from service.ports import TrainingBackend
+from service.ports.training_backends import open_backend
 from service.process.identity import this_process
 from service.trainer.maze import MazeBackend
 from service.trainer.trainer import Trainer

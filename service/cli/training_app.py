@@ -16,6 +16,25 @@ JobId = Annotated[
 AllowedRun = Annotated[str, typer.Argument(metavar="[RUN]", help="Run id, a prefix of it, or last (the newest).")]
 AllRuns = Annotated[bool, typer.Option("--all", help="All runs without an answer of their own, later ones included.")]
 
+AdaptedModel = Annotated[
+    str, typer.Option(metavar="MODEL", help="Chat model that an adapter is trained for. Without it: the base's.")
+]
+AdapterServer = Annotated[
+    str, typer.Option(metavar="URL", help="vLLM that serves the adapter. Without it: that of the base.")
+]
+Hyperparameters = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=NUMBER", help="Hyperparameter, such as rank=8. May be repeated."),
+]
+LearntRuns = Annotated[
+    list[str] | None,
+    typer.Option("--run", metavar="RUN", help="Run to learn from: an id, a prefix of it, or last. May be repeated."),
+]
+LearntLabels = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="Learn from runs with this label too. May be repeated."),
+]
+
 
 @training_app.command(epilog="Example: evolve training submit walker --base walker --promote")
 def submit(
@@ -31,32 +50,17 @@ def submit(
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Back end of the trainer, such as maze or trl.")
     ] = "maze",
-    model: Annotated[
-        str, typer.Option(metavar="MODEL", help="Chat model that an adapter is trained for. Without it: the base's.")
-    ] = "",
-    served: Annotated[
-        str, typer.Option(metavar="URL", help="vLLM that serves the adapter. Without it: that of the base.")
-    ] = "",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="Hyperparameter, such as rank=8. May be repeated."),
-    ] = None,
+    model: AdaptedModel = "",
+    served: AdapterServer = "",
+    set_: Hyperparameters = None,
     k: Annotated[int | None, typer.Option(metavar="K", help="Size of the sets whose best counts.")] = None,
     steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of reinforcement learning.")] = None,
     warm_steps: Annotated[int | None, typer.Option(metavar="N", help="Updates of the warm start.")] = None,
     kinds: Annotated[str, typer.Option(metavar="LIST", help="Kinds of mazes: small, hard, nine.")] = "",
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of every random draw.")] = 0,
-    run: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--run", metavar="RUN", help="Run to learn from: an id, a prefix of it, or last. May be repeated."
-        ),
-    ] = None,
+    run: LearntRuns = None,
     problem: Annotated[str, typer.Option(metavar="NAME", help="Learn from runs of this problem too.")] = "",
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Learn from runs with this label too. May be repeated."),
-    ] = None,
+    label: LearntLabels = None,
     max_seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit of each attempt (0: none).")] = 0,
     test_problems: Annotated[
         int, typer.Option(metavar="N", help="Held-out problems for the comparison with the promoted version.")

@@ -3,7 +3,6 @@
 One noun a module; everything is imported from here.
 """
 
-from evolve.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.access import (
     USED_AFTER,
     AuditEntry,
@@ -118,6 +117,7 @@ from service.ports.training import (
     TrainingPermission,
     TrainingStore,
 )
+from service.ports.training_backends import HeldOutValues, TrainingBackend, TrainingStep
 from service.ports.values import (
     DEFAULT_TENANT,
     Bundle,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO
 
-from evolve.training_backends import TrainingStep
 from service.errors import ConflictError
+from service.ports.training_backends import TrainingStep
 from service.process.bound_child import bound_command
 
 LEAVE_SECONDS = 10.0

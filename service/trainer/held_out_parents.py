@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.answers.continuation import CONTINUE
-from evolve.training_backends import RunData
+from service.ports.training_backends import RunData
 
 SHARE = 3  # one in so many parents is held out, at most
 SHOWN_HASH = 12

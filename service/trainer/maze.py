@@ -16,10 +16,10 @@ from evolve.domains import open_domain
 from evolve.domains.maze import Maze, read, render
 from evolve.errors import ProblemError
 from evolve.statistics.answer_sets import best_at_k
-from evolve.training_backends import TrainingTask
 from service.errors import UsageError
 from service.policy_settings.shipped import DEFAULTS_FILE, read_defaults
 from service.ports import HeldOutValues, TrainingStep
+from service.ports.training_backends import TrainingTask
 from service.trainer.backend_process import read_step, run_evaluation
 from service.trainer.held_out_mazes import (
     DEFAULT_KINDS,

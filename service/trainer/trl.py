@@ -10,7 +10,9 @@ from threading import Event
 from typing import Any
 
 from evolve.statistics.intervals import enough_pairs
-from evolve.training_backends import (
+from evolve.vpo import METHODS
+from service.errors import UsageError
+from service.ports.training_backends import (
     CANDIDATES,
     PROBLEM,
     RECORDS,
@@ -20,8 +22,6 @@ from evolve.training_backends import (
     TrainingTask,
     run_data,
 )
-from evolve.vpo import METHODS
-from service.errors import UsageError
 from service.trainer.backend_process import read_step, run_evaluation
 from service.trainer.held_out_parents import RecordedParents, split_parents, write_asked, write_trained
 

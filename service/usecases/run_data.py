@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from evolve.training_backends import CANDIDATES, PROBLEM, RECORDS, RUNS_FOLDER, RunData
 from service.policy_settings.choice import submitted
 from service.ports import ProblemStore, Readers, TrainingJob
+from service.ports.training_backends import CANDIDATES, PROBLEM, RECORDS, RUNS_FOLDER, RunData
 from service.problems.bundle import unpack
 from service.projections.export import lines_of
 

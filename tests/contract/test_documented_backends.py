@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from evolve.testing import TRAINING_BACKEND_RULES, BackendCase, BackendTask
-from evolve.testing.training_backends import BackendRule
-from evolve.training_backends import RunData
+from service.ports.training_backends import RunData
+from service.trainer.contract import TRAINING_BACKEND_RULES, BackendCase, BackendRule, BackendTask
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "training-back-ends.md"

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from evolve.testing import TRAINING_BACKEND_RULES, BackendCase, BackendTask
-from evolve.testing.training_backends import BackendRule, continues_after_a_kill, trains_a_model
-from evolve.training_backends import TrainingStep, TrainingTask
+from service.ports.training_backends import TrainingStep, TrainingTask
+from service.trainer.contract import (
+    TRAINING_BACKEND_RULES,
+    BackendCase,
+    BackendRule,
+    BackendTask,
+    continues_after_a_kill,
+    trains_a_model,
+)
 from tests.fakes.training_backend import EVERY, CountingBackend
 
 ROOT = Path(__file__).parents[2]

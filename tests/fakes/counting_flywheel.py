@@ -4,10 +4,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from evolve.training_backends import TrainingTask
 from service.cli.flywheel import FlywheelOptions, run_flywheel
 from service.cli.terminal import Terminal
 from service.client.service_choice import SourceOptions
+from service.ports.training_backends import TrainingTask
 from service.problems.family import read_family
 from service.usecases.flywheel import FlywheelOrder
 from tests.fakes.training_backend import MODEL, CountingBackend

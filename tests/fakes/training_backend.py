@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from evolve.training_backends import TrainingTask
 from service.ports import HeldOutValues, TrainingStep
+from service.ports.training_backends import TrainingTask
 from tests.fakes.tiny_llama import write_model
 
 EVERY = 5  # steps between two checkpoints

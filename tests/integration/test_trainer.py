@@ -14,7 +14,6 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import update
 
-from evolve.training_backends import TrainingTask
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
 from service.bootstrap.trainers import make_trainer, make_training_jobs
@@ -23,6 +22,7 @@ from service.db.policy_models import TrainingJobRow
 from service.db.storage import SqlStorage
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.ports import JOB_ENDED, HeldOutValues, RunRequest, TrainingBackend, TrainingJob, Upload
+from service.ports.training_backends import TrainingTask
 from tests.fakes.tiny_llama import write_model
 from tests.fakes.training_backend import EVERY, JOURNAL, CountingBackend
 from tests.patience import PATIENCE_SECONDS

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from evolve.training_backends import TrainingTask
 from service.ports import HeldOutValues, TrainingStep
+from service.ports.training_backends import TrainingTask
 from service.projections.training import event_reply, job_reply
 from service.trainer import backend_process
 from service.trainer.trainer import MAX_STARTS

@@ -88,8 +88,8 @@ def _waiting(job: TrainingJob, events: Sequence[TrainingEvent]) -> str:
     """What a queued job waits for, and why a trainer that is there does not take it. Empty: it is not queued."""
     if not job.waiting_for:
         return ""
-    newest = events[-1] if events else None
-    reason = f" A trainer passed over it: {newest.payload['reason']}." if newest and newest.kind == WAITING else ""
+    told = events[-1].payload if events and events[-1].kind == WAITING else {}
+    reason = f" A trainer passed over it: {told['reason']}." if told else ""
     return f"It waits for {job.waiting_for}: evolve trainer.{reason}"
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evolve.testing import BackendTask
-from evolve.training_backends import RunData
 from service.errors import UsageError
+from service.ports.training_backends import RunData
 from service.trainer import trl
+from service.trainer.contract import BackendTask
 from service.trainer.held_out_parents import parent_name
 from service.trainer.trl import TrlBackend
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from evolve.training_backends import NEEDS, TrainingBackend, TrainingStep
+from service.ports.training_backends import NEEDS, TrainingBackend, TrainingStep
 
 WAIT_SECONDS = 600.0
 _NO_STEPS = ("", " ", "{", "[1, 2]", "null", "loss 0.5", '{"kind": "another"}', "\x00\ufffd", "x" * 10_000)
@@ -45,7 +45,7 @@ class BackendCase:
         make: makes the back end, the same each time. It should write a checkpoint after few steps.
         task: the job, with at least twice as many steps as a checkpoint interval has.
         base: folder of the version to start from. None: from scratch.
-        prepare: writes the data of the job's runs into a folder, as `evolve.training_backends.RunData` has them.
+        prepare: writes the data of the job's runs into a folder, as `service.ports.training_backends.RunData` has them.
     """
 
     make: Callable[[], TrainingBackend]
