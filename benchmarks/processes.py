@@ -69,13 +69,14 @@ def problem_files(name: str, sleep_seconds: float = 0.0) -> dict[str, str]:
 
 @dataclass
 class Service:
-    """PostgreSQL, Redis and an API; runners and workers as they are wanted."""
+    """PostgreSQL, Redis and an API; runners and workers as they are wanted. `pid`: of the API."""
 
     home: Path
     database: str
     queue: str
     url: str = ""
     key: str = ""
+    pid: int = 0
     stack: ExitStack = field(default_factory=ExitStack)
 
     @property
@@ -155,7 +156,7 @@ def open_service(home: Path) -> Iterator[Service]:
         service.key = json.loads(made.stdout)["key"]
         with service.role("api", "--port", "0", "--json") as api:
             assert api.stdout is not None
-            service.url = json.loads(api.stdout.readline())["url"]
+            service.url, service.pid = json.loads(api.stdout.readline())["url"], api.pid
             try:
                 yield service
             except BaseException:
