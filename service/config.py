@@ -91,8 +91,8 @@ class SandboxSettings(BaseModel):
     images: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Images that problems of others may name in evaluator.image; * stands for any text"
     )
-    container_runtime: Literal["", "podman", "docker"] = Field(
-        default="", description="What runs the containers of evaluator.image; unnamed: whichever answers"
+    container_runtime: Literal["podman", "docker"] | None = Field(
+        default=None, description="What runs the containers of evaluator.image; unnamed: whichever answers"
     )
     read: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Files and folders that every program may read, and that problems of others may name"

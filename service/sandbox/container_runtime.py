@@ -83,11 +83,11 @@ async def image_of(spec: EvaluatorSpec, settings: SandboxSettings) -> ContainerI
     return await find_image(runtime, spec.image)
 
 
-async def find_runtime(wanted: str = "") -> ContainerRuntime:
+async def find_runtime(wanted: str | None = None) -> ContainerRuntime:
     """The runtime of this machine that answers; one without the superuser's rights first.
 
     Args:
-        wanted: `podman` or `docker`; empty: whichever.
+        wanted: `podman` or `docker`; None: whichever.
 
     Raises:
         RefusedError: there is none, with what each of them says.
