@@ -15,6 +15,7 @@ from service.cli.training_options import (
     KeepGoing,
     MaxSeconds,
     MaxTokens,
+    MazeMethod,
     ModelFolder,
     Prompts,
     Rank,
@@ -43,10 +44,7 @@ def maze(
     ctx: typer.Context,
     output: ModelFolder,
     *,
-    method: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone."),
-    ] = "vpo_marginal",
+    method: MazeMethod = "vpo_marginal",
     base: Annotated[
         Path | None, typer.Option(metavar="MODEL", readable=False, help="Start from this model folder.")
     ] = None,

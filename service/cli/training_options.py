@@ -74,3 +74,6 @@ RecordFiles = Annotated[
         help="File written by evolve export --training. May be repeated.",
     ),
 ]
+MazeMethod = Annotated[
+    str, typer.Option(metavar="NAME", help="vpo, grpo, vector_max_at_k, ..., or base for the warm start alone.")
+]

@@ -63,9 +63,7 @@ def run(
     progress: bool = False,
     **configuration: Unpack[RunKeywords],
 ) -> RunResult:
-    """Search for a better program in this process, and return what came of it.
-
-    A plain call in scripts and in the running event loop of a notebook; Ctrl-C returns what there is so far.
+    """Search for a better program in this process, also in a notebook; Ctrl-C returns what there is so far.
 
     Args:
         problem: a folder; or, with `evaluate`, a seed's text or a `Problem`; or a class with `seed` and `evaluate`.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.evaluation import Evaluation, ScoringRequest
+from evolve.ports import Evaluator
 from evolve.program import Program
 from service.config import SandboxSettings
 from service.errors import UsageError
@@ -21,7 +22,9 @@ from service.ports import (
     EvaluatorRequest,
     Intent,
     OpenedEvaluator,
+    RunPolicies,
     RunRecord,
+    RunTrainer,
     Storage,
 )
 from service.problems.check import CheckReport, check_problem, with_image
@@ -35,7 +38,7 @@ from service.projections.saved_columns import save_ended_run
 from service.runner.run_job import RunJob
 from service.usecases.control_runs import COMMAND_LINE
 from service.usecases.draw_views import draw_best
-from service.usecases.extensions import load_all, named_beside
+from service.usecases.extensions import Named, load_all, named_beside
 from service.usecases.plan import PolicyFactory, RunOrder, RunPlan, evaluator_request, new_run, plan_again, plan_new
 from service.usecases.run_learning import RunTrainers, no_trainer
 
@@ -78,9 +81,8 @@ async def open_run(
 ) -> AsyncIterator[OpenedRun]:
     """Make everything a run is driven with, and store the run itself when it is new.
 
-    At the end of the block, the best of a run that has ended is drawn, and a long run is saved for its pages.
-
     Whatever cannot work is found before the run is stored: the problem, the configuration, the isolation, the policy.
+    At the end of the block, the best of a run that has ended is drawn, and a long run is saved for its pages.
 
     Raises:
         InvalidProblemError: the problem cannot be searched on.
@@ -98,25 +100,7 @@ async def open_run(
         _want(storage, plan.record, RUNNING)
     async with policies.open(plan) as asked, evaluators.open(evaluator_request(plan)) as opened:
         plan = _stored(plan, order, storage, opened.isolation)
-        job = RunJob(
-            run_id=plan.run_id,
-            problem=plan.problem,
-            config=plan.config,
-            policies=asked.members,
-            embedder=asked.embedder,
-            analyst=asked.analyst,
-            facts=partial(stored_facts, storage.reader, plan.run_id),
-            health=asked.health,
-            evaluator=opened.evaluator,
-            log=storage.log,
-            clock=storage.clock,
-            owner=this_process(),
-            extensions=named,
-            elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
-            patience_seconds=PATIENCE_SECONDS,
-            trainer=trainers(plan),
-            open_version=asked.open_version,
-        )
+        job = _job(plan, storage, asked, opened.evaluator, named, trainers(plan))
         warnings = (*plan.warnings, *await evaluator_warnings(plan, opened))
         yield OpenedRun(
             job=job,
@@ -131,6 +115,35 @@ async def open_run(
         )
         await draw_best(storage, opened.evaluator, plan.run_id)
     await asyncio.to_thread(save_ended_run, storage.columns, storage.reader, plan.run_id)
+
+
+def _job(
+    plan: RunPlan,
+    storage: Storage,
+    asked: RunPolicies,
+    evaluator: Evaluator,
+    extensions: list[Named],
+    trainer: RunTrainer | None,
+) -> RunJob:
+    return RunJob(
+        run_id=plan.run_id,
+        problem=plan.problem,
+        config=plan.config,
+        policies=asked.members,
+        embedder=asked.embedder,
+        analyst=asked.analyst,
+        facts=partial(stored_facts, storage.reader, plan.run_id),
+        health=asked.health,
+        evaluator=evaluator,
+        log=storage.log,
+        clock=storage.clock,
+        owner=this_process(),
+        extensions=extensions,
+        elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
+        patience_seconds=PATIENCE_SECONDS,
+        trainer=trainer,
+        open_version=asked.open_version,
+    )
 
 
 def _stored(plan: RunPlan, order: RunOrder, storage: Storage, isolation: str) -> RunPlan:

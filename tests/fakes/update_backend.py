@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from evolve.training_backends import TrainingTask
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import make_trainer
 from service.config import DatabaseSettings, Settings
+from service.ports.training_backends import TrainingTask
 from service.trainer.maze import MazeBackend
 
 STARTED = "started.txt"
