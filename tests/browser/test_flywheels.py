@@ -108,5 +108,3 @@ def test_the_page_of_a_flywheel_shuts_nobody_out(open_page: OpenPage, flywheel: 
     assert_accessible(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate(CUT) == []
-    if folder := os.environ.get("EVOLVE_TEST_SHOTS"):
-        page.screenshot(path=f"{folder}/flywheel-{theme}-{width}.png", full_page=True)
