@@ -51,7 +51,7 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 4
+FORMAT = 5
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
     "_rewards", "_signed_scores", "_values", "_seconds", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
@@ -92,7 +92,7 @@ class Columns:
         policy_spending: what each policy had spent over time.
         spent: money spent after so many proposals that were paid for, 0 among them; None: that is not known.
         sequence: everything up to this event is in them.
-        program_positions: on the map of programs; they are not saved.
+        program_positions: on the map of programs; a map that is not complete is not saved.
     """
 
     def __init__(self, run: RunRecord) -> None:
@@ -226,6 +226,7 @@ class Columns:
             "costs": self.costs.state(),
             "policy_spending": self.policy_spending.state(),
             "front_history": self._front_history.state(),
+            "program_map": self.program_positions.state(),
         }
 
     @classmethod
@@ -244,6 +245,7 @@ class Columns:
         columns._places = {candidate_id: place for place, candidate_id in enumerate(columns.ids)}
         columns.costs.restore(state["costs"])
         columns.policy_spending.restore(state["policy_spending"])
+        columns.program_positions.restore(state["program_map"])
         columns._front_history.restore(state["front_history"])
         return columns
 

@@ -1,7 +1,9 @@
 """The map of a run's programs: each at a position in a plane, near to those with similar tokens."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +66,8 @@ class ProgramPositions:
     @property
     def size(self) -> int:
         """Bytes that they take, about."""
-        return self._landmarks.nbytes + len(self._positions) * BYTES_OF_A_POSITION
+        restored = 0 if self._last is None else self._last[1].places.nbytes + self._last[1].positions.nbytes
+        return restored + self._landmarks.nbytes + len(self._positions) * BYTES_OF_A_POSITION
 
     def catch_up(self, reader: RunReader, ids: Sequence[str], fitness: Floats) -> ProgramMap:
         """Place what is new, at most `PLACED_AT_ONCE` programs of it.
@@ -94,6 +97,32 @@ class ProgramPositions:
         )
         self._last = (len(ids), found) if complete else None
         return found
+
+    def state(self) -> list[Any] | None:
+        """The map as far as it was made, as `restore` takes it; None: it is not complete."""
+        if self._last is None:
+            return None
+        count, found = self._last
+        arrays = [array("q", found.places.tolist()), array("d", found.positions.ravel().tolist())]
+        return [count, *arrays, found.sampled, found.landmarks, found.compared, found.correlation]
+
+    def restore(self, state: Sequence[Any] | None) -> None:
+        """Take over a map that was made for so many evaluations; for more of them it is made anew."""
+        if state is None:
+            return
+        count, places, positions, sampled, landmarks, compared, correlation = state
+        self._last = (
+            count,
+            ProgramMap(
+                places=np.array(places, dtype=np.intp),
+                positions=np.array(positions, dtype=np.float64).reshape(-1, 2),
+                sampled=sampled,
+                complete=True,
+                landmarks=landmarks,
+                compared=compared,
+                correlation=correlation,
+            ),
+        )
 
     def _settle(self, reader: RunReader, ids: Sequence[str]) -> None:
         """Choose the landmarks, once the run is twice as long as when they were chosen."""

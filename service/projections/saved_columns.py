@@ -42,7 +42,10 @@ def save_columns(store: ColumnStore, columns: Columns) -> None:
 
 
 def save_ended_run(store: ColumnStore, reader: RunReader, run_id: str) -> None:
-    """Save a long run that has ended, with its front over time, so that its pages need not read its events."""
+    """Save a long run that has ended, so that its pages need not read its events or compare its programs.
+
+    Its front over time and its map of programs are saved with it.
+    """
     try:
         run = reader.run(run_id)
         if run.state not in ENDED or run.counters.evaluations < MIN_NEW:
@@ -52,6 +55,8 @@ def save_ended_run(store: ColumnStore, reader: RunReader, run_id: str) -> None:
         columns.catch_up(reader)
         if worth_saving(columns, saved):
             columns.front_spans()
+            while not columns.program_positions.catch_up(reader, columns.ids, columns.fitness).complete:
+                pass  # each time some thousand programs more
             save_columns(store, columns)
     except ServiceError as error:
         log.warning("columns.not_saved", run_id=run_id, reason=str(error))

@@ -9,6 +9,7 @@ import pytest
 from evolve.program import Program
 from service.ports import RunReader
 from service.projections import program_map
+from service.projections.array_codec import decode, encode
 from service.projections.program_map import ProgramMap, ProgramPositions, taken
 
 
@@ -111,3 +112,25 @@ def test_what_a_map_takes_grows_with_it() -> None:
     before = positions.size
     placed(positions, Reads(), 50)
     assert positions.size > before
+
+
+def test_a_saved_map_is_the_map_and_reads_no_program() -> None:
+    positions, reads = ProgramPositions(), Reads()
+    made = placed(positions, reads, 70)
+    restored = ProgramPositions()
+    restored.restore(decode(encode(positions.state())))
+    reads.read.clear()
+    found = placed(restored, reads, 70)
+    assert reads.read == []
+    np.testing.assert_array_equal(found.places, made.places)
+    np.testing.assert_array_equal(found.positions, made.positions)
+    assert (found.landmarks, found.compared, found.correlation) == (made.landmarks, made.compared, made.correlation)
+    longer = placed(restored, reads, 90)
+    np.testing.assert_allclose(longer.positions, placed(ProgramPositions(), Reads(), 90).positions, atol=1e-9)
+
+
+def test_a_map_that_is_not_complete_is_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_map, "PLACED_AT_ONCE", 40)
+    positions = ProgramPositions()
+    positions.catch_up(cast(RunReader, Reads()), ids(100), np.zeros(100))
+    assert positions.state() is None
