@@ -77,7 +77,7 @@ async def test_a_run_has_the_critic_and_the_embedder_that_were_chosen(
     again = (await browser.get(f"/runs/new?from={run_id}")).text
     for field, value in {"policy": "writer", "critic": "judge", "embedder": "near"}.items():
         assert [name for name, held in options(again, field).items() if held] == [value]
-    assert re.search(r"<details open>\s*<summary>Critic, embedder", again)
+    assert re.search(r"<details open>\s*<summary>Critic, advisor, embedder", again)
     assert (await submit(browser, "", f"/runs/{run_id}/fork", candidate="cnd_none")).status_code == 422
     assert options((await browser.get(f"/runs/{run_id}/fork")).text, "critic").keys() == {"", "judge", "second"}
 
@@ -116,4 +116,4 @@ async def test_a_service_without_such_policies_says_so(tmp_path: Path) -> None:
     async with open_told(tmp_path) as told, told.client() as owner, visitor(told) as client:
         assert (await owner.post("/v1/problems", json={"files": FILES})).status_code == 201
         page = (await client.get("/runs/new")).text
-    assert page.count("none: the service has none") == 2
+    assert page.count("none: the service has none") == 3

@@ -89,14 +89,14 @@ def test_rounds_are_found_drawn_and_told(page: Page, flywheel: str) -> None:
     expect(rows).to_have_count(ROUNDS)
     # Nothing was promoted when the first version came. The second was compared with it.
     expect(rows.nth(0)).to_contain_text("promoted")
-    expect(rows.nth(1)).to_contain_text("runner@2")
+    expect(rows.nth(1)).to_contain_text("@2")
     expect(rows.nth(1)).to_contain_text("[")
     expect(rows.nth(2)).to_contain_text("not yet")
     # The marks stand as high as the shares in the table.
     shares = [float(text.split()[0]) for text in rows.locator("td:nth-of-type(4)").all_inner_texts()]
     heights = [float(one.get_attribute("cy") or 0) for one in chart.locator(".line-2 circle").all()]
     assert [round((212 - height) / 200, 3) for height in heights] == pytest.approx(shares, abs=1e-3)
-    page.get_by_role("region", name="Rounds").get_by_role("link", name="runner@1").click()
+    page.get_by_role("region", name="Rounds").get_by_role("link", name="@1").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Training of runner")
 
 

@@ -100,6 +100,6 @@ def test_the_adapter_of_a_job_is_served_by_a_running_vllm(vllm: VllmServer, tmp_
         assert loaded(vllm) == {adapter}
     finally:
         trainer.terminate()
-        trainer.wait(PATIENCE_SECONDS)
+        trainer.communicate(timeout=PATIENCE_SECONDS)
     evolve.call("policy", "unload", adapter, "--policy", vllm.url)
     assert loaded(vllm) == set()
