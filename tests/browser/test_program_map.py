@@ -14,6 +14,7 @@ from tests.browser.conftest import OpenPage
 from tests.browser.installation import Installation, Service
 
 COUNT = 12_000
+TRIES = 3  # what else the machine does makes a task longer, and none shorter
 # Milliseconds of script that a long map takes in its longest task, apart from what else the machine does.
 LONGEST = """async (programs) => {
   const map = document.querySelector('program-map');
@@ -123,10 +124,9 @@ def test_a_map_of_thousands_is_drawn_a_portion_at_a_time(page: Page, service: Se
     longer |= {"total": COUNT, "place": list(range(COUNT))}
     longer |= {"outcomes": found["outcomes"], "operators": found["operators"]}
     opened(page, finished_run)
-    portions, longest, shown = page.evaluate(LONGEST, longer)
-    assert shown == COUNT
-    assert portions > 4
-    assert longest < 100
+    drawn = [page.evaluate(LONGEST, longer) for _ in range(TRIES)]
+    assert all(shown == COUNT and portions > 4 for portions, _, shown in drawn)
+    assert min(longest for _, longest, _ in drawn) < 100
 
 
 def test_it_keeps_up_with_the_run(page: Page, live_run: str) -> None:

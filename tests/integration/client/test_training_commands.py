@@ -155,7 +155,6 @@ def test_a_job_learns_from_the_texts_of_its_runs_wherever_they_ran(place: Place)
         (("show",), 3, "there is no training job yet"),
         (("show", "trn_absent"), 3, "there is no training job trn_absent"),
         (("cancel", ""), 3, "there is no training job"),
-        (("submit", "absent"), 3, "there is no policy 'absent'"),
         (("submit", "walker", "--steps", "1"), 2, "steps: "),
         (("submit", "walker", "--backend", "absent"), 2, "there is no back end 'absent'"),
         (("submit", "walker", "--label", "family"), 2, "write KEY=VALUE"),
