@@ -9,7 +9,7 @@ from evolve.credit.operators import CROSSOVER, MUTATE
 from evolve.credit.yields import times
 from evolve.program import Program
 from evolve.prompt.repository import changes_text, parent_text, rules_text
-from evolve.prompt.request_text import request_text
+from evolve.prompt.request_text import noun_of, request_text
 from evolve.prompt.scores import objectives_text, scores_text
 from evolve.prompt.space import Count, PromptRequest, Space, fit_feedback, fit_said, joined, refuse_huge, space_of
 from evolve.prompt.templates import fill
@@ -122,8 +122,7 @@ def _example(request: PromptRequest, m: int) -> str:
     several = _several_files(request)
     if request.edits == "diff":
         return example(chain, m, "(edits)")
-    alone = "(a whole answer)" if request.problem.evaluator.text else "(a whole program)"
-    program = "(the whole of this file)" if several else alone
+    program = "(the whole of this file)" if several else f"(a whole {noun_of(request.problem)})"
     program = "(the new region)" if _region_alone(request) else program
     if chain.kind == "fences" and several:
         return "\n---\n".join([f"FILE: path\n{fenced(program)}"] * m)

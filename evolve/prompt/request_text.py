@@ -20,7 +20,7 @@ def request_text(problem: Problem, proposal: Proposal, templates: Mapping[str, s
     """
     weights = proposal.weights if len(problem.objectives) > 1 and operator != SIMPLIFY else ()
     drawn = fill(templates, "weights", weights=weights_text(problem, weights)) if weights else ""
-    noun = "answer" if problem.evaluator.text else "program"
+    noun = noun_of(problem)
     count = f"one {noun}" if m == 1 else f"{m} genuinely different {noun}s"
     if proposal.request and operator == proposal.operator:
         return f"{drawn}{Operator(request=proposal.request).policy_request(count)}\n"
@@ -34,3 +34,8 @@ def request_text(problem: Problem, proposal: Proposal, templates: Mapping[str, s
         return drawn + fill(templates, "request_scalar", count=m)
     names = ", ".join(one_line(name) for name in problem.objective_names)
     return drawn + fill(templates, "request_vector", count=m, names=names)
+
+
+def noun_of(problem: Problem) -> str:
+    """What policies are asked for: programs, or answers where a text is wanted that is in no language of programs."""
+    return "answer" if problem.evaluator.text and problem.language == "text" else "program"
