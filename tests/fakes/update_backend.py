@@ -31,6 +31,9 @@ class CopyingBackend(MazeBackend):
         super().__init__()
         self._seconds, self._fails = seconds, fails
 
+    def missing(self) -> str:
+        return ""  # copying needs no torch
+
     def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         words = [sys.executable, "-m", MODULE, "update", str(folder), str(self._seconds)]
         return [*words, "fail"] if self._fails else words
