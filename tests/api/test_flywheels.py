@@ -95,7 +95,7 @@ async def test_pages_show_flywheels_and_the_rounds_of_one(told: Told) -> None:
     assert '<a href="/flywheels/mazes">mazes</a>' in listed
     for found in (
         "3 rounds. The gate promoted 1 version.", "+0.021 [+0.006, +0.038]", "-0.010 [-0.030, +0.010]",
-        'href="/batches/bat_0001"', 'href="/training/trn_0001">walker@2</a>', "1.000 [0.025, 1.000]",
+        'href="/batches/bat_0001"', 'href="/training/trn_0001">@2</a>', "1.000 [0.025, 1.000]",
         "walker@3 was &lt;i&gt;not&lt;/i&gt; found better", "Round 1, at 8 evaluations: 1.000 [0.025, 1.000]",
         "Solved at 4 evaluations",
     ):  # fmt: skip

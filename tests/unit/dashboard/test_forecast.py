@@ -105,6 +105,7 @@ def test_the_page_tells_it_with_its_interval() -> None:
         "points": [],
         "policy_totals": [],
         "drawn": '{"end": 100}',
+        "learns": False,
     }
     page = (
         environment()
