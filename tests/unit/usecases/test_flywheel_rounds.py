@@ -23,7 +23,7 @@ def job(**changes: Any) -> TrainingJob:
     fields: dict[str, Any] = {
         "id": "trn_1", "policy": "walker", "state": "queued", "desired_state": "running", "request": {}, "runs": [],
         "progress": None, "checkpoint": None, "error": "", "version": None, "sequence": 1, "created_by": "",
-        "created_at": AT, "started_at": None, "finished_at": None,
+        "created_at": AT, "started_at": None, "finished_at": None, "waiting_for": "",
     }  # fmt: skip
     return TrainingJob(**(fields | changes))
 
