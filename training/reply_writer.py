@@ -127,11 +127,18 @@ def _found(old: Sequence[str], new: Sequence[str], groups: Sequence[tuple[int, i
     """Whether each edit has a unique place in the text after the previous edits."""
     text, shift = list(old), 0
     for low, high, start, end in groups:
-        if _places(text, old[low:high]) != 1:
+        wanted = old[low:high]
+        if _places(text, wanted) != 1 or _places(text, _trimmed(wanted)) != 1:
             return False
         text[low + shift : high + shift] = new[start:end]
         shift += (end - start) - (high - low)
     return True
+
+
+def _trimmed(lines: Sequence[str]) -> Sequence[str]:
+    """Lines without the blank ones around them, which a reader may pass over."""
+    kept = [place for place, line in enumerate(lines) if line.strip()]
+    return lines[kept[0] : kept[-1] + 1] if kept else ()
 
 
 def _places(lines: Sequence[str], wanted: Sequence[str]) -> int:

@@ -39,6 +39,7 @@ class RunKeywords(TypedDict, total=False):
     prompt_pool: int
     prompt: Table
     insights: Table
+    learning: Table
     budget: Table
     seed: int
     deterministic: Table

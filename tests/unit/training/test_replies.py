@@ -66,6 +66,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), min_size=1, max_si
 
 
 @example(["a", "c", "b"], ["b", "c"])  # the first edit makes a second place for the next
+@example(["a", "b", "", "b"], ["b", "c"])  # an edit begins with a blank line, and stands twice without it
 @given(LINES, LINES)
 def test_edits_between_any_two_texts_are_read_back(old: list[str], new: list[str]) -> None:
     parent, child = (Program.of({"t.txt": "\n".join(["begin", *lines, "end"]) + "\n"}) for lines in (old, new))
