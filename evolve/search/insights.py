@@ -9,6 +9,7 @@ from evolve.errors import ConfigurationError
 from evolve.identity import insights_id
 from evolve.proposal import Charge, CompletedReply
 
+_EDITED = 2  # of the run's own versions, those that a person may just have edited
 FACTS, ANALYST, PERSON, EARLIER_RUN = "facts", "analyst", "person", "earlier_run"
 MAX_INSIGHTS_CHARACTERS = MAX_PLAIN_CHARACTERS
 MAX_KEPT_CHARACTERS = MAX_INSIGHTS_CHARACTERS // 2
@@ -56,7 +57,10 @@ class Insights:
         if written.source not in _OF_PEOPLE:
             self.evaluations = written.evaluations
         else:
-            own = set(before.splitlines()) - set(self.kept.splitlines())
+            # A person may have edited the version before the one that stands, which came in the meantime.
+            lately = [one.text for one in self.versions.values() if one.source not in _OF_PEOPLE][-_EDITED:]
+            own = {line for text_of_run in (before, *lately) for line in text_of_run.splitlines()}
+            own -= set(self.kept.splitlines())
             lines = [line for line in text.splitlines() if line not in own]
             self.kept = _whole_lines("\n".join(lines), MAX_KEPT_CHARACTERS)
 
