@@ -40,6 +40,7 @@ class WorkerIntervals:
         renew: between two renewals of a lease; a cancelled evaluation is noticed by the next.
         beat: between two signs of life.
         wait: before the queue is tried again that did not answer.
+        leave: how long a worker that shall end still tries to give a result to a queue that does not answer.
         problems: evaluators of how many problems are kept warm.
     """
 
@@ -47,6 +48,7 @@ class WorkerIntervals:
     renew: float = 0.5
     heartbeat: float = 2.0
     wait: float = 1.0
+    leave: float = 5.0
     problems: int = 4
 
 
@@ -161,7 +163,11 @@ class Worker:
             await self._release(lease)
             return
         process.note(tracing.evaluation_attributes(evaluation))
-        taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
+        try:
+            taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
+        except UnreachableError:  # it leaves, and its lease lapses: another worker has the task
+            log.warning("evaluation.left", evaluation_id=lease.task.evaluation_id)
+            return
         if not lease.task.scoring.render:  # a picture is no evaluation
             self._evaluations += 1
             EVALUATIONS.labels(str(evaluation.outcome)).inc()
@@ -231,12 +237,20 @@ class Worker:
             await self._leases.release(lease)
 
     async def _complete(self, lease: Lease, evaluation: Evaluation) -> bool:
-        """Give a result, as soon as the queue takes it; its lease is held until then, or others would do it again."""
+        """Give a result, as soon as the queue takes it; its lease is held until then, or others would do it again.
+
+        Raises:
+            UnreachableError: the worker is to leave, and the queue has been away since for `leave` seconds and more.
+        """
+        patience = self._pace.leave
         while True:
             try:
                 return await self._leases.complete(lease, evaluation)
             except UnreachableError as error:
                 log.warning("queue.away", reason=str(error))
+                if patience <= 0:
+                    raise
+                patience -= self._pace.wait if self.drain.is_set() else 0.0
                 await asyncio.sleep(self._pace.wait)
             with suppress(UnreachableError, TimeoutError):
                 async with asyncio.timeout(self._pace.wait):

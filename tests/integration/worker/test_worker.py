@@ -27,7 +27,7 @@ from service.worker.worker import READY, Worker, WorkerIntervals
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, heartbeat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
-PACE = WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01, problems=2)
+PACE = WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01, leave=0.05, problems=2)
 BEAT = heartbeat("a", slots=2)
 
 
@@ -304,6 +304,20 @@ async def test_while_a_result_is_not_taken_its_lease_is_held(
     async with working(Full(bench, renewals=3), lab):
         await queue.submit(task(), BUNDLE)
         assert await results(queue, 1) == [(task().evaluation_id, replace(GOOD, worker="a"))]
+
+
+async def test_a_worker_that_is_to_end_leaves_a_result_that_nobody_takes(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    leases = Full(bench, renewals=10**9)
+    async with working(leases, lab) as (worker, running):
+        await queue.submit(task(), BUNDLE)
+        await lab.until(lambda: bool(lab.ended))
+        await asyncio.sleep(10 * PACE.leave)
+        assert not running.done()  # without a word to end, it tries on
+        worker.drain.set()
+        await asyncio.wait_for(running, PATIENCE_SECONDS)
+    assert lab.closed == lab.opened
 
 
 class Fetching(MemoryEvaluationLeases):
