@@ -42,6 +42,11 @@ class EventBuffer:
         """Events in the outbox."""
         return len(self._outbox)
 
+    @property
+    def sequence(self) -> int:
+        """Of the last event written, committed or not."""
+        return self._sequence
+
     def write(self, events: Iterable[Event]) -> None:
         """Put events into the outbox."""
         now = self._clock.now()

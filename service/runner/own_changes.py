@@ -63,13 +63,15 @@ class OwnChanges:
         """
         await self._learner.reopen()
 
-    def turn(self, *, committed: bool) -> Sequence[ChangeData]:
+    def turn(self, *, written: int, committed: int) -> Sequence[ChangeData]:
         """The changes that are ready; begins those that are due.
 
         Args:
-            committed: whether storage has all of the run.
+            written: sequence of the run's last event.
+            committed: sequence of the last event that storage has.
         """
-        found = (self._insights.turn(committed=committed), self._learner.turn(committed=committed))
+        insights = self._insights.turn(committed=written == committed)
+        found = (insights, self._learner.turn(written=written, committed=committed))
         return [change for change in found if change is not None]
 
     async def cancel(self, *, ended: bool = False) -> tuple[InsightsWritten, ...]:

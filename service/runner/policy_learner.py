@@ -65,6 +65,7 @@ class PolicyLearner:
         self._trainer, self._open = trainer, open_version
         self._retry, self._clock, self._wake = retry, clock, wake
         self._task: asyncio.Task[PolicyUpdated] | None = None
+        self._due: tuple[DueUpdate, int] | None = None
         self._job, self.waiting = "", ""
 
     async def reopen(self) -> None:
@@ -80,23 +81,31 @@ class PolicyLearner:
             if update.policy in needed:
                 await self._add(update.policy, update.model)
 
-    def turn(self, *, committed: bool) -> PolicyUpdated | None:
-        """The next update, once it has ended; begins one that is due.
+    def turn(self, *, written: int, committed: int) -> PolicyUpdated | None:
+        """The next update, once it has ended; begins one that is due, once storage has the answers it is made from.
 
         Args:
-            committed: whether storage has all of the run. An update begins then, since trainers read its answers there.
+            written: sequence of the run's last event.
+            committed: sequence of the last event that storage has.
         """
-        if self._task is not None and self._task.done():
+        if self._task is not None:
+            if not self._task.done():
+                return None
             task, self._task = self._task, None
             self._job = self.waiting = ""
             return task.result()
-        learning = self._state.changes.learning
-        if self._task is None and committed and learning.due:
+        if self._due is None and self._state.changes.learning.due and self._settled(written, committed):
             unfinished = [*self._state.open, *(one.proposal_number for one in self._state.pending.values())]
-            due = learning.next(self._state.asked, unfinished)
-            self._task = asyncio.create_task(self._update(due))
+            self._due = self._state.changes.learning.next(self._state.asked, unfinished), written
+        if self._due is not None and committed >= self._due[1]:
+            self._task = asyncio.create_task(self._update(self._due[0]))
             self._task.add_done_callback(lambda _: self._wake())
+            self._due = None
         return None
+
+    def _settled(self, written: int, committed: int) -> bool:
+        """Whether a batch may be cut now: in a fixed order where nothing is under way to storage, else always."""
+        return not self._config.deterministic.window or written == committed
 
     async def cancel(self, *, ended: bool = False) -> None:
         """Let go of an update that is under way. Its job goes on, unless the run has ended."""

@@ -213,8 +213,7 @@ class RunLoop:
     def _change_itself(self) -> None:
         if self._search.ended(self._elapsed):
             return
-        committed = not len(self._event_buffer) and (self._committing is None or self._committing.done())
-        for change in self._own.turn(committed=committed):
+        for change in self._own.turn(written=self._event_buffer.sequence, committed=self._sequence):
             self._dispatcher.take(self._search.change(RequestedChange(data=change)))
 
     def _write(self, events: Sequence[Event]) -> None:

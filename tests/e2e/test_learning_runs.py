@@ -164,7 +164,7 @@ def test_a_run_that_nobody_may_train_on_gets_no_versions(evolve: Evolve, start_t
 
 
 def test_a_run_in_no_fixed_order_does_not_wait_for_trainers(evolve: Evolve) -> None:
-    evolve.call(*RUN, "--set", "deterministic.window=0")
+    evolve.call(*RUN, "--evaluations", "400", "--set", "deterministic.window=0")
     assert not updates(evolve)
     (job,) = evolve.lines("training", "list", "--json")
     assert job["state"] == "cancelled"
