@@ -71,15 +71,23 @@ class StatusFold:
     """Folds events into a status."""
 
     def __init__(self, run_id: str) -> None:
-        self.status = RunStatus(run_id=run_id)
+        # Most events change the totals alone: these are kept apart, since copying a whole status costs as much again.
+        self._status, self._counters = RunStatus(run_id=run_id), Counters()
         self._pending: dict[str, tuple[int, str]] = {}
         self._evaluated: tuple[str, str, Mapping[str, float]] = ("", "", {})
 
+    @property
+    def status(self) -> RunStatus:
+        """Where the run stands after all events folded until now."""
+        return replace(self._status, counters=self._counters)
+
     def apply(self, event: Event) -> None:
         """Fold one event."""
-        away = away_after(self.status.away, event)
-        status = replace(self.status, counters=count(self.status.counters, event), away=away)
-        data = event.data
+        self._counters = count(self._counters, event)
+        status, data = self._status, event.data
+        away = away_after(status.away, event)
+        if away is not status.away:
+            status = replace(status, away=away)
         state = entered(event)
         if state is not None:
             # Why it waited is worth knowing of a run that was paused meanwhile.
@@ -100,7 +108,7 @@ class StatusFold:
                 status = self._score(status, data)
             case BestImproved():
                 status = self._improve(status, data)
-        self.status = status
+        self._status = status
 
     def _score(self, status: RunStatus, data: CandidateEvaluated) -> RunStatus:
         candidate, fitness = data.candidate_id, data.fitness
