@@ -10,6 +10,7 @@ to a lease, results lost or doubled by the logs, and what each process spends pe
 import asyncio
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -33,6 +34,9 @@ PROCESSES = 2
 FILL_SECONDS = 600.0
 # Times the mean of an evaluation: who came first gives up slots only as evaluations end.
 WARM_MEANS = 2.0
+CONNECTIONS = 2  # of a client: for its leases, and for its renewals
+RESERVED = 400  # connections and files of everybody else
+OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -149,7 +153,9 @@ def fleet(service: Service, plan: FleetPlan, door: str, seconds: float) -> dict[
     each = json.dumps(asdict(plan) | {"clients": plan.clients // PROCESSES})
     where = (service.url, service.key) if door == "http" else ("", "")
     with part("--drive", text, service.database, service.queue) as driver, ExitStack() as stack:
-        with Redis.from_url(service.queue) as queue:  # the runs are there before the clients: none has all of them
+        with Redis.from_url(service.queue) as queue:
+            queue.config_set("maxclients", min(OPEN_FILES - RESERVED, CONNECTIONS * plan.clients + RESERVED))
+            # The runs are there before the clients: none has all of them.
             wait_for(lambda: queue.zcard("evolve:claims:cpu") >= plan.runs or driver.poll() is not None, FILL_SECONDS)
         words = [("--work", each, service.queue, *where, str(number)) for number in range(PROCESSES)]
         workers = [stack.enter_context(part(*one)) for one in words]
