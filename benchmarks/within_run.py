@@ -37,6 +37,7 @@ from evolve.statistics.t_distribution import quantile
 from service.cli.study import problem_of
 from service.policy.bundled.model import Model, load_model
 from service.policy.bundled.sampling import SampledChain, generate
+from training.answered_prompts import AnsweredPrompt, UpdateSettings
 from training.errors import TrainingError
 from training.export import export, read_model
 from training.llama import Weights
@@ -44,7 +45,7 @@ from training.measures import EQUAL
 from training.recipe import Shape
 from training.study.plan import HARD, PROPOSED, TRIED
 from training.study.searching import evaluate, prompt_ids
-from training.within_run import AnsweredPrompt, UpdateSettings, update
+from training.within_run import update
 
 if TYPE_CHECKING:
     from evolve.problem import Problem

@@ -181,18 +181,25 @@ def _row(demonstration: Demonstration, tokenizer: Any) -> dict[str, list[int]]:
     """Prompt and reply as tokens, and the labels, which leave out the prompt."""
     messages = [dict(message) for message in demonstration.messages]
     head = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    reply = _turn(tokenizer, messages, head, demonstration.reply)
+    reply = demonstration.reply + end_of_turn(tokenizer, messages, head, demonstration.reply)
     prompt = tokenizer(head, add_special_tokens=False)["input_ids"]
     answer = tokenizer(reply, add_special_tokens=False)["input_ids"]
     return {"input_ids": prompt + answer, "labels": [-100] * len(prompt) + answer}
 
 
-def _turn(tokenizer: Any, messages: list[dict[str, str]], head: str, reply: str) -> str:
-    """The reply with the end-of-turn mark: that of the chat template if it has one, else the tokenizer's."""
+def end_of_turn(tokenizer: Any, messages: list[dict[str, str]], head: str, reply: str) -> str:
+    """The mark behind a reply: that of the chat template if it has one, else the tokenizer's.
+
+    Args:
+        tokenizer: of a chat model.
+        messages: of the prompt.
+        head: the prompt as text, up to where the reply begins.
+        reply: its text.
+    """
     said = [*messages, {"role": "assistant", "content": reply}]
     whole = tokenizer.apply_chat_template(said, tokenize=False)
     end = whole[len(head) + len(reply) :].strip() if whole.startswith(head + reply) else ""
-    return reply + (end or tokenizer.eos_token or "")
+    return str(end or tokenizer.eos_token or "")
 
 
 def _trainer(

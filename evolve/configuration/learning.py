@@ -9,6 +9,7 @@ LEARNING_OBJECTIVES = ("entropic", "pkpo")
 MAX_UPDATES = 100
 MAX_VERSIONS = 8
 MAX_K = 1000
+MAX_MODEL = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class LearningConfig:
 
     Attributes:
         every: answered proposals between two updates; 0: the policy is not trained.
+        model: that the server of the policy serves, as trainers find it: a folder, or a name on the hub. Empty: the
+            policy is bundled, or an adapter that names its model.
         after: answered proposals before the first update.
         updates: most updates, failed ones included.
         versions: newest versions that are asked; the policy of the start is always asked, too.
@@ -28,6 +31,7 @@ class LearningConfig:
     """
 
     every: int = 0
+    model: str = ""
     after: int = 0
     updates: int = 4
     versions: int = 2
@@ -39,6 +43,8 @@ class LearningConfig:
     replay: float = 0.0
 
     def __post_init__(self) -> None:
+        if len(self.model) > MAX_MODEL or not self.model.isprintable():
+            raise ConfigurationError(f"learning.model must be at most {MAX_MODEL} printable characters")
         at_least("learning.every", self.every, 0)
         at_least("learning.after", self.after, 0)
         within("learning.updates", self.updates, 1, MAX_UPDATES)

@@ -74,6 +74,16 @@ class Dispatcher:
         """Take in a further policy, which the search may ask from now on. One that is there stays as it is."""
         self._policy_queues.setdefault(member.policy.name, PolicyQueue(member.policy, self._limits))
 
+    def remove(self, name: str) -> None:
+        """Forget a policy that the search does not ask any more, and that owes no answer."""
+        self._policy_queues.pop(name, None)
+        self._away.discard(name)
+
+    @property
+    def away(self) -> frozenset[str]:
+        """Names of those of several policies that could not be asked of late, as `news` told."""
+        return frozenset(self._away)
+
     @property
     def _slots(self) -> int:
         slots = self._evaluator.slots

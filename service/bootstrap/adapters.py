@@ -1,11 +1,10 @@
 """Adapters of the registry, loaded into the running vLLM that serves them."""
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evolve.errors import PolicyError
-from service.errors import ConflictError, UnreachableError
+from service.errors import UnreachableError
 from service.usecases.model_folders import ModelFolders
 from service.usecases.version_settings import is_adapter
 
@@ -35,5 +34,4 @@ async def _load(address: str, name: str, folder: str) -> None:
     from service.bootstrap.policies import open_adapters
 
     async with open_adapters(address) as (_, adapters):
-        with suppress(ConflictError):
-            await adapters.load(name, folder)
+        await adapters.ensure(name, folder)

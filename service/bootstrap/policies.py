@@ -50,7 +50,7 @@ class ConfiguredPolicies:
             templates=read_templates(plan),
             source=plan.source,
             resumed=plan.record is not None,
-            settle=models.settle if models else None,
+            folder=models.folder if models else None,
         )
         return open_policies(order, self._settings, own)
 

@@ -24,6 +24,7 @@ from service.sandbox.examination import require_sandbox
 from service.sandbox.permissions import read_level
 from service.tracing import traces_sent
 from service.usecases.batches import StoredBatches
+from service.usecases.run_learning import backends_of
 
 if TYPE_CHECKING:
     from service.db.storage import SqlStorage
@@ -70,7 +71,7 @@ def drive_batch(
     site.batches.reserve(batch.id)
     try:
         site.batches.tell_drivers(batch.id, RUNNING)
-        learns = any(run.config.get("learning", {}).get("every") for run in site.batches.runs(batch.id))
+        learns = backends_of(site.batches.runs(batch.id))
         with traces_sent("evolve"), trainer_here(terminal, load_settings(), site.storage, wanted=learns):
             drive = _Drive(terminal, site.batches, batch)
             return asyncio.run(drive.until_rest(site.storage, parallel, require_isolation))

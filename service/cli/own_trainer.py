@@ -1,8 +1,7 @@
 """A trainer in the process of a command that drives runs which train their policies."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -13,28 +12,28 @@ if TYPE_CHECKING:
     from service.config import Settings
     from service.db.storage import SqlStorage
 
-NO_TORCH = (
-    "torch is not installed here, so updates of the policy wait for a trainer: start evolve trainer where it is,"
-    " with the same database"
-)
+WAITS = "Updates of the policy wait for a trainer: start evolve trainer where they are, with the same database"
 
 
 @contextmanager
-def trainer_here(terminal: "Terminal", settings: "Settings", storage: "SqlStorage", *, wanted: bool) -> Iterator[None]:
+def trainer_here(
+    terminal: "Terminal", settings: "Settings", storage: "SqlStorage", *, wanted: Collection[str]
+) -> Iterator[None]:
     """Take training jobs in this process for as long as the block lasts. A job that has not ended is left to others.
 
     Args:
         terminal: hears that this process cannot train.
         settings: of this installation.
         storage: where jobs wait.
-        wanted: whether there is anything to train.
+        wanted: back ends of what there is to train.
     """
-    if wanted and find_spec("torch") is None:
-        terminal.note(NO_TORCH, style="yellow")
-    if not wanted or find_spec("torch") is None:
+    backends = make_backends(threads=1)
+    for reason in filter(None, [backends[name].missing() for name in wanted]):
+        terminal.note(f"{reason}. {WAITS}", style="yellow")
+    if not any(not backends[name].missing() for name in wanted):
         yield
         return
-    trainer = make_trainer(settings, storage, backends=make_backends(threads=1))
+    trainer = make_trainer(settings, storage, backends=backends)
     thread = Thread(target=trainer.run, name="trainer")
     thread.start()
     try:

@@ -112,7 +112,7 @@ async def _sit(
         with ExitStack() as stack:
             stack.enter_context(_Interrupts(terminal, opened.job.run_id, stop))
             stack.enter_context(tracking.follow(opened.job.run_id))
-            learns = opened.job.config.learning.every > 0
+            learns = [opened.job.trainer.backend] if opened.job.trainer is not None else []
             stack.enter_context(trainer_here(terminal, settings, storage, wanted=learns))
             if not terminal.as_json:
                 terminal.note(_opening(opened), style="dim")  # which promises that Ctrl-C stops the run cleanly

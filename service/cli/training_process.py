@@ -1,4 +1,6 @@
-"""The process of the back end `trl`: `python -m service.cli.training_process train SETTINGS`, or `evaluate SETTINGS`.
+"""The process of the back end `trl`: `python -m service.cli.training_process KIND SETTINGS`.
+
+KIND is `train`, `update` within a run, or `evaluate`.
 
 The trainer starts it and reads its lines. The settings are the file that `service.trainer.trl` writes.
 """
@@ -30,7 +32,7 @@ _EVALUATED = ("completions", "completion_tokens")  # are of the evaluation alone
 
 
 def main(words: Sequence[str]) -> None:
-    """Train or evaluate.
+    """Train, update or evaluate.
 
     Raises:
         EvolveError, ServiceError: it cannot begin or go on.
@@ -47,6 +49,8 @@ def main(words: Sequence[str]) -> None:
         torch.set_num_threads(settings["threads"])
     if kind == "evaluate":
         _evaluate(settings)
+    elif kind == "update":
+        _update(settings)
     elif settings["method"] == SFT:
         _teach(settings)
     else:
@@ -100,6 +104,27 @@ def _teach(settings: Settings) -> None:
         **{name: given[name] for name in ("batch", "rank", "rate") if name in given},
     )
     train_sft(chosen, [_source(run) for run in settings["runs"]], lambda line: _tell(settings, SFT, line))
+
+
+def _update(settings: Settings) -> None:
+    """Train on the answers of a run, within it."""
+    from training.answered_prompts import UpdateSettings
+    from training.within_run_lora import AdapterUpdate, update_adapter
+
+    asked = json.loads(Path(settings["update"]).read_text(encoding="utf-8"))
+    newest, start = (None if asked[name] is None else Path(asked[name]) for name in ("newest", "start"))
+    update = AdapterUpdate(
+        model=settings["model"],
+        newest=newest,
+        start=start,
+        records=Path(settings["records"]).read_text(encoding="utf-8").splitlines(),
+        after=asked["after"],
+        bounded=asked["bounded"],
+        output=Path(settings["output"]),
+        settings=UpdateSettings(**asked["settings"]),
+    )
+    update.output.mkdir(exist_ok=True)
+    update_adapter(update, lambda line: _tell({"steps": line["steps"]}, "update", line))
 
 
 def _evaluate(settings: Settings) -> None:

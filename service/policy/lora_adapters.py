@@ -23,6 +23,8 @@ CONFIG = "adapter_config.json"
 MAX_CONFIG_BYTES = 1 << 20
 # Text whose tokens base and adapter are asked to rate.
 PROBE = "def solve(values):\n    best = max(values)\n    return [value for value in values if value == best]\n"
+TAKES_NONE = "the server takes no adapters while it runs"
+_UNKNOWN = "evolve-no-adapter"
 _CURE = "start vLLM with --enable-lora and the environment variable VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
 
 
@@ -70,8 +72,36 @@ class LoraAdapters:
             raise UsageError(f"the name of an adapter has 1 to {MAX_NAME} printable characters")
         if name in await self._models():
             raise ConflictError(f"the server has a model {name} already: unload it, or choose another name")
+        return await self._load(name, folder)
+
+    async def ensure(self, name: str, folder: str) -> LoadedAdapter:
+        """Load an adapter whose name stands for its content, unless it is loaded, and check that it is answered with.
+
+        Raises:
+            UsageError, PolicyError: as of `load`.
+        """
+        if name in await self._models():
+            return await self._compared(name)
+        return await self._load(name, folder)
+
+    async def check(self) -> None:
+        """Check that the server takes adapters while it runs. Nothing is loaded.
+
+        Raises:
+            PolicyError: it does not, or cannot be reached.
+        """
+        try:
+            known = await self._server.post("unload_lora_adapter", {"lora_name": _UNKNOWN})
+        except PolicyUnavailable:
+            raise
+        except PolicyError:  # it knows no adapter of this name
+            return
+        if known is None:
+            raise PolicyDenied(f"{TAKES_NONE}: {_CURE}")
+
+    async def _load(self, name: str, folder: str) -> LoadedAdapter:
         if await self._server.post("load_lora_adapter", {"lora_name": name, "lora_path": folder}) is None:
-            raise PolicyDenied(f"the server takes no adapters while it runs: {_CURE}")
+            raise PolicyDenied(f"{TAKES_NONE}: {_CURE}")
         try:
             return await self._compared(name)
         except BaseException:

@@ -27,10 +27,10 @@ from service.policy.analyst import AnalystPrompts, ServedAnalyst
 from service.policy.critic import Critic
 from service.policy.kinds import ServicePolicyContext, connect
 from service.policy.prompt_builder import BuildFor, FilesForm, prompt_builder
+from service.policy.run_versions import AdapterVersions, BundledVersions, ModelFolder
 from service.policy_settings.kind_traits import traits_of
-from service.policy_settings.roles import PolicyRoles, trainable
-from service.policy_settings.shipped import REGISTERED
-from service.ports import Activity, Health, ModelDescription, OpenVersion, RunPolicies, unknown_health
+from service.policy_settings.roles import PolicyRoles
+from service.ports import Activity, Health, ModelDescription, RunPolicies, RunVersions, unknown_health
 
 if TYPE_CHECKING:
     from evolve.ports import Policy
@@ -61,7 +61,7 @@ class PolicyOrder:
         templates: texts in place of the built-in ones.
         source: of the run.
         resumed: whether the run was begun. It goes on with those of its policies that can be asked.
-        settle: gives a registered model a folder of this machine. None: runs here have none.
+        folder: gives the folder of a registered model or adapter by its hash. None: runs here have none.
     """
 
     policies: Sequence["PolicySettings"]
@@ -70,7 +70,7 @@ class PolicyOrder:
     templates: Mapping[str, str]
     source: str
     resumed: bool = False
-    settle: "Callable[[PolicySettings], PolicySettings] | None" = None
+    folder: ModelFolder | None = None
 
 
 @asynccontextmanager
@@ -100,18 +100,11 @@ async def open_policies(
         analyst = await opening.analyst(roles.analyst) if roles.analyst is not None else None
         opening.refuse_absent(roles)
         _refuse_unchangeable(order, authors)
-        members = tuple(
-            advised(
-                EnsembleMember(
-                    policy=policy,
-                    weight=settings.weight,
-                    currency=_currency(settings, roles.embedder, roles.analyst),
-                    escalate_after=settings.escalate_after,
-                ),
-                *(advising if traits_of(settings.kind).reads_advice else ()),
-            )
-            for settings, policy in zip(roles.authors, authors, strict=True)
-        )
+        member = partial(_member, roles=roles, advising=advising)
+        members = tuple(map(member, authors, roles.authors))
+        versions = opening.versions(roles, member)
+        if versions is not None and not order.resumed:
+            await versions.check()
         yield OpenedPolicies(
             members=members,
             advising=advising,
@@ -122,7 +115,7 @@ async def open_policies(
             health=opening.health,
             activity=opening.activity,
             models=opening.models(),
-            open_version=opening.versions(roles),
+            versions=versions,
         )
 
 
@@ -220,19 +213,21 @@ class _Opening:
     async def _advising(self, settings: "PolicySettings", build_for: BuildFor) -> "OpenAIPolicy":
         return await self._server(self._limited(settings).model_copy(update=_ONE_TEXT), build_for)
 
-    def versions(self, roles: PolicyRoles) -> OpenVersion | None:
-        """Opens versions of the only author, which a run trained. None: it is not one that this process runs."""
-        settle = self.order.settle
-        if settle is None or not trainable(roles):
+    def versions(
+        self, roles: PolicyRoles, member: "Callable[[Policy, PolicySettings], EnsembleMember]"
+    ) -> RunVersions | None:
+        """The versions of the only author, which the run trains. None: it trains none."""
+        folder = self.order.folder
+        if folder is None or not self.order.config.learning.every:
             return None
         (start,) = roles.authors
 
-        async def open_version(name: str, model: str) -> EnsembleMember:
-            registered = start.model_copy(update={"name": name, "model": REGISTERED + model})
-            policy = await self.author(await asyncio.to_thread(settle, registered))
-            return EnsembleMember(policy=policy, weight=start.weight, currency=_currency(start))
+        async def open_author(settings: "PolicySettings") -> EnsembleMember:
+            return member(await self.author(settings), settings)
 
-        return open_version
+        if start.kind == "bundled":
+            return BundledVersions(start, folder, open_author)
+        return AdapterVersions(start, folder, open_author, self._way)
 
     async def analyst(self, settings: "PolicySettings") -> ServedAnalyst:
         asked = self._limited(settings).model_copy(update=_ONE_TEXT)
@@ -300,6 +295,19 @@ class _Checkable(Protocol):
 class _Closable(Protocol):
     async def close(self) -> None:
         """Close what it has opened."""
+
+
+def _member(
+    policy: "Policy", settings: "PolicySettings", *, roles: PolicyRoles, advising: Sequence[AdvisingModel]
+) -> EnsembleMember:
+    """An author as a member of the run, with the models that advise it."""
+    member = EnsembleMember(
+        policy=policy,
+        weight=settings.weight,
+        currency=_currency(settings, roles.embedder, roles.analyst),
+        escalate_after=settings.escalate_after,
+    )
+    return advised(member, *(advising if traits_of(settings.kind).reads_advice else ()))
 
 
 def _currency(author: "PolicySettings", *others: "PolicySettings | None") -> str | None:

@@ -51,7 +51,7 @@ def read_offered(value: object) -> list[ServedModel]:
 
 
 def choose(settings: PolicySettings, offered: Sequence[ServedModel] | None) -> str:
-    """The model to ask for: the named model, by the name in the server's list, or else the only model.
+    """The model to ask for: the named model, by the name in the server's list, or else the only one but for adapters.
 
     Lists are not complete. Hosted servers leave out aliases, and list a page at a time. So Evolve also asks for a model
     that is not in the list.
@@ -73,6 +73,7 @@ def choose(settings: PolicySettings, offered: Sequence[ServedModel] | None) -> s
         return next((name for name in (model, f"{model}:latest", f"models/{model}") if name in names), model)
     if not names:
         raise PolicyDenied(f"the policy server {url} offers no model")
+    names = [entry.name for entry in offered if not entry.base] or names
     if len(names) > 1:
         raise PolicyDenied(f"the policy server {url} offers several models: name one of {_shown(names)} with --model")
     return names[0]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
+from evolve.answers.continuation import CONTINUE
+from evolve.configuration import LearningConfig
 from evolve.errors import ConfigurationError
 from service.errors import NotFoundError, UsageError
 from service.policy_settings.kind_traits import traits_of
@@ -16,6 +18,7 @@ from service.policy_settings.settings import PolicySettings
 from service.policy_settings.sources import load_policies, read_policy, refuse_repeats
 
 MAX_POLICIES = 16  # of one run
+_VERSION = re.compile(r"[^@]+@[1-9][0-9]{0,8}")
 # Of the registry: the policy that a name stands for, or NotFoundError.
 Registered = Callable[[str], PolicySettings]
 
@@ -54,27 +57,47 @@ class PolicyRoles:
         )
 
 
-def trainable(roles: PolicyRoles) -> bool:
-    """Whether a run can train its policy: it has a single author, which is a model that this process runs."""
-    return len(roles.authors) == 1 and roles.authors[0].kind == "bundled"
-
-
-def check_learning(every: int, roles: PolicyRoles) -> None:
+def check_learning(learning: LearningConfig, roles: PolicyRoles) -> None:
     """Refuse updates within a run whose policy cannot be trained there.
 
     Args:
-        every: `learning.every` of the run.
+        learning: of the run.
         roles: of its policies.
 
     Raises:
         ConfigurationError: it cannot.
     """
-    if every and not trainable(roles):
+    if learning.every and (reason := _unlearnable(learning, roles)):
+        raise ConfigurationError(reason)
+
+
+def _unlearnable(learning: LearningConfig, roles: PolicyRoles) -> str:
+    """Why a run cannot train its policy, and what to do about it. Empty: it can."""
+    if len(roles.authors) != 1:
         names = ", ".join(author.name for author in roles.authors)
-        raise ConfigurationError(
-            f"learning.every trains a single author of the kind bundled, and the authors of this run are {names}: leave"
-            " learning out, or train a policy behind a server with evolve train lora"
+        return f"learning.every trains a single author, and the authors of this run are {names}: name one of them"
+    (author,) = roles.authors
+    if author.kind == "bundled":
+        named = f"learning.model names the model of a server, and {author.name} is a bundled policy: leave it out"
+        return named if learning.model else ""
+    if author.kind != "openai" or author.provider:
+        return (
+            "learning.every trains a bundled policy, or the model of a vLLM that takes LoRA adapters while it runs, and"
+            f" {author.name} is neither: leave learning out"
         )
+    if author.edits == CONTINUE:
+        return f'replies that continue a program are not trained on: leave edits = "continue" of {author.name} out'
+    if not (learning.model or is_version(author.name)):
+        return (
+            f"a trainer reads the model that {author.name} serves: name its folder, or its name on the hub, in"
+            " learning.model"
+        )
+    return ""
+
+
+def is_version(name: str) -> bool:
+    """Whether a name can be that of a version of the registry."""
+    return _VERSION.fullmatch(name) is not None
 
 
 def _only(policies: Sequence[PolicySettings], role: str) -> PolicySettings | None:

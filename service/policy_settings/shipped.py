@@ -16,6 +16,17 @@ _DEFAULTS = ("format", "answers", "samples", "temperature", "top_p", "max_tokens
 _MAX_DEFAULTS_BYTES = 65536
 # A model of the registry, by the hash of its folder.
 REGISTERED = "sha256:"
+_SHOWN_HASH = 12
+
+
+def adapter_name(policy: str, bundle_hash: str) -> str:
+    """The name of a registered LoRA adapter at its server. It stands for the content of the adapter's folder.
+
+    Args:
+        policy: of the registry.
+        bundle_hash: SHA-256 of the folder.
+    """
+    return f"{policy}-{bundle_hash[:_SHOWN_HASH]}"
 
 
 def is_path(model: str) -> bool:

@@ -55,7 +55,7 @@ from service.ports.intents import (
     RunClaims,
     RunIntents,
 )
-from service.ports.learning import OpenVersion, RunTrainer, UpdateOrder, UpdateResult
+from service.ports.learning import RunTrainer, RunVersions, UpdateOrder, UpdateResult
 from service.ports.limits import (
     Allowance,
     RateLimiter,
@@ -210,7 +210,6 @@ __all__ = [
     "NewProblem",
     "NewRun",
     "Note",
-    "OpenVersion",
     "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
@@ -242,6 +241,7 @@ __all__ = [
     "RunRecord",
     "RunRequest",
     "RunTrainer",
+    "RunVersions",
     "RunningTask",
     "SavedFilter",
     "Scope",

@@ -1,14 +1,39 @@
 """Updates of a policy within its run: what a runner asks of trainers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from evolve.search.ensemble import EnsembleMember
 
-# Opens a version of a run's policy by its name and the hash of its folder.
-OpenVersion = Callable[[str, str], Awaitable["EnsembleMember"]]
+
+class RunVersions(Protocol):
+    """The versions of a run's policy, each by its name and the hash of its folder."""
+
+    async def check(self) -> None:
+        """Check that versions can be asked, before there are any.
+
+        Raises:
+            PolicyError: their server does not take them.
+        """
+
+    async def load(self, policy: str, model: str) -> None:
+        """Let the server of the policy load a version, and check that it answers with it. Repeating loads nothing.
+
+        Raises:
+            ServiceError: the version is not stored, or does not load.
+        """
+
+    async def open(self, policy: str, model: str) -> "EnsembleMember":
+        """A version, ready to be asked."""
+
+    async def unload(self, policy: str, model: str) -> None:
+        """Let the server of the policy unload a version that is not asked any more. One that is not there is left.
+
+        Raises:
+            ServiceError: it stays loaded.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +72,13 @@ class UpdateResult:
 
 
 class RunTrainer(Protocol):
-    """Has the policy of one run trained. All of it is stored, so another process can go on with it."""
+    """Has the policy of one run trained. All of it is stored, so another process can go on with it.
+
+    Attributes:
+        backend: that trains.
+    """
+
+    backend: str
 
     def submit(self, order: UpdateOrder) -> str:
         """Store the training job of an update, and return its id. Repeating stores nothing."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from service.ports.learning import OpenVersion
+from service.ports.learning import RunVersions
 
 if TYPE_CHECKING:
     from evolve.ports import Embedder
@@ -82,7 +82,7 @@ class RunPolicies:
         health: the state of the servers, by policy.
         activity: what models behind servers do at present. None means that there are none.
         models: of the policies whose servers described them, by policy.
-        open_version: opens a version of the only author. None: it has none.
+        versions: of the only author. None: it has none.
     """
 
     members: "tuple[EnsembleMember, ...]"
@@ -93,4 +93,4 @@ class RunPolicies:
     health: Health = unknown_health
     activity: Callable[[], Activity | None] = lambda: None
     models: Mapping[str, ModelDescription] = field(default_factory=dict)
-    open_version: OpenVersion | None = None
+    versions: RunVersions | None = None

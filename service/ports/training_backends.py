@@ -16,6 +16,9 @@ from evolve.extensions import ExtensionKind, Extensions, guarded
 RECORDS, CANDIDATES, PROBLEM = "records", "candidates", "problem"
 NEEDS = (RECORDS, CANDIDATES, PROBLEM)
 RUNS_FOLDER = "runs"
+# Of a request: the job updates the policy of a run within it. Its folder holds these files in place of runs.
+UPDATE = "update"
+RECORDS_FILE, UPDATE_FILE = "records.jsonl", "update.json"
 
 
 class TrainingTask(Protocol):

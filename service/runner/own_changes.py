@@ -44,7 +44,7 @@ class OwnChanges:
             state=state,
             dispatcher=dispatcher,
             trainer=job.trainer,
-            open_version=job.open_version,
+            versions=job.versions,
             retry=retry,
             clock=job.clock,
             wake=wake,

@@ -9,7 +9,7 @@ from evolve.extensions import ExtensionKind
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.ensemble import EnsembleMember
-from service.ports import Analyst, Clock, Health, OpenVersion, RunLog, RunTrainer, unknown_health
+from service.ports import Analyst, Clock, Health, RunLog, RunTrainer, RunVersions, unknown_health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class RunJob:
         analyst: makes insights of them.
         extensions: kind and name of those that policies and the evaluator name.
         trainer: trains the policy within the run; None: nobody does.
-        open_version: opens what came of that; None: the policy has no versions.
+        versions: what came of that; None: the policy has no versions.
     """
 
     run_id: str
@@ -45,4 +45,4 @@ class RunJob:
     analyst: Analyst | None = None
     extensions: Sequence[tuple[ExtensionKind, str]] = ()
     trainer: RunTrainer | None = None
-    open_version: OpenVersion | None = None
+    versions: RunVersions | None = None

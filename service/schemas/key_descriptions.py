@@ -117,6 +117,10 @@ CONFIGURATION_KEYS: Mapping[str, str] = {  # docs/reference/configuration.md
         "answered proposals between two updates of the policy within the run. 0: it is not trained. With updates,"
         " `policy_choice` acts as `adaptive`"
     ),
+    "learning.model": (
+        "the model that the server of the policy serves, as a trainer reads it: a folder, or a name on the hub. Empty:"
+        " the policy is bundled, or a version of an adapter"
+    ),
     "learning.after": "answered proposals before the first update",
     "learning.updates": "maximum number of updates, 1 to 100. Failed updates count",
     "learning.versions": "number of the newest versions that are asked beside the policy of the start, 1 to 8",

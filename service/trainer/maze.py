@@ -19,7 +19,7 @@ from evolve.statistics.answer_sets import best_at_k
 from service.errors import UsageError
 from service.policy_settings.shipped import DEFAULTS_FILE, read_defaults
 from service.ports import HeldOutValues, TrainingStep
-from service.ports.training_backends import TrainingTask
+from service.ports.training_backends import UPDATE, TrainingTask
 from service.trainer.backend_process import read_step, run_evaluation
 from service.trainer.held_out_mazes import (
     DEFAULT_KINDS,
@@ -33,7 +33,6 @@ K = 16
 ANSWERS = 32  # to a held-out maze
 CHAIN = 4  # answers of a chain, if a model does not say
 SEED = 7
-UPDATE = "update"  # of a request: the job updates the policy of a run within it
 _NUMBERS = ("k", "steps", "warm_steps", "seed", "alpha")
 _CHECKPOINT = re.compile(r"(warm-start|reinforce)-(\d+)\.pt")
 _EVOLVE = (sys.executable, "-m", "service.cli.main")

@@ -16,6 +16,9 @@ from service.ports.training_backends import (
     CANDIDATES,
     PROBLEM,
     RECORDS,
+    RECORDS_FILE,
+    UPDATE,
+    UPDATE_FILE,
     HeldOutValues,
     RunData,
     TrainingStep,
@@ -23,7 +26,14 @@ from service.ports.training_backends import (
     run_data,
 )
 from service.trainer.backend_process import read_step, run_evaluation
-from service.trainer.held_out_parents import RecordedParents, split_parents, write_asked, write_trained
+from service.trainer.held_out_parents import (
+    RecordedParents,
+    parent_name,
+    prompts_of,
+    split_parents,
+    write_asked,
+    write_trained,
+)
 
 SFT = "sft"
 STEPS = {SFT: 60}
@@ -104,6 +114,8 @@ class TrlBackend:
         Raises:
             UsageError: the base is not an adapter, or there are too few parents to compare versions on.
         """
+        if UPDATE in job.request:
+            return self._update(job, base, folder)
         self.check({**job.request, "runs": job.runs})
         runs, parents = list(run_data(job, folder)), self._parents(job, folder)
         if job.request.get("test_problems") and not enough_pairs(len(parents.held_out)):
@@ -119,6 +131,14 @@ class TrlBackend:
             "runs": [_places(run) for run in own], "hyperparameters": dict(job.request.get("hyperparameters") or {}),
         }  # fmt: skip
         return [*_PROCESS, "train", str(_written(folder / "training.json", settings))]
+
+    def _update(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
+        """The process that trains on the answers of a run, within it."""
+        settings = {
+            "model": _model(job, base), "update": str(folder / UPDATE_FILE), "records": str(folder / RECORDS_FILE),
+            "output": str(folder / "training"), "threads": self._threads,
+        }  # fmt: skip
+        return [*_PROCESS, "update", str(_written(folder / "training.json", settings))]
 
     def read(self, line: str) -> TrainingStep | None:
         """A step from a line of the process."""
@@ -136,6 +156,15 @@ class TrlBackend:
 
     def training(self, job: TrainingTask, folder: Path) -> Mapping[str, Any]:
         """The method, its settings, the parents that were trained on, and those of the evaluation."""
+        if (update := job.request.get(UPDATE)) is not None:
+            asked = prompts_of(folder / RECORDS_FILE)
+            problems = sorted({parent_name(line["parent"]["files"]) for line in asked})
+            return {
+                "method": _method(job.request),
+                "problems": problems,
+                UPDATE: update["number"],
+                **update["settings"],
+            }
         parents = self._parents(job, folder)
         given = {name: job.request[name] for name in ("k", "seed") if job.request.get(name) is not None}
         told = (

@@ -142,7 +142,7 @@ def _job(
         elapsed_seconds=plan.record.active_seconds if plan.record else 0.0,
         patience_seconds=PATIENCE_SECONDS,
         trainer=trainer,
-        open_version=asked.open_version,
+        versions=asked.versions,
     )
 
 

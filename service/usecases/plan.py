@@ -141,7 +141,7 @@ def plan_loaded(order: RunOrder, loaded: LoadedProblem, run_id: str, *, words: s
     layers += [read_config_file(order.config)] if order.config else []
     layers += [parse_sets(order.settings), (words, order.flags)]
     config, policies = read_config(layers), tuple(_policies(order, loaded))
-    check_learning(config.learning.every, PolicyRoles.of(policies))
+    check_learning(config.learning, PolicyRoles.of(policies))
     return RunPlan(
         run_id=run_id,
         problem=loaded.problem,
@@ -239,7 +239,7 @@ def new_run(plan: RunPlan, isolation: str, now: datetime) -> NewRun:
         options.check_objectives([objective.name for objective in plan.problem.objectives])
     check_embedder(plan.config, roles.embedder.name if roles.embedder else None)
     check_analyst(plan.config.insights, roles.analyst.name if roles.analyst else None)
-    check_learning(plan.config.learning.every, roles)
+    check_learning(plan.config.learning, roles)
     check_money(plan.config.budget, shared_currency(policy.currency for policy in plan.policies))
     return record_of(plan, isolation, now)
 

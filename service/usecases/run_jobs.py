@@ -85,7 +85,7 @@ class StoredJobs:
                     extensions=named,
                     elapsed_seconds=record.active_seconds,
                     trainer=self._trainers(plan),
-                    open_version=asked.open_version,
+                    versions=asked.versions,
                 )
         await asyncio.to_thread(save_ended_run, self.storage.columns, self.storage.reader, record.id)
 

@@ -1,12 +1,14 @@
 """Updates of policies within their runs: training jobs, whose versions are those of a policy that each run has."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from service.errors import ConflictError, NotFoundError, UsageError
 from service.identifiers import new_id
+from service.policy_settings.roles import is_version
 from service.policy_settings.shipped import REGISTERED, find_folder
 from service.ports import (
     DEFAULT_TENANT,
@@ -16,21 +18,21 @@ from service.ports import (
     JOB_SUCCEEDED,
     Clock,
     RunReader,
+    RunRecord,
     RunTrainer,
     TrainingJob,
     TrainingStore,
     UpdateOrder,
     UpdateResult,
 )
+from service.ports.training_backends import RECORDS_FILE, UPDATE, UPDATE_FILE
+from service.projections.candidates import objectives_of
 from service.projections.export import training_lines
-from service.trainer.maze import UPDATE
 from service.usecases.model_folders import ModelFolders
 from service.usecases.plan import RunPlan
 from service.usecases.policy_registry import StoredPolicies
 
-BACKEND = "maze"
-RECORDS_FILE, UPDATE_FILE = "records.jsonl", "update.json"
-FIRST_VERSION = 1  # the model that the run began with
+FIRST_VERSION = 1  # of a bundled policy: the model that the run began with
 _PAGE = 100
 
 
@@ -40,6 +42,17 @@ RunTrainers = Callable[[RunPlan], RunTrainer | None]
 
 def no_trainer(_: RunPlan) -> None:
     """Nobody trains policies within runs."""
+
+
+def backend_of(author: Mapping[str, Any]) -> str:
+    """The back end that trains an author within a run: `maze` for a model that this process runs, else `trl`."""
+    return "maze" if author.get("kind") == "bundled" else "trl"
+
+
+def backends_of(runs: Iterable[RunRecord]) -> set[str]:
+    """The back ends that train within stored runs."""
+    learning = [run for run in runs if run.config.get("learning", {}).get("every")]
+    return {backend_of(one) for run in learning for one in run.policies if one.get("role", "author") == "author"}
 
 
 def policy_of_run(run_id: str) -> str:
@@ -55,7 +68,10 @@ class StoredRunTrainer:
         registry: policies and their versions.
         folders: unpacks models of the registry.
         clock: times of jobs.
-        plan: the run. Its only author is a model that this process runs.
+        plan: the run. Its only author is a model that this process runs, or one behind a vLLM.
+
+    Attributes:
+        backend: `maze` for a model that this process runs, `trl` for an adapter.
     """
 
     def __init__(
@@ -65,28 +81,34 @@ class StoredRunTrainer:
         self._registry, self._folders, self._plan = registry, folders, plan
         self._tenant = plan.record.tenant if plan.record else DEFAULT_TENANT
         self._policy = policy_of_run(plan.run_id)
+        (self._author,) = (policy for policy in plan.policies if policy.role == "author")
+        self._served = self._author.kind != "bundled"
+        self.backend = backend_of(self._author.describe())
 
     def submit(self, order: UpdateOrder) -> str:
         """Store the training job of an update, and return its id. Repeating stores nothing.
 
         Raises:
-            NotFoundError, UsageError, StorageError: the model that the run began with is not there any more.
+            NotFoundError, UsageError, StorageError: what the run began with is not there any more.
         """
         if (found := self._submitted(order.number)) is not None:
             return found.id
-        start = self._start()
+        self._register()
+        start = self._first_adapter() if self._served else self._first_model()
         now = self._clock.now()
         settings = dict(order.settings)
         asked = {"run": self._plan.run_id, "number": order.number, "start": start, "settings": settings}
         asked |= {"after": order.after, "through": order.through, "answers": self._answers}
         request = {
-            "backend": BACKEND,
+            "backend": self.backend,
             "base": order.newest or start,
             "method": settings["objective"],
             "seed": settings["seed"],
             "texts": [self._plan.problem.description],
             UPDATE: asked,
         }
+        if self._served:
+            request |= {"model": self._plan.config.learning.model, "served": self._author.base_url}
         job = TrainingJob(
             id=new_id("trn", now),
             tenant=self._tenant,
@@ -123,11 +145,6 @@ class StoredRunTrainer:
             return
 
     @property
-    def _author(self) -> Any:
-        (author,) = (policy for policy in self._plan.policies if policy.role == "author")
-        return author
-
-    @property
     def _answers(self) -> int:
         return int(self._plan.config.answers or self._author.answers)
 
@@ -144,14 +161,33 @@ class StoredRunTrainer:
             if before.partition("_")[2] < earliest:
                 return
 
-    def _start(self) -> str:
-        """The name of the version that holds the model of the start, which is stored at the first update."""
-        name = f"{self._policy}@{FIRST_VERSION}"
+    def _register(self) -> None:
+        """Have a policy for the versions of the run."""
         try:
             self._registry.get(self._tenant, self._policy)
         except NotFoundError:
             described = f"Versions of {self._author.name} that {self._plan.run_id} trained within the run"
             self._registry.register(self._tenant, self._policy, described, shared=False, by=self._plan.run_id)
+
+    def _first_adapter(self) -> str:
+        """The version that the run began with. Empty: it began with a model without an adapter.
+
+        Raises:
+            UsageError: there is neither such a version nor a model that a trainer reads.
+        """
+        name = self._author.name
+        if is_version(name):
+            with suppress(NotFoundError):
+                found = self._registry.named(self._tenant, name)
+                if found.settings.get("model") == self._author.model:
+                    return found.name
+        if not self._plan.config.learning.model:
+            raise UsageError(f"{name} is not an adapter of the registry: name the model that it serves, learning.model")
+        return ""
+
+    def _first_model(self) -> str:
+        """The name of the version that holds the model of the start, which is stored at the first update."""
+        name = f"{self._policy}@{FIRST_VERSION}"
         if not self._registry.versions(self._tenant, self._policy, limit=1):
             folder = self._folder()
             files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -166,13 +202,15 @@ class StoredRunTrainer:
         return find_folder(model)
 
 
-def write_update(reader: RunReader, asked: Mapping[str, Any], newest: Path, start: Path, folder: Path) -> None:
+def write_update(
+    reader: RunReader, asked: Mapping[str, Any], newest: Path | None, start: Path | None, folder: Path
+) -> None:
     """Write what a back end makes an update from: the run's training records so far, and the settings.
 
     Args:
         reader: of the run's tenant.
         asked: `update` of the job's request.
-        newest, start: folders of the models.
+        newest, start: folders of the models or adapters. None: there is no adapter yet.
         folder: of the job.
 
     Raises:
@@ -186,8 +224,9 @@ def write_update(reader: RunReader, asked: Mapping[str, Any], newest: Path, star
     (folder / RECORDS_FILE).write_text("".join(lines), encoding="utf-8")
     values = {
         "settings": dict(asked["settings"]),
-        "newest": str(newest),
-        "start": str(start),
+        "newest": None if newest is None else str(newest),
+        "start": None if start is None else str(start),
+        "bounded": [objective.bounded for objective in objectives_of(run)] or [False],
         "after": asked["after"],
         "answers": asked["answers"],
         "card": f"# Update {asked['number']} of a policy within its run\n\nTrained on the answers of the run.\n",

@@ -205,6 +205,11 @@ class BundledSubmissions:
     def _prepared(self, tenant: str, request: RunRequest, known: dict[str, LoadedProblem], now: datetime) -> NewRun:
         start = self._forked(tenant, request) if request.fork_of else self._fresh(tenant, request, known)
         plan = self._plan(start, request, now)
+        if plan.config.learning.model and tenant != DEFAULT_TENANT:
+            raise RefusedError(
+                f"only the tenant {DEFAULT_TENANT} names learning.model: search with a version of an adapter, such as"
+                " one that is shared"
+            )
         return replace(
             new_run(plan, WORKERS, now),
             tenant=tenant,

@@ -14,7 +14,7 @@ from service.ports import (
     TrainingBackend,
     TrainingJob,
 )
-from service.trainer.maze import UPDATE
+from service.ports.training_backends import UPDATE
 from service.trainer.trainer import PublishedVersion
 from service.usecases.model_folders import ModelFolders
 from service.usecases.policy_registry import CARD_FILE, StoredPolicies
@@ -48,8 +48,8 @@ class VersionPublisher:
     def prepare(self, job: TrainingJob, backend: TrainingBackend, base: Path | None, folder: Path) -> None:
         """Write what a job updates the policy of its run by, or what a back end needs of the runs of a job."""
         asked = job.request.get(UPDATE)
-        if asked is not None and base is not None:
-            start = self._folder(self._registry.named(job.tenant, asked["start"]))
+        if asked is not None:
+            start = self._folder(self._registry.named(job.tenant, asked["start"])) if asked["start"] else None
             write_update(self._jobs.reader(job.tenant), asked, base, start, folder)
         else:
             self._runs.write(job, backend.needs, folder)

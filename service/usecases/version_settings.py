@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import UsageError
-from service.policy_settings.shipped import DEFAULTS_FILE, REGISTERED, read_defaults
+from service.policy_settings.shipped import DEFAULTS_FILE, REGISTERED, adapter_name, read_defaults
 from service.problems.folder import MAX_BYTES
 
 _MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 ADAPTER_CONFIG = "adapter_config.json"
 _ADAPTER = (ADAPTER_CONFIG, "adapter_model.safetensors")
-_SHOWN_HASH = 12
 
 
 def model_settings(files: Mapping[str, bytes], bundle_hash: str) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def adapter_settings(policy: str, files: Mapping[str, bytes], bundle_hash: str, 
     kind = adapter_config(files).get("peft_type")
     if kind != "LORA":
         raise UsageError(f"the folder is not a LoRA adapter: {ADAPTER_CONFIG} says peft_type {str(kind)[:40]!r}")
-    return {"kind": "openai", "base_url": served, "model": f"{policy}-{bundle_hash[:_SHOWN_HASH]}"}
+    return {"kind": "openai", "base_url": served, "model": adapter_name(policy, bundle_hash)}
 
 
 def adapter_base(files: Mapping[str, bytes]) -> str:

@@ -6,27 +6,21 @@ A trainer without torch makes the versions. The training itself is tested in tes
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.evolving import Evolve, essence
-from tests.fakes.update_backend import STARTED
+from tests.e2e.evolving import Evolve
+from tests.e2e.learning import ROOT, StartTrainer, asked, begun, candidates, trainers, until, updates
 from tests.integration.test_trainer import alive
 from tests.patience import PATIENCE_SECONDS
 
-ROOT = Path(__file__).parents[2]
 RUN = (
     "run", str(ROOT / "examples" / "maze"), "--policy", "bundled:maze-base", "--evaluations", "56",
     "--set", "answers=1", "--set", "samples=4", "--set", "learning.every=3", "--set", "learning.updates=2",
     "--set", "deterministic.window=2",
 )  # fmt: skip
-StartTrainer = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
@@ -38,45 +32,8 @@ def evolve(tmp_path: Path) -> Evolve:
 
 @pytest.fixture
 def start_trainer(evolve: Evolve, tmp_path: Path) -> Iterator[StartTrainer]:
-    started: list[subprocess.Popen[str]] = []
-
-    def start(seconds: float = 0.0, *words: str) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "tests.fakes.update_backend", "trainer", evolve.url]
-        command += [str(tmp_path / "jobs"), str(seconds), *words]
-        started.append(subprocess.Popen(command, env=evolve.environment, cwd=ROOT, text=True))
-        return started[-1]
-
-    yield start
-    for trainer in started:
-        trainer.kill()
-        trainer.wait()
-
-
-def until(found: Callable[[], Any]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def begun(folder: Path) -> list[int]:
-    """Processes that began an update."""
-    return [int(pid) for path in folder.glob(f"jobs/*/{STARTED}") for pid in path.read_text().split()]
-
-
-def updates(evolve: Evolve) -> list[dict[str, Any]]:
-    return [
-        event for event in evolve.lines("export", "last", "--format", "events") if event["kind"] == "policy.updated"
-    ]
-
-
-def candidates(evolve: Evolve) -> list[dict[str, Any]]:
-    return [essence(json.loads(line)) for line in evolve.call("export", "last").splitlines()]
-
-
-def asked(evolve: Evolve) -> set[str]:
-    events = evolve.lines("export", "last", "--format", "events")
-    return {event["policy"] for event in events if event["kind"] == "proposal.created"}
+    with trainers(evolve, tmp_path) as start:
+        yield start
 
 
 def test_a_run_asks_the_versions_that_it_trained(evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer) -> None:
@@ -168,13 +125,6 @@ def test_a_run_in_no_fixed_order_does_not_wait_for_trainers(evolve: Evolve) -> N
     assert not updates(evolve)
     (job,) = evolve.lines("training", "list", "--json")
     assert job["state"] == "cancelled"
-
-
-def test_a_run_with_a_served_model_is_refused_before_the_server_is_asked(evolve: Evolve) -> None:
-    said = evolve.said(*RUN[:2], "--policy", "http://127.0.0.1:9/v1", "--model", "m", "--set", "learning.every=3")
-    assert said.code == 2
-    assert "learning.every trains a single author of the kind bundled" in said.err
-    assert not evolve.lines("runs", "--json")
 
 
 def test_trainers_are_missed_by_a_run_in_a_fixed_order(evolve: Evolve) -> None:

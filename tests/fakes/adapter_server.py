@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from tests.fakes.openai_server import served
+from tests.fakes.openai_server import OpenAIServer, Respond, served
 
 BASE = "tiny"
 TOKENS = 12  # of any prompt
@@ -29,6 +29,7 @@ class AdapterServer:
         forgets: whether it says that it has loaded an adapter, and does not offer it.
         keeps: whether it says that it has unloaded an adapter, and offers it still.
         adapters: name to folder.
+        loaded: names of those that were loaded, in order.
         calls: addresses that were asked for.
     """
 
@@ -39,6 +40,7 @@ class AdapterServer:
     forgets: bool = False
     keeps: bool = False
     adapters: dict[str, str] = field(default_factory=dict)
+    loaded: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -70,6 +72,7 @@ class AdapterServer:
             return _error(400, f"The lora adapter '{name}' has already been loaded.")
         if not (Path(folder) / "adapter_config.json").is_file():
             return _error(404, f"Loading lora {name} failed: No adapter found for {folder}")
+        self.loaded.append(name)
         if not self.forgets:
             self.adapters[name] = folder
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
@@ -102,6 +105,33 @@ class AdapterServer:
         if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
             return JSONResponse({"error": "Unauthorized"}, status_code=401)
         return None
+
+
+class ChattingAdapterServer(OpenAIServer):
+    """A server that completes chats, and takes adapters while it runs.
+
+    Attributes:
+        lora: its adapters.
+    """
+
+    def __init__(self, respond: Respond, **state: Any) -> None:
+        super().__init__(respond, models=[BASE])
+        self.lora = AdapterServer(**state)
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[*self.lora.app().routes, *super().app().routes])
+
+    def _unknown_model(self, body: Mapping[str, Any]) -> Response | None:
+        return None if body.get("model") in {BASE, *self.lora.adapters} else super()._unknown_model({"model": "none"})
+
+
+@contextmanager
+def chatting_adapter_server(respond: Respond, **state: Any) -> Iterator[ChattingAdapterServer]:
+    """Yield a running server; `state` is that of its adapters."""
+    fake = ChattingAdapterServer(respond, **state)
+    with served(fake.app()) as address:
+        fake.url = f"{address}/v1"
+        yield fake
 
 
 def _error(status: int, message: str) -> Response:

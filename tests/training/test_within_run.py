@@ -22,11 +22,12 @@ if TYPE_CHECKING or TORCH:
     import torch
 
     from tests.training.tiny_maze import SHAPE, random_weights
+    from training.answered_prompts import AnsweredPrompt, UpdateSettings, read_prompts
     from training.batches import PaddedBatch
     from training.errors import TrainingError
     from training.export import export
     from training.llama import Weights, reply_losses
-    from training.within_run import AnsweredPrompt, UpdateSettings, main, read_prompts_of, update
+    from training.within_run import encoder, main, update
 
 pytestmark = pytest.mark.training
 
@@ -125,7 +126,7 @@ def record(number: int, **changes: object) -> str:
 def test_records_become_the_tokens_that_the_policy_read_and_wrote(tmp_path: Path) -> None:
     export(random_weights(), SHAPE, tmp_path / "model", m=1, card="")
     model = load_model(tmp_path / "model")
-    ((number, prompt),) = read_prompts_of([record(7), record(8, messages=[], completions=[])], model)
+    ((number, prompt),) = read_prompts([record(7), record(8, messages=[], completions=[])], encoder(model))
     assert (number, prompt.ids) == (7, encode(prompt_words(maze_of("small", "train", 0), 1)))
     end = min(model.ends)
     assert [reply[-1] == end for reply in prompt.replies] == [True, False, True]
@@ -135,8 +136,8 @@ def test_records_become_the_tokens_that_the_policy_read_and_wrote(tmp_path: Path
 
 def test_a_line_that_is_no_record_is_refused(tmp_path: Path) -> None:
     export(random_weights(), SHAPE, tmp_path / "model", m=1, card="")
-    with pytest.raises(TrainingError, match=r"a line of records\.jsonl is not a training record"):
-        read_prompts_of(['{"messages": [1]}'], load_model(tmp_path / "model"))
+    with pytest.raises(TrainingError, match=r"a line of the records is not a training record"):
+        read_prompts(['{"messages": [1]}'], encoder(load_model(tmp_path / "model")))
 
 
 def test_the_command_says_in_a_sentence_what_was_wrong(tmp_path: Path) -> None:

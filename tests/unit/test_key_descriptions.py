@@ -15,9 +15,8 @@ from service.schemas.policies import PolicyDescription
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 TABLES = {"configuration.md": CONFIGURATION_KEYS, "problem-file.md": PROBLEM_KEYS, "policy-file.md": POLICY_KEYS}
-TEXTS = {
-    key for key in known_keys() if key in {"insights.text", "prompt.system", "prompt.template_dir", "stopping_rule"}
-}
+SAYING = {"insights.text", "learning.model", "prompt.system", "prompt.template_dir", "stopping_rule"}
+TEXTS = {key for key in known_keys() if key in SAYING}
 UNBOUNDED = {"variants", "budget.money", "budget.target"} | TEXTS
 # What else must be said for the largest value to be taken.
 BESIDE: Mapping[str, Mapping[str, Any]] = {"archive.front": {"archive.kind": "cvt"}}

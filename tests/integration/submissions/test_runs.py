@@ -1,5 +1,6 @@
 """What a run submitted over the API is stored as, and what is refused before anything is stored."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from service.config import SandboxSettings
 from service.db.accounts import SqlAccounts
 from service.db.problems import SqlProblemStore
 from service.errors import NotFoundError, QuotaError, RefusedError, UsageError
-from service.ports import Quotas, RunRequest
+from service.ports import Quotas, RunRequest, Upload
 from service.usecases.plan import plan_again
 from tests.integration.submissions.conftest import FILES, TENANT, House
 from tests.unit.problems.folders import NATIVE
@@ -164,3 +165,17 @@ def test_tenants_cannot_fork_and_run_what_is_not_theirs(house: House) -> None:
         with pytest.raises(NotFoundError):
             house.submissions.submit("other", request)
     assert SqlProblemStore(house.storage.database).problems("other") == []
+
+
+def test_only_the_operator_names_the_model_that_a_trainer_reads(house: House) -> None:
+    new = house.submissions.read_problem(Upload(name="", files=FILES))
+    with house.storage.database.write() as connection:
+        connection.exec_driver_sql("insert into tenants (id, quotas, created_at) values ('other', '{}', '2026-01-01')")
+    for tenant in (TENANT, "other"):
+        house.storage.problems.add(replace(new, tenant=tenant))
+    request = RunRequest(problem="p", policy="own", config={"learning": {"every": 4, "model": "/models/tiny"}})
+    assert house.submissions.submit(TENANT, request).config["learning"]["model"] == "/models/tiny"
+    with pytest.raises(RefusedError, match=r"only the tenant default names learning\.model"):
+        house.submissions.submit("other", request)
+    with pytest.raises(ConfigurationError, match=r"its name on the hub, in learning\.model"):
+        house.submit(problem="p", policy="own", config={"learning": {"every": 4}})
