@@ -14,6 +14,7 @@ from hypothesis import settings
 from tests import services
 from tests.browser.chromium import REMEDY, find_chromium
 from tests.container_runtimes import NO_RUNTIME, find_container_runtime
+from tests.engines import change_engines
 from tests.launchers.slurm_cluster import find_slurm
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
@@ -45,6 +46,7 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESTORED)
+    change_engines()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
