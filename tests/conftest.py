@@ -1,5 +1,6 @@
 """Fixtures and rules of the whole test suite."""
 
+import gc
 import importlib.util
 import os
 import secrets
@@ -14,6 +15,7 @@ from hypothesis import settings
 from tests import services
 from tests.browser.chromium import REMEDY, find_chromium
 from tests.container_runtimes import NO_RUNTIME, find_container_runtime
+from tests.engines import change_engines
 from tests.launchers.slurm_cluster import find_slurm
 
 FORBID_SKIPS = "EVOLVE_FORBID_SKIPS"
@@ -45,6 +47,7 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _RESTORED)
+    change_engines()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -75,6 +78,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=NO_RUNTIME))
         if item.get_closest_marker("training") and not TORCH:
             item.add_marker(pytest.mark.skip(reason="needs torch, in an environment of its own: make test-training"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave the tests out of garbage collections. A collection of these two million objects takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,13 +13,14 @@ from service.config import SandboxSettings
 from service.sandbox.container import OWNER
 from service.sandbox.container_runtime import ContainerRuntime, find_image, find_runtime, image_of
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
+from tests.container_runtimes import chosen_runtime
 from tests.containers.images import NAME, add_images
 from tests.integration.sandbox.bench import ECHO, LIMITS, problem
 
 
 async def runtime_of_tests() -> ContainerRuntime:
     """The runtime, which has the images of the tests."""
-    runtime = await find_runtime()
+    runtime = await find_runtime(chosen_runtime())
     await asyncio.to_thread(add_images, runtime.program)
     return runtime
 
@@ -44,7 +45,8 @@ async def contained(
         target.write_text(textwrap.dedent(text))
     found = await find_image(runtime, image)
     stated = problem(limits=limits, image=image, **options)
-    assert await image_of(stated.evaluator, SandboxSettings()) == found
+    settings = SandboxSettings(container_runtime=runtime.name)
+    assert await image_of(stated.evaluator, settings) == found
     async with open_evaluator(stated, folder, slots, require=None, image=found) as opened:
         yield opened
     assert container_of(opened) == ""

@@ -236,10 +236,11 @@ WORKER = """
 import asyncio, pathlib
 from service.sandbox.container_runtime import find_runtime, find_image
 from service.sandbox.evaluator import open_evaluator
+from tests.container_runtimes import chosen_runtime
 from tests.containers.images import NAME
 from tests.integration.sandbox.bench import problem, program, LIMITS
 async def main():
-    image = await find_image(await find_runtime(), NAME)
+    image = await find_image(await find_runtime(chosen_runtime()), NAME)
     stated = problem(image=NAME)
     async with open_evaluator(stated, pathlib.Path({folder!r}), 1, require=None, image=image) as opened:
         print(opened.folder, flush=True)

@@ -26,7 +26,7 @@ from service.ports import (
     Scope,
     Storage,
 )
-from tests.contract.conftest import empty
+from tests.contract.conftest import emptied_postgres
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
 from tests.databases import sqlite_file
 from tests.fakes.storage import MemoryStorage
@@ -40,10 +40,10 @@ def storage(request: pytest.FixtureRequest, clock: FixedClock, tmp_path: Path) -
     if request.param == "memory":
         yield MemoryStorage(clock)
         return
-    url = sqlite_file(tmp_path / "evolve.db")
     if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_with_schema")
-        empty(url)
+        yield SqlStorage(emptied_postgres(request), request.getfixturevalue("postgres_with_schema"), clock)
+        return
+    url = sqlite_file(tmp_path / "evolve.db")
     with closing(open_database(url)) as database:
         yield SqlStorage(database, url, clock)
 

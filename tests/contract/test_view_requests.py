@@ -13,7 +13,7 @@ from service.db.engine import open_database
 from service.db.storage import SqlStorage
 from service.errors import NotFoundError, QuotaError
 from service.ports import DEFAULT_TENANT, MAX_VIEW_REQUESTS, Storage, ViewRequest
-from tests.contract.conftest import empty
+from tests.contract.conftest import emptied_postgres
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.databases import sqlite_file
 from tests.fakes.storage import MemoryStorage
@@ -26,10 +26,10 @@ def storage(request: pytest.FixtureRequest, clock: FixedClock, tmp_path: Path) -
     if request.param == "memory":
         yield MemoryStorage(clock)
         return
-    url = sqlite_file(tmp_path / "evolve.db")
     if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_with_schema")
-        empty(url)
+        yield SqlStorage(emptied_postgres(request), request.getfixturevalue("postgres_with_schema"), clock)
+        return
+    url = sqlite_file(tmp_path / "evolve.db")
     with closing(open_database(url)) as database:
         yield SqlStorage(database, url, clock)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from service.problems.catalogue import init_from_catalogue
 from service.sandbox.layers import IsolationLevel
 from service.usecases.certificates import FORMAT, read_certificate, sealed
 from tests.command_line import Said, call_here
+from tests.fresh_environment import TOP, make_environment
 from tests.repositories import make_problem, make_repository
 
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
@@ -65,6 +67,33 @@ def test_certificate_holds_elsewhere_without_the_database_and_tells_what_was_spe
     assert document["lineage"][0]["operator"] == "seed"
     assert document["lineage"][-1]["program_id"] == document["program"]["id"]
     assert {"evolve", "python", "machine"} <= document["versions"].keys()
+
+
+def test_certificate_holds_in_the_sandbox_of_an_environment_made_anew(certified: Path, tmp_path: Path) -> None:
+    program = make_environment(tmp_path / "fresh")
+    home = tmp_path / "stranger"
+    home.mkdir()
+    copy = home / "copied.json"
+    copy.write_bytes(certified.read_bytes())
+    environment = {"HOME": str(home), "PATH": os.defpath}
+
+    def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, check=False)
+
+    where = "import evolve, importlib.util as u, sys; print(evolve.__file__, u.find_spec('pytest'), *sys.path)"
+    found = call(program.with_name("python"), "-c", where)
+    assert found.stdout.startswith(f"{tmp_path / 'fresh'}{os.sep}"), found.stderr
+    assert " None " in found.stdout
+    assert str(TOP) not in found.stdout
+    said = call(program, "verify", copy)
+    assert said.returncode == 0, said.stderr
+    assert f"the certificate holds: distance-ratio-2d-16, digest {document_of(copy)['digest']}" in said.stderr
+    document = document_of(copy)
+    better(document)
+    copy.write_bytes(sealed(document))
+    refused = call(program, "verify", copy)
+    assert refused.returncode == 1
+    assert "scores: squared_ratio is" in refused.stderr
 
 
 def test_run_and_its_report_name_the_certificate_by_its_digest(certified: Path, tmp_path: Path) -> None:
