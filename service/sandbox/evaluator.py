@@ -116,6 +116,11 @@ class SandboxEvaluator:
             if scoring.render:
                 drawn = read_drawing(await self._ask(slot, self._task(program, evaluation_id, scoring, 0)))
                 return replace(drawn, seconds=monotonic() - began, isolation=self.isolation)
+            for _ in range(problem.evaluator.warmups):  # to no effect, unless one fails
+                reply = await self._ask(slot, self._task(program, evaluation_id, scoring, 0))
+                warm = read_reply(reply, problem, traced=scoring.traced)
+                if not warm.ok:
+                    return replace(warm, seconds=monotonic() - began, isolation=self.isolation)
             while not enough(problem.evaluator, worth, scoring.early_stop_threshold):
                 reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
                 rounds.append(read_reply(reply, problem, traced=scoring.traced))
