@@ -404,3 +404,56 @@ def test_a_worker_is_refused_in_one_sentence(
     command = [sys.executable, "-m", "service.cli.main", "worker", "--queue", "redis://127.0.0.1:1/0"]
     answer = on_machine(tmp_path, files, [*command, *([] if "--pool" in words else ["--pool", "gpu"]), *words])
     assert (answer.returncode, said in " ".join(answer.stderr.split())) == (code, True), answer.stderr
+
+
+WORKING = """
+    import asyncio, json, pathlib, textwrap
+    from evolve.program import Program
+    from service.bootstrap.workers import open_local_worker
+    from service.config import SandboxSettings, Settings
+    from service.problems.load import load_problem
+    from service.queue.evaluator import open_local_evaluator
+    from service.queue.memory import MemoryBroker
+    from service.timestamps import SystemClock
+    from tests.unit.problems.folders import NATIVE, native
+
+    SHOWN = textwrap.dedent('''
+        import json
+        def score(outputs, program):
+            return {"gain": 1.0, "feedback": json.dumps(outputs[0]["value"])}
+    ''')
+    WHERE = textwrap.dedent('''
+        import os
+        def solve():
+            return os.environ["CUDA_VISIBLE_DEVICES"]
+    ''')
+
+    async def main():
+        document = NATIVE + "[limits]\\ngpu = true\\n"
+        loaded = load_problem(native(pathlib.Path(FOLDER), document, evaluator__py=SHOWN))
+        broker = MemoryBroker(SystemClock())
+        settings = Settings(sandbox=SandboxSettings(gpu=True, devices=("1",)))
+        async with (
+            open_local_worker(settings, broker, pool="gpu") as worker,
+            open_local_evaluator(broker, loaded.problem, loaded.bundle) as evaluator,
+        ):
+            working = asyncio.create_task(worker.run())
+            found = await evaluator.evaluate(Program.of({"seed.py": WHERE}), "evl_1")
+            (device,) = worker.heartbeat.devices
+            worker.drain.set()
+            await working
+        told = {"slots": worker.heartbeat.slots, "device": device.name, "clocks": str(device)}
+        return {**told, "outcome": found.outcome, "reason": found.reason, "feedback": found.feedback}
+
+    print(json.dumps(asyncio.run(main())))
+"""
+
+
+def test_a_worker_of_the_gpu_pool_evaluates_on_its_device_and_tells_its_clock(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    write_tool(tools, {FACTS: "GPU-1, 1, NVIDIA L4, 550.54, 900, 2040", LATER: "915"})
+    script = WORKING.replace("FOLDER", repr(str(tmp_path / "problem")))
+    told = told_on_machine(tmp_path, NVIDIA, script, PATH=f"{tools}:{os.environ['PATH']}")
+    assert told["outcome"] == "ok", told
+    assert (told["slots"], told["device"], told["feedback"]) == (1, "nvidia1", '"1"')
+    assert told["clocks"] == "NVIDIA L4, driver 550.54, clock 900 to 915 MHz of at most 2040, read 2 times: not locked"
