@@ -166,6 +166,7 @@ class EvaluatorSpec:
         read: files and folders outside of the problem's that programs and evaluator may read, beside the system's.
         scorer_read: separate integrity: files and folders outside that the evaluator may read, and no program.
         path: folders of programs, as `read`, which stand first on PATH.
+        warmups: how often a program is scored before that, to no effect unless it fails.
         repeats: how often a program is scored, and its mean taken.
         min_repeats: how often at least where it falls short of what it would have to beat; 0: always `repeats`.
         repeats_confidence: with which it must be seen to fall short before further repeats are spared.
@@ -191,6 +192,7 @@ class EvaluatorSpec:
     read: tuple[str, ...] = ()
     scorer_read: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    warmups: int = 0
     repeats: int = 1
     min_repeats: int = 0
     repeats_confidence: float = 0.95

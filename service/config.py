@@ -85,6 +85,9 @@ class SandboxSettings(BaseModel):
     )
     network: bool = Field(default=False, description="Whether a problem may give its programs the network")
     gpu: bool = Field(default=False, description="Whether a problem may give its programs the accelerator")
+    devices: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
+        default=(), description="Accelerators that evaluations may have, by number, name or UUID; none: all"
+    )
     interpreters: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_entries)] = Field(
         default=(), description="Interpreters that problems submitted over the API may name in evaluator.python"
     )

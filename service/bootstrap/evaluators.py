@@ -1,5 +1,6 @@
 """Who evaluates a run is decided here: the workers of a queue, those of this process, its sandbox, or a function."""
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -16,6 +17,8 @@ from service.problems.evaluator_environment import with_environment
 from service.queue.evaluator import open_local_evaluator, open_redis_evaluator
 from service.sandbox import scratch
 from service.sandbox.container_runtime import image_of
+from service.sandbox.device_monitor import DeviceMonitor, open_monitor
+from service.sandbox.devices import find_devices
 from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings, open_evaluator
 from service.sandbox.layers import IsolationLevel
 from service.sandbox.permissions import read_level, refuse_too_much, refuse_unpermitted
@@ -75,9 +78,15 @@ class SandboxEvaluators:
     """The port EvaluatorFactory over the sandbox of this process; see `choose_evaluators`."""
 
     def __init__(
-        self, settings: Settings, *, database: str = "", require: str | None = None, serving: bool = False
+        self,
+        settings: Settings,
+        *,
+        database: str = "",
+        require: str | None = None,
+        serving: bool = False,
+        devices: DeviceMonitor | None = None,
     ) -> None:
-        self._settings, self._require = settings, require
+        self._settings, self._require, self._devices = settings, require, devices
         self._sandbox = settings.sandbox.for_others() if serving else settings.sandbox
         self._private = private_places(settings, database)
 
@@ -94,15 +103,17 @@ class SandboxEvaluators:
             private=self._private,
             source=request.source,
             allow=self._settings.extensions.allow,
+            devices=self._devices,
         )
         async with opening as evaluator:
             image = evaluator.image.digest if evaluator.image else ""
             yield OpenedEvaluator(
                 evaluator=evaluator,
                 isolation=f"{evaluator.level}, image {image}" if image else str(evaluator.level),
-                warnings=tuple(isolation_warnings(evaluator)),
+                warnings=(*isolation_warnings(evaluator), *_device_warnings(evaluator, request.problem)),
                 in_process=True,
                 image=image,
+                devices=evaluator.device_states,
             )
 
     def refuse_unpermitted(self, problem: Problem) -> None:
@@ -170,6 +181,12 @@ class FunctionEvaluators:
         """Nothing: the function is the caller's own."""
 
 
+def _device_warnings(evaluator: SandboxEvaluator, problem: Problem) -> list[str]:
+    if not problem.limits.gpu or evaluator.has_devices:
+        return []
+    return ["the problem asks for limits.gpu, and this process can open no accelerator: programs run without"]
+
+
 @asynccontextmanager
 async def open_sandbox(
     problem: Problem,
@@ -182,6 +199,7 @@ async def open_sandbox(
     private: Sequence[Path] | None = None,
     source: str = "",
     allow: Sequence[str] = (),
+    devices: DeviceMonitor | None = None,
 ) -> AsyncIterator[SandboxEvaluator]:
     """The evaluator of a problem, from what is stored of its folder.
 
@@ -195,8 +213,10 @@ async def open_sandbox(
         private: places of this installation that no program may read; None: those that it has without any settings.
         source: the folder that the problem was read from, where there is one on this machine.
         allow: runtimes of extensions that problems of others may name.
+        devices: for problems with `limits.gpu`; None: those that the settings name, else all of the machine.
 
     Raises:
+        UsageError: the settings name a device that this machine does not have.
         RefusedError: the machine offers less isolation, or the problem wants what the operator does not allow.
         InvalidProblemError: the evaluator cannot be used.
     """
@@ -207,13 +227,16 @@ async def open_sandbox(
     place = Path(source) if source.startswith("/") else None
     problem = with_paths(problem, settings, private=closed, others=others, source=place)
     image = await image_of(problem.evaluator, settings)
+    if problem.limits.gpu and devices is None:
+        devices = await open_monitor(await asyncio.to_thread(find_devices, settings.devices))
     level = read_level(require or settings.own)
     slots = slots or len(os.sched_getaffinity(0))
     async with AsyncExitStack() as stack:
         with scratch.folder("problem") as place:  # the evaluator copies it
             unpack(bundle, folder := place / "problem")
             required = None if level is IsolationLevel.NONE else level
-            opening = open_evaluator(problem, folder, slots, require=required, image=image)
+            own = devices if problem.limits.gpu else None
+            opening = open_evaluator(problem, folder, slots, require=required, image=image, devices=own)
             try:
                 evaluator = await stack.enter_async_context(opening)
             except RefusedError as error:

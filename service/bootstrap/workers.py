@@ -1,5 +1,6 @@
 """Workers, opened: where they take tasks, and what they evaluate with."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,11 +16,12 @@ from service.config import Settings
 from service.errors import RefusedError, UsageError
 from service.ports import Bundle, EvaluationLeases, EvaluatorRequest, WorkerHeartbeat
 from service.problems.load import load_bundle
-from service.queue.evaluator import CONTAINER_POOLS, CPU
+from service.queue.evaluator import CONTAINER_POOLS, CPU, GPU_POOLS
 from service.sandbox.examination import require_sandbox
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
+    from service.sandbox.device_monitor import DeviceMonitor
     from service.worker.worker import Worker, WorkerIntervals
 
 # A question over HTTP waits longer than one to Redis, to be asked less often; so long may a drain take.
@@ -44,18 +46,55 @@ async def open_worker(settings: Settings, place: TaskSource, pool: str, slots: i
         settings: what the operator allows and requires.
         place: where it takes tasks.
         pool: whose tasks it takes.
-        slots: evaluations at once; None: as many as this process has cores.
+        slots: evaluations at once; None: as many as this process has cores, or devices where the pool needs them.
 
     Raises:
-        UsageError: no queue is named, or a word is off.
-        RefusedError: this machine offers less isolation than is required, or the service refuses the key.
+        UsageError: no queue is named, a word is off, or there are more slots than devices in a pool that needs them.
+        RefusedError: this machine offers less isolation than is required or has no device that the pool needs, or the
+            service refuses the key.
         UnreachableError: the queue or the service does not answer.
     """
     check_pool(pool)
     leasing = _leasing(settings, place)
-    heartbeat = await _first_heartbeat(settings, pool, slots)
+    devices = await _devices(settings, pool)
+    heartbeat = await _first_heartbeat(settings, pool, _slots(pool, slots, devices))
     async with leasing(pool, heartbeat.worker_id) as (leases, pace):
-        yield await _opening(settings, leases, heartbeat, pace)
+        yield await _opening(settings, leases, heartbeat, pace, devices)
+
+
+async def _devices(settings: Settings, pool: str) -> "DeviceMonitor":
+    """The devices of a worker: none but in a pool whose problems need them.
+
+    Raises:
+        UsageError: the settings name another.
+        RefusedError: such a pool has none here.
+    """
+    from service.sandbox.device_monitor import open_monitor
+    from service.sandbox.devices import find_devices
+
+    if pool not in GPU_POOLS:
+        if settings.sandbox.devices:
+            raise UsageError(f"--devices is for the pools {' and '.join(GPU_POOLS)}, and this worker takes {pool}")
+        return await open_monitor(())
+    found = await asyncio.to_thread(find_devices, settings.sandbox.devices)
+    if not found:
+        raise RefusedError(
+            f"a worker of pool {pool} needs an accelerator, and this process can open none: neither /dev/nvidia0 nor"
+            " /dev/dri/renderD128"
+        )
+    return await open_monitor(found)
+
+
+def _slots(pool: str, slots: int | None, devices: "DeviceMonitor") -> int | None:
+    if pool not in GPU_POOLS:
+        return slots
+    names = [device.name for device in devices.devices]
+    if slots is not None and slots > len(names):
+        raise UsageError(
+            f"--slots {slots} needs as many devices, for each evaluation has one to itself, and this worker has"
+            f" {', '.join(names)}: leave out --slots"
+        )
+    return slots or len(names)
 
 
 def check_pool(pool: str) -> None:
@@ -125,8 +164,10 @@ async def open_local_worker(
     """
     from service.queue.memory import MemoryEvaluationLeases
 
-    heartbeat = await _first_heartbeat(settings, pool, slots)
-    yield await _opening(settings, MemoryEvaluationLeases(broker, pool, heartbeat.worker_id), heartbeat, None)
+    devices = await _devices(settings, pool)
+    heartbeat = await _first_heartbeat(settings, pool, _slots(pool, slots, devices))
+    leases = MemoryEvaluationLeases(broker, pool, heartbeat.worker_id)
+    yield await _opening(settings, leases, heartbeat, None, devices)
 
 
 async def _first_heartbeat(settings: Settings, pool: str, slots: int | None) -> WorkerHeartbeat:
@@ -153,17 +194,25 @@ async def _containers(settings: Settings, pool: str) -> str:
 
 
 async def _opening(
-    settings: Settings, leases: EvaluationLeases, heartbeat: WorkerHeartbeat, pace: "WorkerIntervals | None"
+    settings: Settings,
+    leases: EvaluationLeases,
+    heartbeat: WorkerHeartbeat,
+    pace: "WorkerIntervals | None",
+    devices: "DeviceMonitor",
 ) -> "Worker":
     from service.sandbox import scratch
     from service.worker.worker import Worker
 
-    await leases.heartbeat(heartbeat)
-    return Worker(leases, _opener(settings, heartbeat.slots), heartbeat, pace, scratch.has_room)
+    opener = _opener(settings, heartbeat.slots, devices)
+    worker = Worker(leases, opener, heartbeat, pace, scratch.has_room, lambda: devices.states)
+    await leases.heartbeat(worker.heartbeat)
+    return worker
 
 
-def _opener(settings: Settings, slots: int) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
-    evaluators = SandboxEvaluators(settings, serving=True)
+def _opener(
+    settings: Settings, slots: int, devices: "DeviceMonitor"
+) -> Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]:
+    evaluators = SandboxEvaluators(settings, serving=True, devices=devices)
 
     @asynccontextmanager
     async def opened(bundle: Bundle) -> AsyncIterator[Evaluator]:

@@ -19,6 +19,7 @@ from service.errors import CertificateError, NotFoundError
 from service.ports import Bundle, CandidateRecord, RunRecord
 from service.problems.bundle import open_bundle
 from service.usecases.certificates import (
+    DEVICE,
     FORMAT,
     IMAGE,
     MAX_BYTES,
@@ -152,7 +153,7 @@ def _document(
         "claims": {"scores": dict(claimed.claims), "holdout": held_out, "known_best": run.known_best},
         "run": _run(run),
         "lineage": list(lineage),
-        "versions": {**_versions(), **{check.name: check.detail for check in checks if check.name == IMAGE}},
+        "versions": {**_versions(), **{check.name: check.detail for check in checks if check.name in (IMAGE, DEVICE)}},
         "checks": [asdict(check) for check in checks],
     }
 

@@ -88,7 +88,16 @@ def worker(
     slots: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1024, metavar="N", help="Maximum number of concurrent evaluations. Without it: one per core."
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Maximum number of concurrent evaluations. Without it: one per core or device.",
+        ),
+    ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Devices for evaluations in the pool gpu, such as 0,1. Without it: sandbox.devices."
         ),
     ] = None,
     server: Annotated[
@@ -110,7 +119,14 @@ def worker(
 
     place = TaskSource(queue=queue, server=server, api_key_file=api_key_file)
     raise typer.Exit(
-        work(terminal, place, pool=pool, slots=slots, metrics_port=metrics_port, metrics_host=metrics_host)
+        work(
+            *(terminal, place),
+            pool=pool,
+            slots=slots,
+            devices=devices,
+            metrics_port=metrics_port,
+            metrics_host=metrics_host,
+        )
     )
 
 

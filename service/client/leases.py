@@ -118,7 +118,8 @@ class RemoteEvaluationLeases:
     async def heartbeat(self, heartbeat: WorkerHeartbeat) -> bool:
         """Publish that this worker lives; whether it was told to drain."""
         said = asdict(heartbeat) | {"started_at": heartbeat.started_at.isoformat()}
-        left_out = {"worker_id", "seen_at", *(() if heartbeat.containers else ("containers",))}  # an earlier service
+        # An earlier service does not know the latter two.
+        left_out = {"worker_id", "seen_at", *(name for name in ("containers", "devices") if not said[name])}
         body = {name: value for name, value in said.items() if name not in left_out}
         return _read(WorkerHeartbeatReply, await self._post(f"/v1/workers/{self._worker_id}/heartbeat", body)).drain
 

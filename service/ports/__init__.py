@@ -30,6 +30,8 @@ from service.ports.annotations import (
 )
 from service.ports.batches import ALL_BATCHES, BatchFilter, BatchRecord, BatchStore
 from service.ports.evaluations import (
+    ClockLock,
+    DeviceState,
     EvaluationLeases,
     EvaluationQueue,
     EvaluationRecords,
@@ -181,10 +183,12 @@ __all__ = [
     "CandidateKey",
     "CandidateRecord",
     "Clock",
+    "ClockLock",
     "ColumnStore",
     "Counters",
     "Deletions",
     "Delivery",
+    "DeviceState",
     "EvaluationLeases",
     "EvaluationQueue",
     "EvaluationRecord",

@@ -1,7 +1,7 @@
 """Evaluations on their way to workers and back."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -9,6 +9,9 @@ from typing import Protocol
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest
 from evolve.program import Program
 from service.ports.values import Bundle
+
+# A clock below this share of the maximum may be that of a device at rest.
+LOCKED_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,71 @@ class RunningTask:
     seconds: float
 
 
+class ClockLock(StrEnum):
+    """Whether the clocks of a device are locked, as far as the clocks that were read tell."""
+
+    LOCKED = "locked"
+    UNLOCKED = "unlocked"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceState:
+    """A device that evaluations have to themselves, and how it was found to be.
+
+    Attributes:
+        name: that of its file, such as `nvidia0`.
+        model, driver: empty: no tool of the machine tells.
+        clock_mhz: of its multiprocessors, as last read; 0: no tool tells.
+        min_reading_mhz, max_reading_mhz: of all clocks that were read.
+        max_clock_mhz: what it can be at most; 0: no tool tells.
+        readings: how often the clock was read, at rest and after evaluations.
+    """
+
+    name: str
+    model: str = ""
+    driver: str = ""
+    clock_mhz: int = 0
+    min_reading_mhz: int = 0
+    max_reading_mhz: int = 0
+    max_clock_mhz: int = 0
+    readings: int = 0
+
+    def with_clock(self, clock_mhz: int) -> "DeviceState":
+        """The same after another reading of its clock; 0: it told none."""
+        if clock_mhz <= 0:
+            return self
+        lowest = min(self.min_reading_mhz or clock_mhz, clock_mhz)
+        highest = max(self.max_reading_mhz, clock_mhz)
+        return replace(
+            self, clock_mhz=clock_mhz, min_reading_mhz=lowest, max_reading_mhz=highest, readings=self.readings + 1
+        )
+
+    @property
+    def clocks(self) -> ClockLock:
+        """Whether its clocks are locked.
+
+        No driver tells. A locked clock is the same at rest and after work. One that never left a low rate may belong to
+        a device that was never at work.
+        """
+        if self.readings and self.min_reading_mhz != self.max_reading_mhz:
+            return ClockLock.UNLOCKED
+        at_work = self.min_reading_mhz >= self.max_clock_mhz * LOCKED_SHARE
+        return ClockLock.LOCKED if self.readings > 1 and at_work else ClockLock.UNKNOWN
+
+    def __str__(self) -> str:
+        driver = f"driver {self.driver}" if self.driver else ""
+        about = ", ".join(filter(None, (self.model or self.name, driver)))
+        if not self.readings:
+            return f"{about}, clocks unknown"
+        same = self.min_reading_mhz == self.max_reading_mhz
+        clock = f"{self.clock_mhz}" if same else f"{self.min_reading_mhz} to {self.max_reading_mhz}"
+        found = {ClockLock.LOCKED: "locked", ClockLock.UNLOCKED: "not locked", ClockLock.UNKNOWN: "not known as locked"}
+        most = f" of at most {self.max_clock_mhz}" if self.max_clock_mhz else ""
+        times = "once" if self.readings == 1 else f"{self.readings} times"
+        return f"{about}, clock {clock} MHz{most}, read {times}: {found[self.clocks]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHeartbeat:
     """What a worker publishes of itself.
@@ -84,6 +152,7 @@ class WorkerHeartbeat:
         evaluations: how many it has done.
         tasks: what it evaluates; a worker of an earlier version does not say.
         containers: what runs those of problems with an image, such as `podman 5.4.2, rootless`; empty: it takes none.
+        devices: of which each evaluation has one to itself; none: its evaluations have no accelerator.
         seen_at: when it was heard, by the queue's own clock; None where it speaks of itself.
     """
 
@@ -98,6 +167,7 @@ class WorkerHeartbeat:
     evaluations: int = 0
     tasks: Sequence[RunningTask] = ()
     containers: str = ""
+    devices: Sequence[DeviceState] = ()
     seen_at: datetime | None = None
 
 

@@ -1,11 +1,13 @@
 """Who evaluates the programs of a problem: workers of a queue, this process's sandbox, or a function."""
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from evolve.ports import Evaluator
 from evolve.problem import Problem
+from service.ports.evaluations import DeviceState
 from service.ports.values import Bundle
 
 WORKERS = "workers"  # the isolation of a run whose workers each tell their own
@@ -38,6 +40,7 @@ class OpenedEvaluator:
         warnings: how programs can act outside of the isolation.
         in_process: whether programs are evaluated by the sandbox of this process.
         image: digest of the container image that they run in; empty: none, or each worker tells.
+        devices: tells how the devices of its evaluations were found to be, by now.
     """
 
     evaluator: Evaluator
@@ -45,6 +48,7 @@ class OpenedEvaluator:
     warnings: tuple[str, ...] = ()
     in_process: bool = False
     image: str = ""
+    devices: Callable[[], Sequence[DeviceState]] = tuple
 
 
 class EvaluatorFactory(Protocol):

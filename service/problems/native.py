@@ -46,6 +46,7 @@ class _Evaluator(_Table):
     read: list[str] = Field(default=[], max_length=100)
     scorer_read: list[str] = Field(default=[], max_length=100)
     path: list[str] = Field(default=[], max_length=100)
+    warmups: int = 0
     repeats: int = 1
     min_repeats: int = 0
     repeats_confidence: float = 0.95
@@ -223,6 +224,7 @@ _BESIDE_REPOSITORY = frozenset(
         "requirements",
         "read",
         "path",
+        "warmups",
         "repeats",
         "min_repeats",
         "repeats_confidence",
@@ -274,6 +276,7 @@ def _evaluator(table: _Evaluator) -> EvaluatorSpec:
         read=tuple(table.read),
         scorer_read=tuple(table.scorer_read),
         path=tuple(table.path),
+        warmups=table.warmups,
         repeats=table.repeats,
         min_repeats=table.min_repeats,
         repeats_confidence=table.repeats_confidence,

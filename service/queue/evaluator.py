@@ -24,6 +24,8 @@ LOOKAHEAD = 8
 CPU, GPU, CONTAINER, GPU_CONTAINER = "cpu", "gpu", "container", "gpu-container"
 # Pools whose workers have Podman or Docker.
 CONTAINER_POOLS = (CONTAINER, GPU_CONTAINER)
+# Pools whose workers have accelerators.
+GPU_POOLS = (GPU, GPU_CONTAINER)
 
 log = structlog.get_logger(__name__)
 

@@ -13,16 +13,19 @@ from evolve.problem import MAX_MAGNITUDE
 from evolve.program import Program
 from evolve.views.candidate_view import CandidateView, stored_view
 from service.errors import UsageError
-from service.ports import EvaluationTask, RunningTask, WorkerHeartbeat, WorkerState
+from service.ports import DeviceState, EvaluationTask, RunningTask, WorkerHeartbeat, WorkerState
 
 SCHEMA = 1
 # Of a task that is more than scoring: a worker of before there were such must not take it for one.
 CLOSING_SCHEMA = 2
 RENDER_SCHEMA = 3
 MAX_CONTAINERS = 100
+MAX_DEVICES, MAX_DEVICE_TEXT = 64, 100
 MAX_TRACEPARENT = 55  # of version 00 (W3C Trace Context, 3.2)
 _NUMBERS = ("scores", "measures", "cases", "spread")
 _TOO_OFTEN = 1 << 31
+_DEVICE_TEXTS = ("name", "model", "driver")
+_DEVICE_COUNTS = ("clock_mhz", "min_reading_mhz", "max_reading_mhz", "max_clock_mhz", "readings")
 _TRACED = ("printed", "artifacts")
 _TEXTS = ("reason", "feedback", "worker", "isolation")
 
@@ -115,6 +118,7 @@ def heartbeat_from_json(text: str | bytes, seen_at: datetime | None = None) -> W
         started_at = datetime.fromisoformat(_text(raw, "started_at"))
         tasks = tuple(map(_running_task, raw.get("tasks", ())))
         state = WorkerState(_text(raw, "state"))
+        values["devices"] = tuple(map(_device, raw.get("devices", ())))[:MAX_DEVICES]
         values["containers"] = _text(raw, "containers")[:MAX_CONTAINERS] if "containers" in raw else ""
         return WorkerHeartbeat(state=state, started_at=started_at, tasks=tasks, seen_at=seen_at, **values)
     except (KeyError, TypeError, ValueError, UsageError):
@@ -123,6 +127,11 @@ def heartbeat_from_json(text: str | bytes, seen_at: datetime | None = None) -> W
 
 def _running_task(raw: Mapping[str, Any]) -> RunningTask:
     return RunningTask(evaluation_id=_text(raw, "evaluation_id"), seconds=max(0.0, _number(raw["seconds"])))
+
+
+def _device(raw: Mapping[str, Any]) -> DeviceState:
+    values: dict[str, Any] = {name: _text(raw, name)[:MAX_DEVICE_TEXT] for name in _DEVICE_TEXTS}
+    return DeviceState(**values | {name: _count(raw[name]) for name in _DEVICE_COUNTS})
 
 
 def _object(text: str | bytes, latest: int = SCHEMA) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from service.sandbox.container_runtime import (
     labelled_containers,
     remove_container,
 )
+from service.sandbox.devices import Device
 from service.sandbox.host import last_line
 from service.sandbox.inside.channel import frame
 from service.sandbox.inside.sandbox_spec import MAX_FILES, ROOMS
@@ -50,6 +51,7 @@ class ContainerLauncher:
         rooms: the folders in it that are written to.
         room_kb: what each of them may hold.
         opened: files and folders of this machine that the problem may read.
+        device: the one accelerator in it; None: none is known here, and a problem with `limits.gpu` has them all.
     """
 
     image: ContainerImage
@@ -60,6 +62,7 @@ class ContainerLauncher:
     room_kb: int
     opened: Sequence[str]
     limits: Limits
+    device: Device | None = None
 
     async def launch(self, log: Path) -> ZygoteProcess:
         """Start the container, and wait until its interpreter has called.
@@ -115,9 +118,18 @@ class ContainerLauncher:
         words += ["--tmpfs", "/tmp:rw,nosuid,nodev,noexec,size=16m,mode=1777"]  # noqa: S108 - of the container
         words += ["--read-only-tmpfs=false"] if runtime.name == "podman" else []
         words += [] if self.limits.network else ["--network", "none"]
-        if self.limits.gpu:
-            words += ["--device", "nvidia.com/gpu=all"] if runtime.name == "podman" else ["--gpus", "all"]
-        return words
+        return [*words, *self._device_words()]
+
+    def _device_words(self) -> list[str]:
+        if not self.limits.gpu:
+            return []
+        if self.device is not None and not self.device.nvidia:
+            there = [path for path in self.device.files if os.path.exists(path)]
+            return [word for path in there for word in ("--device", path)]
+        name = self.device.reference if self.device else "all"
+        if self.image.runtime.name == "podman":
+            return ["--device", f"nvidia.com/gpu={name}"]
+        return ["--gpus", f"device={name}" if self.device else name]
 
     def _limits(self) -> list[str]:
         limits, room_mb = self.limits, self.room_kb // 1024 + 1

@@ -1,24 +1,27 @@
 """Scores programs in the sandbox: the service's evaluator for runs on this machine."""
 
 import asyncio
-import hashlib
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
 from evolve.evaluation import PLAIN, Evaluation, ScoringRequest, fitness
-from evolve.problem import Direction, Integrity, Problem
+from evolve.problem import Integrity, Problem
 from evolve.program import Program
 from evolve.statistics.repeats import enough
 from service.errors import InvalidProblemError, NoRoomError, RefusedError
+from service.ports import DeviceState
 from service.sandbox import scratch, selftest
 from service.sandbox.container_runtime import ContainerImage
+from service.sandbox.device_monitor import DeviceMonitor
+from service.sandbox.device_pool import DevicePool
 from service.sandbox.folder import SandboxFolders, prepare
 from service.sandbox.host import FolderGoneError, KeeperLine, SandboxError
 from service.sandbox.keeper_pool import KeeperPool
+from service.sandbox.keeper_task import scoring_task
 from service.sandbox.layers import REACHABLE, IsolationLevel, Layer
 from service.sandbox.reply import combine, read_drawing, read_reply
 from service.sandbox.repository_base import SETUP_SECONDS, keep_setup, kept_setup, lay_setup, read_base
@@ -56,10 +59,15 @@ class SandboxEvaluator:
         slots: int,
         force: IsolationLevel,
         image: ContainerImage | None = None,
+        devices: DevicePool | None = None,
     ) -> None:
         self._problem, self._places, self._slots, self.image = problem, places, slots, image
+        self._devices, self._cells = devices, len(devices.devices) if devices else slots
         # In containers, each slot has its own: what a program does to the others of its container, it does to itself.
-        self._keeper_pools = [KeeperPool(problem, places, force, image) for _ in range(slots if image else 1)]
+        pools = range(self._cells if image else 1)
+        self._keeper_pools = [KeeperPool(problem, places, force, image, devices) for _ in pools]
+        self._of_devices: dict[str, _Slot] = {}
+        self._used: set[str] = set()
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
         self._inputs = self._held_out = ""
         self._base = read_base(places.problem, problem.bundle, problem.evaluator)
@@ -68,7 +76,17 @@ class SandboxEvaluator:
     @property
     def slots(self) -> int:
         """Evaluations it runs at once."""
-        return self._slots
+        return min(self._slots, self._cells)
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether each of its evaluations has a device to itself."""
+        return self._devices is not None
+
+    def device_states(self) -> Sequence[DeviceState]:
+        """How the devices were found to be that its evaluations had, by now."""
+        found = self._devices.monitor.states if self._devices else ()
+        return [state for state in found if state.name in self._used]
 
     @property
     def waiting(self) -> str:
@@ -108,24 +126,48 @@ class SandboxEvaluator:
         """
         # What is held out is scored by the objectives alone: measures span a grid, which nothing of it enters.
         problem = replace(self._problem, measures=()) if scoring.holdout else self._problem
-        slot = await self._free.get()
-        began = monotonic()
+        async with self._slot() as slot:
+            began = monotonic()
+            if scoring.render:
+                found = read_drawing(await self._ask(slot, self._task(program, evaluation_id, scoring, 0)))
+            else:
+                found = await self._scored(slot, problem, program, evaluation_id, scoring)
+            return replace(found, seconds=monotonic() - began, isolation=self.isolation)
+
+    async def _scored(
+        self, slot: _Slot, problem: Problem, program: Program, evaluation_id: str, scoring: ScoringRequest
+    ) -> Evaluation:
+        """What comes of all repeats, after the warm-ups, of which only a failure counts."""
+        for _ in range(problem.evaluator.warmups):
+            reply = await self._ask(slot, self._task(program, evaluation_id, scoring, 0))
+            warm = read_reply(reply, problem, traced=scoring.traced)
+            if not warm.ok:
+                return warm
         rounds: list[Evaluation] = []
         worth: list[float] = []
+        while not enough(problem.evaluator, worth, scoring.early_stop_threshold):
+            reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
+            rounds.append(read_reply(reply, problem, traced=scoring.traced))
+            value = fitness(problem, rounds[-1])
+            if value is None:
+                break
+            worth.append(value)
+        return combine(rounds)
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[_Slot]:
+        """A slot for one task; of a problem with devices the slot of one that nobody else has."""
+        if self._devices is not None:
+            async with self._devices.take() as device:
+                self._used.add(device.name)
+                yield self._of_devices[device.name]
+                await self._devices.monitor.measure(device)
+            return
+        slot = await self._free.get()
         try:
-            if scoring.render:
-                drawn = read_drawing(await self._ask(slot, self._task(program, evaluation_id, scoring, 0)))
-                return replace(drawn, seconds=monotonic() - began, isolation=self.isolation)
-            while not enough(problem.evaluator, worth, scoring.early_stop_threshold):
-                reply = await self._ask(slot, self._task(program, evaluation_id, scoring, len(rounds)))
-                rounds.append(read_reply(reply, problem, traced=scoring.traced))
-                value = fitness(problem, rounds[-1])
-                if value is None:
-                    break
-                worth.append(value)
+            yield slot
         finally:
             self._free.put_nowait(slot)
-        return replace(combine(rounds), seconds=monotonic() - began, isolation=self.isolation)
 
     async def start(self) -> None:
         """Start the processes and test the sandbox.
@@ -139,11 +181,13 @@ class SandboxEvaluator:
         slots = sorted((slot for some in started for slot in some), key=lambda slot: slot.number)
         for slot in slots:
             self._free.put_nowait(slot)
+        if self._devices is not None:
+            self._of_devices = {self._devices.devices[slot.number].name: slot for slot in slots}
         self.report = await selftest.judge(cast("KeeperLine", slots[0].keeper), pools[0], self._problem.limits)
 
     async def _start(self, pool: KeeperPool, first: int) -> list[_Slot]:
         """The slots of a pool, one after the other."""
-        numbers = range(first, self._slots, len(self._keeper_pools))
+        numbers = range(first, self._cells, len(self._keeper_pools))
         return [_Slot(number, await pool.keeper(number)) for number in numbers]
 
     async def compute_inputs(self) -> None:
@@ -174,10 +218,9 @@ class SandboxEvaluator:
         await asyncio.to_thread(lay_setup, self._places.problem, result)
 
     async def _set_up(self) -> Mapping[str, Any]:
-        slot = await self._free.get()
         task = {"id": "setup", "do": "setup", "seed": 0, "files": {}, "evaluator": self._problem.evaluator.file}
-        reply = await self._ask(slot, task | {"seconds": SETUP_SECONDS}, SETUP_SECONDS)
-        self._free.put_nowait(slot)
+        async with self._slot() as slot:
+            reply = await self._ask(slot, task | {"seconds": SETUP_SECONDS}, SETUP_SECONDS)
         result = reply.get("result")
         if reply["outcome"] != "ok" or not isinstance(result, Mapping) or "made" not in result:
             said = result.get("error") if isinstance(result, Mapping) else None
@@ -186,10 +229,9 @@ class SandboxEvaluator:
 
     async def _computed(self, function: str, place: Path) -> str:
         """The file with what a function of the evaluator gives; empty where it has none."""
-        slot = await self._free.get()
         task = {"id": function, "do": "inputs", "function": function, "seed": 0}
-        reply = await self._ask(slot, task | {"evaluator": self._problem.evaluator.file})
-        self._free.put_nowait(slot)
+        async with self._slot() as slot:
+            reply = await self._ask(slot, task | {"evaluator": self._problem.evaluator.file})
         if reply["outcome"] != "ok":
             raise InvalidProblemError([f"{function}(): {reply['reason']}"])
         if reply["result"] is None:
@@ -200,6 +242,8 @@ class SandboxEvaluator:
     async def close(self) -> None:
         """End every process and remove every file."""
         await asyncio.gather(*(pool.close() for pool in self._keeper_pools))
+        if self._devices is not None:
+            self._devices.close()
         await asyncio.to_thread(self._places.remove)
 
     async def _ask(self, slot: _Slot, task: Mapping[str, Any], seconds: float = 0.0) -> Mapping[str, Any]:
@@ -257,27 +301,10 @@ class SandboxEvaluator:
         return self._keeper_pools[slot.number % len(self._keeper_pools)]
 
     def _task(self, program: Program, evaluation_id: str, scoring: ScoringRequest, repeat: int) -> dict[str, Any]:
-        spec = self._problem.evaluator
-        shared = spec.integrity is Integrity.SHARED
-        return {
-            "id": evaluation_id,
-            "do": "score" if scoring.render or not shared else "evaluate",
-            "function": "render" if scoring.render else "holdout" if scoring.holdout else "score",
-            "files": dict(program.files),
-            "main": main_file(program, self._problem),
-            "entry": spec.entry,
-            "command": list(spec.command),
-            "build": list(spec.build),
-            "text": spec.text,
-            "evaluator": spec.file,
-            "lenient": spec.lenient,
-            "thresholds": [dict(threshold) for threshold in spec.stage_thresholds],
-            "minimized": [o.name for o in self._problem.objectives if o.direction is Direction.MINIMIZE],
-            "inputs": self._held_out if scoring.holdout else self._inputs,
-            "seed": _seed(program, repeat, scoring.draw),
-            "traced": scoring.traced,
-            "links": self._base.links,
-        }
+        inputs = self._held_out if scoring.holdout else self._inputs
+        return scoring_task(
+            self._problem, program, evaluation_id, scoring, repeat, inputs=inputs, links=self._base.links
+        )
 
 
 @asynccontextmanager
@@ -289,6 +316,7 @@ async def open_evaluator(
     require: IsolationLevel | None,
     force: IsolationLevel | None = None,
     image: ContainerImage | None = None,
+    devices: DeviceMonitor | None = None,
 ) -> AsyncIterator[SandboxEvaluator]:
     """An evaluator for one problem, warm and tested; closing it leaves no process and no file.
 
@@ -299,13 +327,16 @@ async def open_evaluator(
         require: the weakest level that will do; None: any.
         force: use no layer above this level.
         image: of a container round all of it; None: there is none.
+        devices: of which each evaluation has one to itself; None, or none of them: evaluations have no accelerator.
 
     Raises:
-        RefusedError: the host does not reach the level required.
+        RefusedError: the host does not reach the level required, or the lock of a device cannot be opened.
         InvalidProblemError: the folder or the evaluator cannot be used.
     """
-    places = await _prepared(folder, slots, other_users=image is not None)
-    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG, image)
+    pool = DevicePool(devices, slots) if devices is not None and devices.devices else None
+    cells = len(pool.devices) if pool else slots
+    places = await _prepared(folder, cells, other_users=image is not None)
+    evaluator = SandboxEvaluator(problem, places, slots, force or IsolationLevel.STRONG, image, pool)
     try:
         await evaluator.start()
         if require is not None and not evaluator.level.reaches(require):
@@ -338,24 +369,6 @@ async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
     except asyncio.CancelledError:  # who is in a hurry must still not leave processes behind
         await task
         raise
-
-
-def main_file(program: Program, problem: Problem) -> str:
-    """The file of a program that is imported or handed on; empty: its folder."""
-    paths = [path for path, _ in program.files]
-    if problem.main in paths:
-        return problem.main
-    if program.single:
-        return paths[0]
-    if problem.evaluator.integrity is Integrity.SHARED:
-        return ""
-    named = [path for path in paths if PurePosixPath(path).stem in {"main", "__init__"}]
-    return named[0] if named else paths[0]
-
-
-def _seed(program: Program, repeat: int, draw: int) -> int:
-    words = f"{program.id}/{repeat}" + (f"/{draw}" if draw else "")
-    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], "big")
 
 
 def isolation_warnings(evaluator: SandboxEvaluator) -> list[str]:

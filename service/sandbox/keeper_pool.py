@@ -9,6 +9,8 @@ from evolve.problem import EvaluatorSpec, Integrity, Problem
 from service.sandbox import sandbox_users
 from service.sandbox.container import ContainerLauncher
 from service.sandbox.container_runtime import ContainerImage
+from service.sandbox.device_pool import DevicePool
+from service.sandbox.devices import Device
 from service.sandbox.folder import SandboxFolders, size_kb
 from service.sandbox.host import ENVIRONMENT, KeeperLine, SandboxError, Zygote
 from service.sandbox.inside.sandbox_spec import ROOMS, SandboxSpec
@@ -31,9 +33,15 @@ class KeeperPool:
     """
 
     def __init__(
-        self, problem: Problem, places: SandboxFolders, force: IsolationLevel, image: ContainerImage | None = None
+        self,
+        problem: Problem,
+        places: SandboxFolders,
+        force: IsolationLevel,
+        image: ContainerImage | None = None,
+        devices: DevicePool | None = None,
     ) -> None:
         self._problem, self._places, self.force, self.image = problem, places, force, image
+        self._devices = devices
         self._zygote: Zygote | None = None
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
@@ -110,7 +118,7 @@ class KeeperPool:
         evaluator = self._problem.evaluator
         environment = _environment(evaluator)
         if self.image is None:
-            return HostLauncher(evaluator.python, environment)
+            return HostLauncher(evaluator.python, environment, self._devices.descriptors if self._devices else ())
         cell = self._cell(number)
         return ContainerLauncher(
             image=self.image,
@@ -121,7 +129,12 @@ class KeeperPool:
             room_kb=cell.disk_kb,
             opened=(*evaluator.read, *evaluator.scorer_read),
             limits=self._problem.limits,
+            device=self._device(number),
         )
+
+    def _device(self, number: int) -> Device | None:
+        """The device of a cell, which no other cell of the evaluator has."""
+        return self._devices.devices[number] if self._devices else None
 
     def _user(self, number: int) -> int:
         if self.image is not None:  # the container has one that is nobody else's
@@ -134,7 +147,7 @@ class KeeperPool:
 
     def _cell(self, number: int) -> SandboxSpec:
         """The standing orders of a keeper."""
-        limits, force = self._problem.limits, self.force
+        limits, force, device = self._problem.limits, self.force, self._device(number)
         return SandboxSpec(
             folder=str(self._places.cell(number)),
             problem=str(self._places.problem),
@@ -154,6 +167,8 @@ class KeeperPool:
             output_kb=limits.output_kb,
             network=limits.network,
             gpu=limits.gpu,
+            devices=device.files if device else (),
+            device_variables=device.variables if device else {},
             namespaces=force.reaches(IsolationLevel.STRONG),
             landlock=force.reaches(IsolationLevel.MEDIUM),
             seccomp=force.reaches(IsolationLevel.MEDIUM),

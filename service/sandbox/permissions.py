@@ -31,8 +31,9 @@ def refuse_too_much(problem: Problem, settings: SandboxSettings) -> None:
     """
     asked = {f"limits.{name}": getattr(problem.limits, name) for name in _BOUNDED}
     asked["evaluator.repeats"] = problem.evaluator.repeats
+    asked["evaluator.warmups"] = problem.evaluator.warmups
     for key, value in asked.items():
-        setting = f"max_{key.partition('.')[2]}"
+        setting = "max_repeats" if key == "evaluator.warmups" else f"max_{key.partition('.')[2]}"
         maximum = getattr(settings, setting)
         if value > maximum:
             raise RefusedError(

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -132,10 +132,12 @@ class HostLauncher:
     Attributes:
         python: the interpreter; empty: this one.
         environment: of the zygote, and so of programs.
+        locks: descriptors of locks that hold until the last process below it has ended; no program has them.
     """
 
     python: str
     environment: Mapping[str, str]
+    locks: Sequence[int] = ()
 
     async def launch(self, log: Path) -> ZygoteProcess:
         """Start the interpreter."""
@@ -166,7 +168,7 @@ class HostLauncher:
                 stderr=file,
                 cwd="/",
                 env=self.environment,
-                pass_fds=(descriptor,),
+                pass_fds=(descriptor, *self.locks),
                 start_new_session=True,
             )
 

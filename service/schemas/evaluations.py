@@ -19,6 +19,7 @@ Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,1000}$", description="To
 Slots = Annotated[int, Field(strict=True, ge=1, le=MAX_SLOTS), BeforeValidator(integral)]
 Measured = Annotated[float, Field(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE, allow_inf_nan=False)]
 Traced = Annotated[dict[Text, Annotated[Text, Field(max_length=MAX_TRACE_CHARACTERS)]], Field(max_length=MAX_ARTIFACTS)]
+DeviceText = Annotated[Text, Field(max_length=100)]
 Numbers = Annotated[dict[Text, Measured], Field(max_length=10_000)]
 
 
@@ -157,6 +158,19 @@ class RunningTask(Request):
     seconds: Seconds = Field(default=0.0, description="Duration so far in seconds")
 
 
+class DeviceReport(Request):
+    """A device of a worker, and how it was found to be."""
+
+    name: DeviceText = Field(description="Name of its file, such as nvidia0")
+    model: DeviceText = Field(default="", description="Model. Empty: unknown")
+    driver: DeviceText = Field(default="", description="Version of its driver. Empty: unknown")
+    clock_mhz: Count = Field(default=0, description="Latest reading of its clock, in MHz. 0: unknown")
+    min_reading_mhz: Count = Field(default=0, description="Lowest reading, in MHz")
+    max_reading_mhz: Count = Field(default=0, description="Highest reading, in MHz")
+    max_clock_mhz: Count = Field(default=0, description="Maximum of its clock, in MHz. 0: unknown")
+    readings: Count = Field(default=0, description="Number of readings, at rest and after evaluations")
+
+
 class WorkerHeartbeatBody(Request):
     """The report of a worker, every few seconds."""
 
@@ -169,6 +183,9 @@ class WorkerHeartbeatBody(Request):
     version: Annotated[Text, Field(max_length=100)] = Field(default="", description="Version of the worker")
     containers: Annotated[Text, Field(max_length=100)] = Field(
         default="", description="Container runtime for problems with an image. Empty: it takes none of these"
+    )
+    devices: Annotated[list[DeviceReport], Field(max_length=64)] = Field(
+        default=[], description="Its devices, of which each evaluation has one to itself"
     )
     started_at: Moment = Field(description="When the worker started")
     state: Literal["active", "draining"] = Field(

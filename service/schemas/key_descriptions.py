@@ -177,7 +177,7 @@ PROBLEM_KEYS: Mapping[str, str] = {  # docs/reference/problem-file.md
     "limits.disk_mb": "files in the scratch folder and `/dev/shm` together",
     "limits.output_kb": "printed text, and returned values",
     "limits.network": "network access. The setting `sandbox.network` must permit it",
-    "limits.gpu": "accelerator devices. The setting `sandbox.gpu` must permit them",
+    "limits.gpu": "an accelerator that the evaluation has to itself. The setting `sandbox.gpu` must permit it",
     "objectives.name": "name of the score",
     "objectives.direction": '`"maximize"` or `"minimize"`',
     "objectives.low": "declared bounds, both or neither. Required with several objectives",

@@ -1,8 +1,23 @@
 """Workers on the wire."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from service.schemas.types import Count, Moment, Reply
+
+
+class WorkerDevice(Reply):
+    """A device of a worker, of which one evaluation at a time has the use."""
+
+    name: str = Field(description="Name of its file, such as nvidia0")
+    model: str = Field(description="Model. Empty: unknown")
+    driver: str = Field(description="Version of its driver. Empty: unknown")
+    clock_mhz: Count = Field(description="Latest reading of its clock, in MHz. 0: unknown")
+    max_clock_mhz: Count = Field(description="Maximum of its clock, in MHz. 0: unknown")
+    clocks: Literal["locked", "unlocked", "unknown"] = Field(
+        description="`locked`: equal readings at rest and after evaluations. `unlocked`: the readings differ"
+    )
 
 
 class Worker(Reply):
@@ -15,6 +30,9 @@ class Worker(Reply):
     isolation: str = Field(description="Isolation level, by its self-test")
     containers: str = Field(
         default="", description="Container runtime for problems with an image. Empty: it takes none of these"
+    )
+    devices: list[WorkerDevice] = Field(
+        default=[], description="Its devices. Empty: its evaluations have no accelerator"
     )
     state: str = Field(description="active or draining")
     version: str = Field(description="Version of the worker")

@@ -24,7 +24,7 @@ from service.problems.load import LoadedProblem, load_bundle
 FORMAT, SCHEMA = "evolve-certificate", 1
 MAX_BYTES = 256 * 1024 * 1024
 OTHER_SEEDS = 3
-IMAGE = "image"
+IMAGE, DEVICE = "image", "device"
 _PARTS = ("format", "schema", "made_at", "problem", "program", "claims", "run", "lineage", "versions", "checks")
 
 
@@ -33,7 +33,7 @@ class WinnerCheck:
     """What one examination of a winner found.
 
     Attributes:
-        name: `content`, `regions`, `image`, `scores`, `verifier`, `other seeds` or `holdout`.
+        name: `regions`, `image`, `scores`, `other seeds`, `holdout`, `device` or `verifier`.
         detail: one sentence.
         scores: that were found.
     """
@@ -52,6 +52,7 @@ class ClaimedWinner:
         claims: score by objective; of a problem without objectives, its fitness.
         held_out: those on what was held out; empty: not scored before.
         image: digest of the container image that it was certified in; empty: in none, or not before.
+        device: what was told of the devices that it was certified on; empty: on none, or not before.
     """
 
     bundle: Bundle
@@ -60,6 +61,7 @@ class ClaimedWinner:
     claims: Mapping[str, float]
     held_out: Mapping[str, float]
     image: str = ""
+    device: str = ""
 
 
 def problem_document(name: str, bundle: Bundle, folder: Folder) -> dict[str, Any]:
@@ -143,6 +145,7 @@ def claimed_winner(document: Mapping[str, Any], place: str) -> ClaimedWinner:
             claims={str(name): _number(score) for name, score in claims["scores"].items()},
             held_out={str(name): _number(score) for name, score in claims["holdout"].items()},
             image=str(document["versions"].get(IMAGE, "")),
+            device=str(document["versions"].get(DEVICE, "")),
         )
         hashes = (problem["bundle"], document["program"]["id"], document["lineage"][-1]["program_id"])
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ProgramError) as error:
@@ -191,6 +194,8 @@ async def examine_winner(
         for name, scoring in _scorings(problem):
             evaluation = await opened.evaluator.evaluate(winner.program, f"{name} {scoring.draw}", scoring)
             yield _compared(problem, name, evaluation, winner.held_out if scoring.holdout else winner.claims)
+        if devices := opened.devices():
+            yield _device("; ".join(map(str, devices)), winner.device)
     if file := problem.evaluator.verifier:
         second = replace(problem, measures=(), evaluator=replace(problem.evaluator, file=file))
         async with evaluators.open(_request(second, loaded, winner.bundle, others)) as opened:
@@ -212,6 +217,12 @@ def _image(here: str, certified: str) -> WinnerCheck:
     """Which image the scores come from. Another one may have equal scores, and a rebuilt one has another digest."""
     other = f"{here} here, {certified} when it was certified"
     return WinnerCheck(name=IMAGE, holds=True, detail=other if certified not in ("", here) else here, scores={})
+
+
+def _device(here: str, certified: str) -> WinnerCheck:
+    """What scored, and whether its clocks were locked: a time is only as good as they are."""
+    other = f"here: {here}. When it was certified: {certified}"
+    return WinnerCheck(name=DEVICE, holds=True, detail=other if certified not in ("", here) else here, scores={})
 
 
 def _regions(problem: Problem, program: Program) -> WinnerCheck:

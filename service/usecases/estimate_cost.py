@@ -54,7 +54,8 @@ def estimate_cost(plan: RunPlan, seconds: float) -> CostEstimate:
     evaluations = plan.config.budget.evaluations or DEFAULT_EVALUATIONS
     cores = len(os.sched_getaffinity(0))
     slots = min(plan.config.concurrency.evaluations or cores, cores)
-    whole = seconds * plan.problem.evaluator.repeats * math.ceil(evaluations / slots)
+    spec = plan.problem.evaluator
+    whole = seconds * (spec.warmups + spec.repeats) * math.ceil(evaluations / slots)
     limit = plan.config.budget.wall_seconds
     models = [policy for policy in plan.policies if policy.kind not in FREE_KINDS]
     size = max(sum(len(text) for _, text in seed.files) for seed in plan.problem.seeds) // CHARACTERS_OF_A_TOKEN

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,16 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.version import __version__
 from service import tracing
 from service.errors import MissingBundleError, NoRoomError, ServiceError, UnreachableError
-from service.ports import EvaluationLeases, EvaluationTask, Lease, LeaseState, RunningTask, WorkerHeartbeat, WorkerState
+from service.ports import (
+    DeviceState,
+    EvaluationLeases,
+    EvaluationTask,
+    Lease,
+    LeaseState,
+    RunningTask,
+    WorkerHeartbeat,
+    WorkerState,
+)
 from service.timestamps import SystemClock
 from service.worker.evaluator_cache import Evaluators, Open
 
@@ -68,6 +77,7 @@ class Worker:
         heartbeat: WorkerHeartbeat,
         pace: WorkerIntervals | None = None,
         has_room: Callable[[], bool] = lambda: True,
+        devices: Callable[[], Sequence[DeviceState]] = tuple,
     ) -> None:
         self.drain = asyncio.Event()
         self._leases, self._heartbeat, self._pace = leases, heartbeat, pace or WorkerIntervals()
@@ -75,7 +85,7 @@ class Worker:
         self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
         self._free = asyncio.Semaphore(heartbeat.slots)
-        self._has_room, self._ready = has_room, True
+        self._has_room, self._devices, self._ready = has_room, devices, True
 
     @property
     def heartbeat(self) -> WorkerHeartbeat:
@@ -83,7 +93,8 @@ class Worker:
         state = WorkerState.DRAINING if self.drain.is_set() else WorkerState.ACTIVE
         now = time.monotonic()
         tasks = tuple(RunningTask(evaluation_id=id_, seconds=now - began) for id_, began in self._serving.values())
-        return replace(self._heartbeat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
+        said = replace(self._heartbeat, busy=len(tasks), state=state, evaluations=self._evaluations, tasks=tasks)
+        return replace(said, devices=tuple(self._devices()))
 
     async def run(self) -> None:
         """Work until told to drain, then until all is done; cancelling ends every evaluation."""

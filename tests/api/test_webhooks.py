@@ -168,6 +168,18 @@ async def test_how_policies_of_running_runs_fare_is_told_to_their_tenant(told: T
         assert len((await other.get("/v1/policies/health")).json()["items"]) == 1
 
 
+async def test_devices_of_workers_are_told_with_the_state_of_their_clocks(told: Told, owner: httpx.AsyncClient) -> None:
+    device = {"name": "nvidia0", "model": "NVIDIA L4", "driver": "550.54", "clock_mhz": 900, "max_clock_mhz": 2040}
+    read = {"min_reading_mhz": 900, "max_reading_mhz": 900, "readings": 3}
+    word = {"slots": 2, "started_at": datetime.now(UTC).isoformat(), "devices": [{**device, **read}, {"name": "kfd"}]}
+    assert (await owner.post("/v1/workers/w-1/heartbeat", json=word)).status_code == 200
+    (worker,) = (await owner.get("/v1/workers")).json()["items"]
+    unknown = {"name": "kfd", "model": "", "driver": "", "clock_mhz": 0, "max_clock_mhz": 0, "clocks": "unknown"}
+    assert worker["devices"] == [{**device, "clocks": "locked"}, unknown]
+    many = word | {"devices": [{"name": f"nvidia{number}"} for number in range(65)]}
+    assert (await owner.post("/v1/workers/w-1/heartbeat", json=many)).status_code == 422
+
+
 async def test_workers_are_seen_and_drained_by_the_operator(told: Told, owner: httpx.AsyncClient) -> None:
     assert (await owner.get("/v1/workers")).json() == {"items": [], "waiting": {}, "oldest_seconds": {}}
     assert (await owner.post("/v1/workers/w-1/drain")).status_code == 404

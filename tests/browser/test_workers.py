@@ -43,6 +43,23 @@ def test_the_page_shows_who_lives(page: Page, service: Service, beating: Any) ->
     expect(page.locator("dl .tile").filter(has_text="Workers")).to_contain_text("of 5 slots busy")
 
 
+def test_a_worker_shows_its_devices_and_whether_their_clocks_are_locked(
+    page: Page, service: Service, beating: Any
+) -> None:
+    read = {"clock_mhz": 900, "min_reading_mhz": 900, "max_reading_mhz": 900, "readings": 4}
+    devices = [
+        {"name": "nvidia0", "model": "NVIDIA H100", "driver": "550.54", "max_clock_mhz": 1980, **read},
+        {"name": "renderD129"},
+    ]
+    word = {**WORD, "pool": "far", "devices": devices}
+    service.client.post(f"/v1/workers/{NAME}/heartbeat", json=word).raise_for_status()
+    page.goto("/workers")
+    row = page.get_by_role("region", name="Workers").locator("tbody tr").filter(has_text=NAME)
+    expect(row).to_contain_text("nvidia0: NVIDIA H100, driver 550.54, 900 MHz, clocks locked")
+    expect(row).to_contain_text("renderD129: model unknown, clocks unknown")
+    assert_accessible(page)
+
+
 def test_a_worker_is_drained_by_a_button(page: Page, beating: Any) -> None:
     assert beating() == {"drain": False}
     page.goto("/workers")

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ from evolve.evaluation import Outcome
 from evolve.problem import EvaluatorSpec
 from service.config import SandboxSettings
 from service.errors import InvalidProblemError, RefusedError
+from service.sandbox import device_pool
 from service.sandbox.container import OWNER, PLACE, place_of_containers
 from service.sandbox.container_runtime import ContainerImage, find_image, find_runtime, image_of
+from service.sandbox.device_monitor import DeviceMonitor
+from service.sandbox.devices import Device
 from service.sandbox.evaluator import open_evaluator
 from tests.fakes.container_runtime import ABOUT, DOCKER, IMAGE_ID, calls_of, write_runtime
 from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, problem, program
 from tests.patience import PATIENCE_SECONDS
 
+ENVIRONMENT = "import os\ndef solve():\n    return os.environ['CUDA_VISIBLE_DEVICES']\n"
 REFERENCE = "registry.test/lab:1"
 Runtimes = Callable[..., Path]
 
@@ -130,6 +135,32 @@ async def test_the_container_has_no_more_than_programs_may_have(runtimes: Runtim
         assert not any(word.startswith(("EVOLVE_API", "AWS_")) for word in words)
         assert int(_value(words, "--user").split(":")[0]) > 0
     assert not list(folder.glob("*.container"))
+
+
+@pytest.mark.parametrize(
+    ("name", "uuid", "words"),
+    [
+        ("docker", "GPU-7", ("--gpus", "device=GPU-7")),
+        ("docker", "", ("--gpus", "device=1")),
+        ("podman", "GPU-7", ("--device", "nvidia.com/gpu=GPU-7")),
+    ],
+)
+async def test_a_container_has_the_device_of_its_slot_alone(
+    runtimes: Runtimes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, uuid: str, words: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(device_pool, "_PLACES", (str(tmp_path),))
+    folder = runtimes(name)
+    (tmp_path / "problem").mkdir()
+    (tmp_path / "problem" / "evaluator.py").write_text(ECHO)
+    device = Device(name="nvidia1", number=1, files=(), uuid=uuid, variables={"CUDA_VISIBLE_DEVICES": uuid or "1"})
+    stated, lab = problem(image=REFERENCE, limits=replace(LIMITS, gpu=True)), await image()
+    opening = open_evaluator(stated, tmp_path / "problem", 4, require=None, image=lab, devices=DeviceMonitor([device]))
+    async with opening as opened:
+        said = await opened.evaluate(program(ENVIRONMENT), "evl_1")
+    started = [call[2:] for call in calls_of(folder) if call[1] == "run"]
+    assert len(started) == 1, "one for each device"
+    assert words in list(itertools.pairwise(started[0]))
+    assert said.feedback == repr(device.variables["CUDA_VISIBLE_DEVICES"])
 
 
 def _value(words: list[str], option: str) -> str:

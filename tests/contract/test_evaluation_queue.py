@@ -10,7 +10,7 @@ import pytest
 
 from evolve.evaluation import Outcome, ScoringRequest, Trace
 from service.errors import NotFoundError
-from service.ports import EvaluationLeases, EvaluationQueue, Lease, LeaseState, RunningTask, WorkerState
+from service.ports import DeviceState, EvaluationLeases, EvaluationQueue, Lease, LeaseState, RunningTask, WorkerState
 from service.queue.fairness import GREEDY_SLOTS, claim
 from tests.contract.http_leases import http_bench
 from tests.contract.queueing import (
@@ -349,6 +349,8 @@ class TestWorkers:
             heartbeat("c", 4, "gpu"),
         ]
         heartbeats[0] = replace(heartbeats[0], tasks=(RunningTask(evaluation_id="evl_1", seconds=1.5),))
+        told = DeviceState(name="nvidia0", model="NVIDIA L4", driver="550.54", max_clock_mhz=2040).with_clock(900)
+        heartbeats[2] = replace(heartbeats[2], devices=(told.with_clock(1200), DeviceState(name="renderD128")))
         assert list(await watch.workers()) == []
         for one in heartbeats:
             assert not await bench.worker(one.worker_id, one.pool).heartbeat(one)

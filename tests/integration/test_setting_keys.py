@@ -35,6 +35,7 @@ from service.problems.folder import Folder
 from service.problems.inline_problem import InlineProblem, load_sketch
 from service.queue.memory import MemoryBroker
 from service.sandbox.container_runtime import find_runtime
+from service.sandbox.devices import find_devices
 from service.sandbox.examination import examine_sandbox
 from service.timestamps import SystemClock
 from service.usecases.maintenance import read_retention
@@ -196,12 +197,21 @@ async def _container_runtime(settings: Settings) -> object:
     return str(refused.value)
 
 
+async def _devices(settings: Settings) -> object:
+    """What is said of devices on a machine that has none."""
+    try:
+        return find_devices(settings.sandbox.devices, {}, root=Path("/nowhere"))
+    except UsageError as error:
+        return str(error)
+
+
 # Of each setting another value than the default, as the environment holds it, and where it shows.
 KEYS: Mapping[str, tuple[str, Proof]] = {
     "database.url": ("sqlite:///FOLDER/other.db", of(lambda settings: database_url(settings, None))),
     "sandbox.require": ("medium", _required),
     "sandbox.network": ("true", submitting("[limits]\nnetwork = true")),
     "sandbox.gpu": ("true", submitting("[limits]\ngpu = true")),
+    "sandbox.devices": ("7", _devices),
     "sandbox.interpreters": ("/usr/bin/python9", submitting('python = "/usr/bin/python9"')),
     "sandbox.images": ("lab/*", submitting('image = "lab/fluid:1"')),
     "sandbox.container_runtime": ("podman", _container_runtime),

@@ -17,6 +17,7 @@ from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError
 from service.ports import (
     Caller,
+    DeviceState,
     EvaluationLeases,
     LeaseName,
     LeaseState,
@@ -155,6 +156,7 @@ async def heartbeat_worker(
 ) -> WorkerHeartbeatReply:
     """Report that a worker is alive. The answer says whether it must drain. A silent worker counts as dead."""
     said = body.model_dump() | {"state": WorkerState(body.state), "started_at": body.started_at}
+    said["devices"] = tuple(DeviceState(**device.model_dump()) for device in body.devices)
     said["tasks"] = tuple(RunningTask(**task.model_dump()) for task in body.tasks)
     return WorkerHeartbeatReply(
         drain=await parts.leases(body.pool, worker_id).heartbeat(WorkerHeartbeat(worker_id=worker_id, **said))

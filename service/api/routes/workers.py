@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.api.auth import PartsDep, requires
 from service.ports import Caller, Scope, WorkerEvaluationRecord, WorkerHeartbeat
-from service.schemas.workers import Worker, WorkerEvaluation, WorkerList, WorkerTimeline
+from service.schemas.workers import Worker, WorkerDevice, WorkerEvaluation, WorkerList, WorkerTimeline
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"])
 
@@ -74,4 +74,7 @@ def _evaluation(
 
 
 def _shown(heartbeat: WorkerHeartbeat) -> Worker:
-    return Worker(**{name: getattr(heartbeat, name) for name in Worker.model_fields})
+    said = {name: getattr(heartbeat, name) for name in Worker.model_fields}
+    names = WorkerDevice.model_fields
+    devices = [WorkerDevice(**{name: getattr(device, name) for name in names}) for device in heartbeat.devices]
+    return Worker(**{**said, "devices": devices})

@@ -120,6 +120,7 @@ class Confinement:
             if name in self._on:
                 step()
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
+        os.environ.update(self._cell.device_variables)
         if role == SCORER and self._cell.scorer_readable:
             os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
         visible_files.enter(self._views[role])
@@ -207,12 +208,11 @@ class Confinement:
         return renewed
 
     def _build_rules(self) -> None:
-        accelerators = visible_files.accelerators() if self._cell.gpu else ()
         for role in ROOMS:
             self._rules[role] = landlock.ruleset(
                 readable=self._readable(role),
                 writable=self._writable(role),
-                devices=[*visible_files.DEVICES, *accelerators],
+                devices=[*visible_files.DEVICES, *self._cell.devices],
                 network=self._cell.network,
             )
 
@@ -230,7 +230,7 @@ class Confinement:
         reachable, why = self._layers.get("reachable interpreter", (True, ""))
         return visible_files.VisibleFiles(
             confined="landlock" in self._on,
-            visible=[*self._readable(role), *self._writable(role), *visible_files.DEVICES],
+            visible=[*self._readable(role), *self._writable(role), *visible_files.DEVICES, *self._cell.devices],
             granted=self._cell.opened(role),
             masked=self._masked,
             interpreter=interpreter_paths(),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -44,6 +44,8 @@ class SandboxSpec:
         readable_kb: their size, so many addresses more than those of its memory a process may map.
         image: whether the file system is that of an image, of which programs may read all.
         uid: user to become; -1: stay.
+        devices: files of the accelerator that its processes have, with those of its driver.
+        device_variables: of the environment, by which they use that accelerator alone.
         tree: kill by subreaper and watch the memory of the tree.
         addresses: limit the addresses that a process maps; runtimes such as Node reserve them by the gigabyte.
         egress: unix socket of the host that gets the one way out of the network; empty: there is none, see `loopback`.
@@ -67,6 +69,8 @@ class SandboxSpec:
     output_kb: int
     network: bool
     gpu: bool
+    devices: Sequence[str]
+    device_variables: Mapping[str, str]
     namespaces: bool
     landlock: bool
     seccomp: bool

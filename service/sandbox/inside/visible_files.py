@@ -21,7 +21,6 @@ NAMES = (
     "/run/systemd/resolve",
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-ACCELERATORS = ("nvidia", "dri", "kfd")
 KEY = "evaluator.read"
 _MAX_CAUSES = 8
 _READ_ONLY = "the sandbox lets nothing be written outside of the working folder"
@@ -115,8 +114,3 @@ def system(cell: SandboxSpec) -> Sequence[str]:
         return SYSTEM
     left_out = {"proc", "sys", "dev", "tmp", cell.folder.split("/")[1]}
     return [*SYSTEM, *(f"/{name}" for name in sorted(os.listdir("/")) if name not in left_out)]
-
-
-def accelerators() -> list[str]:
-    """The devices of accelerators that the machine has."""
-    return [f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(ACCELERATORS)]

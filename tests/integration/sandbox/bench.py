@@ -11,6 +11,7 @@ from typing import Any
 from evolve.evaluation import Evaluation
 from evolve.problem import EvaluatorSpec, Integrity, Limits, Objective, Problem
 from evolve.program import Program
+from service.sandbox.device_monitor import DeviceMonitor
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
 from service.sandbox.layers import IsolationLevel
 
@@ -45,6 +46,7 @@ async def sandbox(
     slots: int = 1,
     force: IsolationLevel | None = None,
     require: IsolationLevel | None = None,
+    devices: DeviceMonitor | None = None,
     **options: Any,
 ) -> AsyncIterator[SandboxEvaluator]:
     """An open evaluator; afterwards neither a process nor a file of it may be left."""
@@ -53,7 +55,9 @@ async def sandbox(
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(textwrap.dedent(text))
-    async with open_evaluator(problem(**options), folder, slots, require=require, force=force) as opened:
+    async with open_evaluator(
+        problem(**options), folder, slots, require=require, force=force, devices=devices
+    ) as opened:
         base = opened.folder
         yield opened
     assert processes_naming(str(base)) == []

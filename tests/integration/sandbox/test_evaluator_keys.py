@@ -86,8 +86,9 @@ KEYS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "audit_tolerance": (1e-6, {"audit": 2}),
     "lenient": (True, {"stage_thresholds": ({"score": 7.5},), "file": "staged.py"}),
 }
-# Looked at by `problem check`, on machines that lack them; the verifier checks a winner after its run.
-ELSEWHERE = {"python", "requirements", "verifier", "image"}
+# Looked at by `problem check`, on machines that lack them; the verifier checks a winner after its run. Warm-ups leave
+# nothing in a result: test_outcomes counts them.
+ELSEWHERE = {"python", "requirements", "verifier", "image", "warmups"}
 
 
 class Scripted:

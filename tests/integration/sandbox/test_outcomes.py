@@ -5,6 +5,7 @@ import socket
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -12,6 +13,7 @@ from evolve.evaluation import Outcome, ScoringRequest
 from evolve.problem import Objective
 from evolve.program import Program
 from service.errors import InvalidProblemError
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import ECHO, LIMITS, outcome_of, processes_naming, program, sandbox
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "other-languages.md"
@@ -266,6 +268,32 @@ async def test_repeats_give_mean_and_spread(tmp_path: Path) -> None:
     assert first.spread["score"] > 0
     assert 0 < first.scores["score"] < 1
     assert (first.scores, first.spread) == (again.scores, again.spread), "the same program has the same luck"
+
+
+async def test_warm_ups_run_before_the_repeats_and_are_not_counted(tmp_path: Path) -> None:
+    """Without isolation a program can count its runs outside."""
+    count = tmp_path / "count"
+    source = f"""
+        def solve():
+            with open({str(count)!r}, "a+") as file:
+                file.write("x")
+            with open({str(count)!r}) as file:
+                return len(file.read())
+    """
+    async with sandbox(tmp_path, warmups=2, repeats=3, force=IsolationLevel.NONE) as opened:
+        count.touch()
+        count.chmod(0o666)
+        found = await opened.evaluate(program(source), "evl_1")
+    assert (found.scores, found.spread, found.repeats) == ({"score": 4.0}, {"score": 1.0}, 3), found
+
+
+async def test_a_program_that_fails_while_it_warms_up_is_not_scored(tmp_path: Path) -> None:
+    async with sandbox(tmp_path, warmups=2, repeats=3) as opened:
+        began = monotonic()
+        found = await opened.evaluate(program("import time\ndef solve():\n    time.sleep(0.5)\n    [][1]\n"), "evl_1")
+        took = monotonic() - began
+    assert (found.outcome, found.repeats) == (Outcome.ERROR, 1)
+    assert took < 1.5, "once, and not five times"
 
 
 async def test_another_draw_is_other_luck_and_the_same_one_the_same(tmp_path: Path) -> None:

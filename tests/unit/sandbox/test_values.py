@@ -16,13 +16,14 @@ from evolve.evaluation import Evaluation, Outcome
 from evolve.problem import EvaluatorSpec, Integrity, Objective, Problem
 from evolve.program import Program
 from service.sandbox import sandbox_users
-from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings, main_file
+from service.sandbox.evaluator import SandboxEvaluator, isolation_warnings
 from service.sandbox.inside import tree
 from service.sandbox.inside.attacks import CROWD
 from service.sandbox.inside.channel import Channel, ChannelError, frame, parse
 from service.sandbox.inside.error_report import ComplaintError, explain
 from service.sandbox.inside.jsonable import NotJsonError, jsonable, text_of
 from service.sandbox.inside.protocol import Dialogue, ScoreReply
+from service.sandbox.keeper_task import main_file
 from service.sandbox.layers import Attack, IsolationLevel, Layer, level_of
 from service.sandbox.reply import combine, read_reply
 from service.sandbox.selftest import Report, _crowd, refusal
