@@ -20,7 +20,6 @@ LAWS: Mapping[str, Mapping[str, str]] = {
     },
     "test": {
         "nguyen-3": "x**5 + x**4 + x**3 + x**2 + x",
-        "nguyen-4": "x**6 + x**5 + x**4 + x**3 + x**2 + x",
         "nguyen-6": "math.sin(x) + math.sin(x + x * x)",
         "nguyen-9": "math.sin(x) + math.sin(x * x)",
     },
