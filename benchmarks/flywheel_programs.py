@@ -33,7 +33,7 @@ FROZEN, TRAINED = "frozen", "trained"
 MEASURES = ("yield", "improvement", "best")
 # How every version is asked. Fixed, so that versions alone differ.
 FORM: Mapping[str, Any] = {
-    "format": "tags:answer", "edits": "rewrite", "answers": 1, "samples": 4, "temperature": 0.7, "max_tokens": 120,
+    "format": "tags:answer", "edits": "rewrite", "answers": 1, "samples": 4, "temperature": 0.7, "max_tokens": 80,
     "concurrency": 4,
 }  # fmt: skip
 
@@ -52,8 +52,8 @@ class ProgramsSize:
 
     seeds: int = 3
     mutated: int = 60
-    updates: int = 12
-    batch: int = 3
+    updates: int = 10
+    batch: int = 2
     rank: int = 16
     answers: int = 32
     evaluations: int = 24

@@ -24,6 +24,8 @@ LAWS: Mapping[str, Mapping[str, str]] = {
         "nguyen-9": "math.sin(x) + math.sin(x * x)",
     },
 }
+SEED = "y = 0.2 + 0.8 * x + 0.1 * x * x + 0.1 * sin(x)\n"
+CASES = '        "cases": {f"x = {x:.3f}": 1.0 / (1.0 + 10.0 * gap) for x, gap in zip(SEEN, gaps, strict=True)},\n'
 OFFSET = 4.0  # digits are counted from a root mean square error of 10,000 on
 PROMPTS = {
     "system": "You write short formulas in x.\n",
@@ -94,8 +96,10 @@ def write_families(folder: Path, answers: int) -> None:
             text = replaced(evaluator, "return math.log(x + 1) + math.log(x * x + 1)", f"return {law}")
             text = replaced(text, "BEST_ACCURACY = 12.0", f"BEST_ACCURACY = {best}")
             text = replaced(text, "max(0.0, -math.log10(spread))", f"max(0.0, {OFFSET} - math.log10(spread))")
+            # Whatever a prompt shows costs a small machine time.
+            text = replaced(text, CASES, "")
             (place / "evaluator.py").write_text(text, encoding="utf-8")
-            (place / "formula.txt").write_bytes((SOURCE / "formula.txt").read_bytes())
+            (place / "formula.txt").write_text(SEED, encoding="utf-8")
             problem = PROBLEM.format(name=name, high=best, answers=answers)
             (place / "problem.toml").write_text(problem, encoding="utf-8")
             for prompt, words in PROMPTS.items():
