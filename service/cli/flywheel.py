@@ -120,9 +120,19 @@ class _Flywheel:
                 refuse_other_order(self._order, rounds, held_out_batch(name, site.batches))
         if self._here:
             refuse_weak_isolation(self._options.require_isolation)
+            self._refuse_missing()
+
+    def _refuse_missing(self) -> None:
+        """Refuse a back end that cannot train in this process.
+
+        Raises:
+            UsageError: packages are not installed.
+        """
+        if reason := self._opened()[str(self._order.training.get("backend", "maze"))].missing():
+            raise UsageError(reason)
 
     def _refuse_training(self) -> None:
-        """Refuse settings that the back end does not have, and a back end that cannot train in this process.
+        """Refuse settings that the back end does not have.
 
         Raises:
             UsageError: they are off.
@@ -135,8 +145,6 @@ class _Flywheel:
             return
         tests = ["held out"] if self._order.held_out else []
         backend.check({**body.model_dump(mode="json"), "test_runs": tests})
-        if self._here and (reason := backend.missing()):
-            raise UsageError(reason)
 
     def _opened(self) -> Mapping[str, TrainingBackend]:
         options = self._options
