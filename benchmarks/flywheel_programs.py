@@ -30,6 +30,7 @@ from evolve.statistics.t_distribution import quantile
 from service.problems.toml_writer import toml_text
 
 FROZEN, TRAINED = "frozen", "trained"
+POLL_SECONDS = 5.0
 MEASURES = ("yield", "improvement", "best")
 # How every version is asked. Fixed, so that versions alone differ.
 FORM: Mapping[str, Any] = {
@@ -45,7 +46,7 @@ class ProgramsSize:
     Attributes:
         mutated: evaluations of each search of the warm start.
         updates, batch, rank: of each training.
-        answers: of a search, a limit.
+        answers, tested: of a search of the flywheel, and of one on a test problem: a limit.
         evaluations: of a search of the flywheel.
         asked, completions: prompts of the gate, and completions to each.
     """
@@ -56,6 +57,7 @@ class ProgramsSize:
     batch: int = 2
     rank: int = 16
     answers: int = 32
+    tested: int = 24
     evaluations: int = 24
     asked: int = 6
     completions: int = 4
@@ -115,6 +117,12 @@ class Place:
             raise SystemExit(f"evolve {words[0]} ended with {done.returncode}: see {self.folder / 'log.txt'}")
         return out
 
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        """A command that goes on."""
+        with (self.folder / "log.txt").open("a", encoding="utf-8") as log:
+            command = [sys.executable, "-m", "service.cli.main", *words]
+            return subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
+
     def lines(self, *words: str) -> list[Any]:
         """The JSON lines of a command. Nothing if the place has nothing of the kind."""
         return [json.loads(line) for line in self.call(*words, "--json", codes=(0, 3)).splitlines()]
@@ -155,16 +163,41 @@ def run_seed(size: ProgramsSize, served: Served, seed: int, warm: Path, folder: 
         "--held-out", str(family / "gate"), "--test-problems", str(size.asked), "--steps", str(size.updates),
         "--seed", str(seed), "--threads", "1", "--save-every", "4", "--folder", str(place.folder / "training"),
         "--parallel", "5", "--allow-training",
-        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")),
+        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")), codes=(0, 1),
     )  # fmt: skip
     (found,) = place.lines("flywheel", "show", "programs")
-    adapter = place.folder / "training" / found["job"] / "training" / "adapter"
+    job = found["job"] if found["version"] is not None else _trained_without_gate(size, served, seed, place)
+    adapter = place.folder / "training" / job / "training" / "adapter"
     names = {FROZEN: f"writer-{seed}-frozen", TRAINED: f"writer-{seed}-trained"}
     for arm, at in ((FROZEN, warm), (TRAINED, adapter)):
         place.call("policy", "load", names[arm], str(at), "--policy", served.url, codes=(0, 5))
     _search(size, served, seed, place, names)
-    gate = {name: found[name] for name in ("promoted", "refusal", "tokens", "evaluations", "evaluation")}
+    gate = {name: found[name] for name in ("version", "promoted", "refusal", "tokens", "evaluations", "evaluation")}
+    gate["error"] = next((one["error"] for one in place.lines("training", "list") if one["id"] == found["job"]), "")
     return {"seed": seed, "gate": gate, "seconds": round(time.monotonic() - began)}
+
+
+def _trained_without_gate(size: ProgramsSize, served: Served, seed: int, place: Place) -> str:
+    """The same training without a gate, for which the held-out problems had too few prompts. The id of its job."""
+    jobs = [one for one in place.lines("training", "list") if not one["request"]["test_problems"]]
+    if not jobs:
+        place.call(
+            "training", "submit", "writer", "--backend", "trl", "--method", "sft", "--model", str(served.model),
+            "--served", served.url, "--label", "flywheel=programs", "--test-problems", "0", "--seed", str(seed),
+            "--steps", str(size.updates), "--set", f"rank={size.rank}", "--set", f"batch={size.batch}",
+        )  # fmt: skip
+        jobs = place.lines("training", "list")
+    job = str(jobs[0]["id"])
+    folder = str(place.folder / "training")
+    with place.start("trainer", "--folder", folder, "--threads", "1", "--save-every", "4") as trainer:
+        try:
+            while (found := place.lines("training", "show", job)[0])["state"] in ("queued", "running"):
+                time.sleep(POLL_SECONDS)
+        finally:
+            trainer.terminate()
+    if found["state"] != "succeeded":
+        raise SystemExit(f"the training {job} ended: {found['error']}")
+    return job
 
 
 def _search(size: ProgramsSize, served: Served, seed: int, place: Place, names: Mapping[str, str]) -> None:
@@ -179,7 +212,7 @@ def _search(size: ProgramsSize, served: Served, seed: int, place: Place, names: 
         asked = [
             {
                 "problem": str(raw.parents[1] / "family" / "test" / problem), "policy": policies[arm],
-                "config": {"seed": 1000 * seed + number, "budget": {"answers": size.answers, "evaluations": 1000}},
+                "config": {"seed": 1000 * seed + number, "budget": {"answers": size.tested, "evaluations": 1000}},
                 "labels": {"phase": "test", "arm": arm, "problem": problem},
             }
             for number, problem in enumerate(LAWS["test"])
