@@ -238,7 +238,7 @@ def submit_training(
         raise RefusedError(
             f"no run of round {found.number} may be trained on: allow one with evolve training allow RUN"
         )
-    return training.submit(training_of(order, found.number, [run.id for run in tests if run.state == "succeeded"]))
+    return training.submit(training_of(order, found.number, [run.id for run in tests if run.state != "cancelled"]))
 
 
 def training_of(order: FlywheelOrder, number: int, tests: Sequence[str] = ()) -> TrainingJobCreate:
