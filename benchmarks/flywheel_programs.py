@@ -236,13 +236,13 @@ def read_path(lines: Sequence[str]) -> SearchPath:
     scores: dict[int, list[float]] = {}
     answered: list[tuple[int, int]] = []
     for event in events:
-        kind, payload = event["kind"], event["payload"]
+        kind = event["kind"]
         if kind == "candidate.created":
-            proposal[payload["candidate_id"]] = payload["proposal_number"]
-        elif kind == "candidate.evaluated" and payload["outcome"] == "ok":
-            scores.setdefault(proposal[payload["candidate_id"]], []).append(float(payload["fitness"]))
+            proposal[event["candidate_id"]] = event["proposal_number"]
+        elif kind == "candidate.evaluated" and event["outcome"] == "ok":
+            scores.setdefault(proposal[event["candidate_id"]], []).append(float(event["fitness"]))
         elif kind in ("proposal.answered", "proposal.failed"):
-            answered.append((payload["proposal_number"], (payload.get("tokens") or {}).get("output", 0)))
+            answered.append((event["proposal_number"], (event.get("tokens") or {}).get("output", 0)))
     seed = max(scores.get(0, [0.0]))
     found = [scores.get(number, []) for number, _ in answered]
     return SearchPath(
