@@ -132,15 +132,9 @@ def run(
         held_out=[] if held_out is None else read_held_out(held_out), training=training,
     )  # fmt: skip
     options = FlywheelOptions(
-        order=order,
-        rounds=rounds,
-        allowed=allow_training,
-        parallel=parallel,
-        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
-        folder=folder,
-        threads=threads,
-        save_every=save_every,
-    )
+        order=order, rounds=rounds, allowed=allow_training, parallel=parallel, folder=folder, threads=threads,
+        save_every=save_every, require_isolation=required_isolation(require_isolation, allow_unsandboxed),
+    )  # fmt: skip
     raise typer.Exit(run_flywheel(terminal, where, options))
 
 
