@@ -1,14 +1,15 @@
 """The command `evolve flywheel run`: rounds of search, training, gate and promotion, each continued where it stands."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
 from service.bootstrap.sites import BatchSite, open_batches, open_policies, open_training
 from service.bootstrap.storage import open_storage
-from service.bootstrap.trainers import make_backends, make_trainer
+from service.bootstrap.trainers import BACKENDS, make_backends, make_trainer
 from service.cli.batch_here import drive_batch, refuse_weak_isolation
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK
@@ -18,16 +19,31 @@ from service.cli.training_jobs import follow_job
 from service.client.service_choice import SourceOptions, choose_service
 from service.config import load_settings
 from service.errors import StorageError, UsageError
-from service.ports import DEFAULT_TENANT, ENDED, JOB_CANCELLED, JOB_ENDED, JOB_FAILED, JOB_SUCCEEDED, TrainingBackend
+from service.ports import (
+    DEFAULT_TENANT,
+    ENDED,
+    JOB_CANCELLED,
+    JOB_ENDED,
+    JOB_FAILED,
+    JOB_SUCCEEDED,
+    RunRecord,
+    TrainingBackend,
+)
+from service.schemas.batches import Batch
 from service.usecases.flywheel import (
     FlywheelOrder,
     RecordedRound,
+    held_out_batch,
     recorded_rounds,
     refuse_other_order,
     refuse_unready,
+    submit_held_out,
     submit_search,
     submit_training,
+    training_of,
 )
+from service.usecases.policy_site import PolicySite
+from service.usecases.version_settings import is_adapter
 
 Backends = Callable[..., Mapping[str, TrainingBackend]]
 
@@ -63,18 +79,21 @@ def run_flywheel(
     """
     flywheel = _Flywheel(terminal, where, options, backends)
     flywheel.refuse()
-    for number in range(1, options.rounds + 1):
-        for phase in (flywheel.search, flywheel.train):
-            code = phase(number)
-            if code != OK:
-                if code == INTERRUPTED:
-                    terminal.note("Results so far are saved. Repeat the same command to continue.")
-                return code
-    rounds = rounds_of(where, options.order.name)
+    rounds = range(1, options.rounds + 1)
+    phases: list[Callable[[], int]] = [flywheel.hold_out]
+    for number in rounds:
+        phases += [partial(flywheel.search, number), partial(flywheel.train, number)]
+    for phase in phases:
+        code = phase()
+        if code != OK:
+            if code == INTERRUPTED:
+                terminal.note("Results so far are saved. Repeat the same command to continue.")
+            return code
+    found = rounds_of(where, options.order.name)
     if terminal.as_json:
-        terminal.emit({"schema": 1, "kind": "flywheel.summary", "flywheel": options.order.name, "rounds": len(rounds)})
+        terminal.emit({"schema": 1, "kind": "flywheel.summary", "flywheel": options.order.name, "rounds": len(found)})
     else:
-        show_rounds(terminal, rounds)
+        show_rounds(terminal, found)
     return OK
 
 
@@ -91,16 +110,71 @@ class _Flywheel:
         with open_training(self._settings, self._where) as training:
             with open_policies(self._settings, self._where) as policies:
                 refuse_unready(self._order, training, policies, allowed=self._options.allowed)
+                self._refuse_training()
+                if not self._here:
+                    _refuse_words_of_this_process(self._options)
+                self._serve(policies)
             with self._batches() as site:
-                refuse_other_order(self._order, recorded_rounds(self._order.name, site.batches, training))
-        if not self._here:
-            _refuse_words_of_this_process(self._options)
-            return
-        refuse_weak_isolation(self._options.require_isolation)
-        if self._backends is make_backends and self._order.training.get("backend") == "maze":
-            from service.cli.train import check_frameworks
+                name = self._order.name
+                rounds = recorded_rounds(name, site.batches, training)
+                refuse_other_order(self._order, rounds, held_out_batch(name, site.batches))
+        if self._here:
+            refuse_weak_isolation(self._options.require_isolation)
+            self._refuse_missing()
 
-            check_frameworks()
+    def _refuse_missing(self) -> None:
+        """Refuse a back end that cannot train in this process.
+
+        Raises:
+            UsageError: packages are not installed.
+        """
+        if reason := self._opened()[str(self._order.training.get("backend", "maze"))].missing():
+            raise UsageError(reason)
+
+    def _refuse_training(self) -> None:
+        """Refuse settings that the back end does not have.
+
+        Raises:
+            UsageError: they are off.
+        """
+        body = training_of(self._order, 1)
+        backend = self._opened().get(body.backend) if self._here else BACKENDS.get(body.backend)
+        if backend is None:
+            if self._here:
+                raise UsageError(f"there is no back end {body.backend!r}: name {', '.join(self._opened())}")
+            return
+        tests = ["held out"] if self._order.held_out else []
+        backend.check({**body.model_dump(mode="json"), "test_runs": tests})
+
+    def _opened(self) -> Mapping[str, TrainingBackend]:
+        options = self._options
+        return self._backends(settings=self._settings, threads=options.threads, save_every=options.save_every)
+
+    def _serve(self, policies: PolicySite) -> None:
+        """Let the vLLM of an adapter load the promoted version again, if it was restarted since.
+
+        Raises:
+            UnreachableError: it does not.
+        """
+        promoted = policies.get(self._order.policy).promoted
+        found = next((one for one in policies.versions(self._order.policy) if one.version == promoted), None)
+        if found is not None and is_adapter(found.settings):
+            policies.promote(self._order.policy, found.version, "")
+
+    def hold_out(self) -> int:
+        """Search the held-out problems once, with the policy that the flywheel begins with."""
+        if not self._order.held_out:
+            return OK
+        with self._batches() as site:
+            batch = held_out_batch(self._order.name, site.batches) or submit_held_out(self._order, site.batches)
+            runs = site.batches.runs(batch.id)
+            if not all(run.state in ENDED for run in runs):
+                self._terminal.note(f"searching {len(runs)} held-out problems")
+                code = self._drive(site, batch)
+                if code not in (OK, FAILED):
+                    return code
+                runs = site.batches.runs(batch.id)
+        return _searched(runs)
 
     def search(self, number: int) -> int:
         """Search the problems of a round."""
@@ -108,28 +182,32 @@ class _Flywheel:
             found = self._round(site, number)
             batch = submit_search(self._order, number, site.batches) if found is None else found.batch
             if found is not None and all(run.state in ENDED for run in found.runs):
-                return _searched(found)
+                return _searched(found.runs)
             self._terminal.note(f"round {number}: searching {self._order.problems} problems")
-            options = self._options
-            try:
-                if site.storage is None:
-                    wait_for_batch(self._terminal, site.batches, batch)
-                elif drive_batch(self._terminal, site, batch, options.parallel, options.require_isolation):
-                    return INTERRUPTED
-            except KeyboardInterrupt:
+            code = self._drive(site, batch)
+            return _searched(site.batches.runs(batch.id)) if code == FAILED else code
+
+    def _drive(self, site: BatchSite, batch: Batch) -> int:
+        """Run a batch, or wait for it."""
+        options = self._options
+        try:
+            if site.storage is None:
+                wait_for_batch(self._terminal, site.batches, batch)
+            elif drive_batch(self._terminal, site, batch, options.parallel, options.require_isolation):
                 return INTERRUPTED
-            code = batch_code(self._terminal, site.batches.runs(batch.id), batch)
-            found = self._round(site, number)
-            assert found is not None
-            return _searched(found) if code == FAILED else code
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return batch_code(self._terminal, site.batches.runs(batch.id), batch)
 
     def train(self, number: int) -> int:
         """Train on what was searched. The job asks the gate, and promotes."""
         with open_training(self._settings, self._where) as training:
             with self._batches() as site:
                 found = self._round(site, number)
+                batch = held_out_batch(self._order.name, site.batches)
+                tests = site.batches.runs(batch.id) if batch is not None else []
             assert found is not None
-            job = found.job or submit_training(self._order, found, training, allowed=self._options.allowed)
+            job = found.job or submit_training(self._order, found, training, tests, allowed=self._options.allowed)
             if job.state == JOB_SUCCEEDED:
                 return OK
             self._terminal.note(f"round {number}: training {self._order.policy}")
@@ -157,7 +235,7 @@ class _Flywheel:
     def _trainer(self, job_id: str) -> Iterator[None]:
         """A trainer in this process, which takes jobs until this one has ended."""
         options = self._options
-        backends = self._backends(settings=self._settings, threads=options.threads, save_every=options.save_every)
+        backends = self._opened()
         with open_storage(self._settings, self._where.db) as storage:
             trainer = make_trainer(self._settings, storage, folder=options.folder, backends=backends)
 
@@ -176,9 +254,9 @@ class _Flywheel:
                 thread.join()
 
 
-def _searched(found: RecordedRound) -> int:
-    """Whether a round has something to train on."""
-    return OK if any(run.state == "succeeded" for run in found.runs) else FAILED
+def _searched(runs: Sequence[RunRecord]) -> int:
+    """Whether runs leave something to train on, or to compare versions on."""
+    return OK if any(run.state == "succeeded" for run in runs) else FAILED
 
 
 def _refuse_words_of_this_process(options: FlywheelOptions) -> None:

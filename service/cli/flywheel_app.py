@@ -18,6 +18,7 @@ from service.cli.options import (
     required_isolation,
     terminal_of,
 )
+from service.cli.training_app import AdaptedModel, AdapterServer, Hyperparameters
 
 flywheel_app = typer.Typer(
     help="Search problems of a family in rounds, and train the policy on them after each round.",
@@ -48,6 +49,15 @@ Steps = Annotated[int | None, typer.Option(metavar="N", help="Updates of each tr
 TestProblems = Annotated[int, typer.Option(min=6, metavar="N", help="Held-out problems of the evaluation gate.")]
 TestKinds = Annotated[
     str, typer.Option(metavar="LIST", help="Kinds of the held-out mazes. Without it: as the runs' mazes.")
+]
+HeldOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--held-out",
+        metavar="FOLDER",
+        parser=named_folder,
+        help="Folder of problems that are never trained on, for the gate of trl. Without it: parents of the runs.",
+    ),
 ]
 AllowTraining = Annotated[bool, typer.Option("--allow-training", help="Allow training on the runs of this flywheel.")]
 Parallel = Annotated[
@@ -87,6 +97,10 @@ def run(
     steps: Steps = None,
     test_problems: TestProblems = 64,
     test_kinds: TestKinds = "",
+    held_out: HeldOut = None,
+    model: AdaptedModel = "",
+    served: AdapterServer = "",
+    set_: Hyperparameters = None,
     allow_training: AllowTraining = False,
     parallel: Parallel = None,
     folder: TrainingFolder = None,
@@ -104,28 +118,23 @@ def run(
     terminal = terminal_of(ctx, json, db, where)
     with terminal.doing("starting"):
         from service.cli.flywheel import FlywheelOptions, run_flywheel
-        from service.cli.training_jobs import split_words
-        from service.problems.family import read_family
+        from service.cli.training_jobs import read_hyperparameters, split_words
+        from service.problems.family import read_family, read_held_out
         from service.usecases.flywheel import FlywheelOrder
 
     training = {
         "method": method, "backend": backend, "k": k, "steps": steps, "test_problems": test_problems,
-        "test_kinds": split_words(test_kinds),
+        "test_kinds": split_words(test_kinds), "model": model, "served": served,
+        "hyperparameters": read_hyperparameters(set_ or ()),
     }  # fmt: skip
     order = FlywheelOrder(
         name=name, policy=policy, family=read_family(family), problems=problems, evaluations=evaluations, seed=seed,
-        training=training,
+        held_out=[] if held_out is None else read_held_out(held_out), training=training,
     )  # fmt: skip
     options = FlywheelOptions(
-        order=order,
-        rounds=rounds,
-        allowed=allow_training,
-        parallel=parallel,
-        require_isolation=required_isolation(require_isolation, allow_unsandboxed),
-        folder=folder,
-        threads=threads,
-        save_every=save_every,
-    )
+        order=order, rounds=rounds, allowed=allow_training, parallel=parallel, folder=folder, threads=threads,
+        save_every=save_every, require_isolation=required_isolation(require_isolation, allow_unsandboxed),
+    )  # fmt: skip
     raise typer.Exit(run_flywheel(terminal, where, options))
 
 

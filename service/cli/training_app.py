@@ -30,6 +30,10 @@ LearntRuns = Annotated[
     list[str] | None,
     typer.Option("--run", metavar="RUN", help="Run to learn from: an id, a prefix of it, or last. May be repeated."),
 ]
+TestRuns = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RUN", help="Run of another problem, whose prompts compare versions. May be repeated."),
+]
 LearntLabels = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY=VALUE", help="Learn from runs with this label too. May be repeated."),
@@ -68,6 +72,7 @@ def submit(
     test_kinds: Annotated[
         str, typer.Option(metavar="LIST", help="Kinds of the held-out mazes. Without it: as the job learns from.")
     ] = "",
+    test_run: TestRuns = None,
     promote: Annotated[bool, typer.Option("--promote", help="Promote the version if the gate allows it.")] = False,
     db: Db = None,
     server: Server = None,
@@ -84,7 +89,7 @@ def submit(
         "hyperparameters": read_hyperparameters(set_ or ()), "base": base, "method": method, "k": k, "steps": steps,
         "warm_steps": warm_steps, "kinds": split_words(kinds), "test_kinds": split_words(test_kinds), "seed": seed,
         "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
-        "test_problems": test_problems, "promote": promote,
+        "test_problems": test_problems, "test_runs": test_run or [], "promote": promote,
     }  # fmt: skip
     submit_job(terminal_of(ctx, json, db, where), where, words)
 

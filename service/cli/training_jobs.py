@@ -43,9 +43,10 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) 
     from service.schemas.policy_registry import PolicyCreate
     from service.schemas.training import TrainingJobCreate
 
-    if words["runs"]:
+    if words["runs"] or words["test_runs"]:
         with open_site(load_settings(), where) as records:
-            words = {**words, "runs": [find_run(records.reader, run).id for run in words["runs"]]}
+            ids = {name: [find_run(records.reader, run).id for run in words[name]] for name in ("runs", "test_runs")}
+            words = {**words, **ids}
     try:
         body = TrainingJobCreate.model_validate({key: value for key, value in words.items() if value is not None})
     except ValidationError as error:

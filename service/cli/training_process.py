@@ -20,6 +20,7 @@ from service.jsonlines import as_line
 from service.problems.configuration import config_from_json
 from service.problems.load import load_problem
 from service.trainer.trl import MAX_TOKENS, SFT
+from service.usecases.prompt_templates import folder_templates
 from service.usecases.sync_scoring import open_sync_scoring
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def _evaluate(settings: Settings) -> None:
     from training.records import read_records
 
     asking = EvaluationSettings(
-        domain="", model="", chains=settings["completions"], temperature=1.0, max_tokens=settings["max_tokens"],
-        seeds=(settings["seed"],),
+        domain="", model="", chains=settings["completions"], temperature=settings["temperature"],
+        max_tokens=settings["max_tokens"], seeds=(settings["seed"],),
     )  # fmt: skip
     with _problems(settings) as problems:
         read = [read_records(one.records) for one in problems]
@@ -176,7 +177,7 @@ def _source(run: Mapping[str, str]) -> "CandidateSource":
         candidates = read_candidates(lines, problem, run["run_id"])
     return CandidateSource(
         name=run["run_id"], problem=problem, candidates=candidates, prompt=config.prompt,
-        inspirations=config.inspirations,
+        inspirations=config.inspirations, templates=folder_templates(Path(run["problem"]), config),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ PREFIX = "bundled:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # What a folder may say of its own policy; the user's words win.
 _DEFAULTS = ("format", "answers", "samples", "temperature", "top_p", "max_tokens", "concurrency")
+ADAPTER_DEFAULTS = (*_DEFAULTS, "edits")
 _MAX_DEFAULTS_BYTES = 65536
 # A model of the registry, by the hash of its folder.
 REGISTERED = "sha256:"
@@ -107,12 +108,13 @@ def _defaults(folder: Path) -> dict[str, Any]:
     return read_defaults(text, path)
 
 
-def read_defaults(text: bytes, path: Path) -> dict[str, Any]:
+def read_defaults(text: bytes, path: Path, known: Collection[str] = _DEFAULTS) -> dict[str, Any]:
     """What the file `evolve.toml` of a model's folder says of its policy.
 
     Args:
         text: content of the file.
         path: where it stands, for people.
+        known: keys that it may hold.
 
     Raises:
         UsageError: it cannot be read, or holds another key.
@@ -124,6 +126,6 @@ def read_defaults(text: bytes, path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the file {path}, the defaults of a policy, cannot be read: {error}") from error
     for key in defaults:
-        if key not in _DEFAULTS:
-            raise UsageError(f"the file {path} holds the unknown key {key}: it may hold {', '.join(_DEFAULTS)}")
+        if key not in known:
+            raise UsageError(f"the file {path} holds the unknown key {key}: it may hold {', '.join(known)}")
     return defaults

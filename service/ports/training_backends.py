@@ -91,8 +91,18 @@ class RunData:
 
 
 def run_data(task: TrainingTask, folder: Path) -> Iterator[RunData]:
-    """The data of all runs of a job."""
+    """The data of all runs that a job learns from."""
     return (RunData.of(folder, run_id) for run_id in task.runs)
+
+
+def held_out_runs(task: TrainingTask) -> Sequence[str]:
+    """Ids of the runs whose prompts compare versions. Nothing is trained on them."""
+    return tuple(task.request.get("test_runs") or ())
+
+
+def held_out_data(task: TrainingTask, folder: Path) -> Iterator[RunData]:
+    """The data of the runs whose prompts compare versions."""
+    return (RunData.of(folder, run_id) for run_id in held_out_runs(task))
 
 
 class TrainingBackend(Protocol):

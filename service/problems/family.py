@@ -65,3 +65,16 @@ def read_family(folder: Path) -> ProblemFamily:
             f"{folder} is a single problem: name one whose [domain] has a number, or a folder that holds several"
         )
     return ProblemFamily(folder=folder, first=domain["number"], document=document)
+
+
+def read_held_out(folder: Path) -> Sequence[Path]:
+    """The folders of problems in a folder, in order of their names.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UsageError: it holds no problem.
+    """
+    family = read_family(folder)
+    if not family.members:
+        raise UsageError(f"{folder} is a single problem: name a folder that holds the held-out problems")
+    return family.members

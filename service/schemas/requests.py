@@ -10,7 +10,7 @@ from service.schemas.error_location import place_of
 Request = TypeVar("Request", bound=BaseModel)
 
 
-def checked(model: type[Request], **values: Any) -> Request:
+def checked(model: type[Request], /, **values: Any) -> Request:
     """A request of some values.
 
     Raises:

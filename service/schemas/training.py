@@ -63,6 +63,12 @@ class TrainingJobCreate(Request):
         max_length=10,
         description="Kinds of the held-out mazes. Empty: those of the runs' mazes, or without runs those of `kinds`",
     )
+    test_runs: list[Identifier] = Field(
+        default=[],
+        max_length=1000,
+        description="Ids of runs of other problems, whose prompts compare the version with the promoted one. Nothing is"
+        " trained on them",
+    )
     promote: bool = Field(default=False, description="Whether to promote the version, if the evaluation gate allows it")
 
 

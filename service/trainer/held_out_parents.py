@@ -1,9 +1,13 @@
-"""The parents that versions of an adapter are compared on: programs that no version was trained to change."""
+"""The parents that versions of an adapter are compared on: programs that no version was trained to change.
+
+They are some of the parents of the runs that a job learns from, or those of runs of other problems.
+"""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +31,40 @@ class RecordedParents:
     held_out: Sequence[str]
 
 
-def split_parents(runs: Sequence[RunData], total: int, seed: int) -> RecordedParents:
-    """Hold out so many parents, and at most a third of all. The same parents for equal records and seed."""
+def split_parents(runs: Sequence[RunData], total: int, seed: int, tests: Sequence[RunData] = ()) -> RecordedParents:
+    """Hold out so many parents. The same parents for equal records and seed.
+
+    Args:
+        runs: are trained on.
+        total: number of parents. Without `tests`, at most a third of those of the runs.
+        seed: of the draw.
+        tests: runs of other problems. If there are any, their parents alone are held out, as many of each problem.
+    """
     found = {parent_name(line["parent"]["files"]) for run in runs for line in prompts_of(run.records)}
-    drawn = sorted(found, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).hexdigest())
+    if tests:
+        return RecordedParents(trained=sorted(found), held_out=_in_turn(tests, seed)[:total])
+    drawn = _drawn(found, seed)
     count = min(total, len(drawn) // SHARE)
     return RecordedParents(trained=sorted(drawn[count:]), held_out=drawn[:count])
+
+
+def _in_turn(tests: Sequence[RunData], seed: int) -> list[str]:
+    """The parents of test runs, by turns of their problems."""
+    problems: dict[str, set[str]] = {}
+    for run in tests:
+        problems.setdefault(problem_name(run), set()).update(name for name, _ in _named_prompts(run, tested=True))
+    turns = zip_longest(*(_drawn(names, seed) for _, names in sorted(problems.items())))
+    return [name for turn in turns for name in turn if name is not None]
+
+
+def _drawn(names: Iterable[str], seed: int) -> list[str]:
+    return sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).hexdigest())
+
+
+def problem_name(run: RunData) -> str:
+    """The name of a run's problem, by its content too."""
+    document = json.loads(run.document.read_text(encoding="utf-8"))
+    return f"problem {document['problem_name']} {document['bundle_hash'][:SHOWN_HASH]}"
 
 
 def prompts_of(records: Path) -> Iterator[Mapping[str, Any]]:
@@ -67,13 +99,27 @@ def _without(candidate: Mapping[str, Any], hidden: Collection[str]) -> Mapping[s
     return candidate if own.isdisjoint(hidden) else {**candidate, "parents": []}
 
 
-def write_asked(runs: Sequence[RunData], names: Sequence[str], path: Path) -> None:
-    """Write the first prompt of each of these parents, with its run, in the order of the names."""
+def write_asked(runs: Sequence[RunData], names: Sequence[str], path: Path, *, tested: bool = False) -> None:
+    """Write the first prompt of each of these parents, with its run, in the order of the names.
+
+    Args:
+        runs: hold the prompts.
+        names: of the parents.
+        path: of the file.
+        tested: whether the runs are of other problems than the job learns from.
+    """
     first: dict[str, Mapping[str, Any]] = {}
     for run in runs:
-        for line in prompts_of(run.records):
-            first.setdefault(parent_name(line["parent"]["files"]), line)
+        for name, line in _named_prompts(run, tested=tested):
+            first.setdefault(name, line)
     _write(path, [{"name": name, "record": first[name]} for name in names])
+
+
+def _named_prompts(run: RunData, *, tested: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Prompts with the names of their parents. Several problems may begin with one program: a test names both."""
+    place = f" of {problem_name(run)}" if tested else ""
+    for line in prompts_of(run.records):
+        yield parent_name(line["parent"]["files"]) + place, line
 
 
 def parent_name(files: Mapping[str, str]) -> str:

@@ -66,6 +66,8 @@ class MazeBackend:
         for name in ("model", "served", "hyperparameters"):
             if request.get(name):
                 raise UsageError(f"the back end maze has no {name}: leave it out, or name the back end trl")
+        if request.get("test_runs"):
+            raise UsageError("the back end maze has held-out mazes of its own: leave test_runs out")
 
     def command(self, job: TrainingTask, base: Path | None, folder: Path) -> Sequence[str]:
         """`evolve train maze`, with the mazes of the runs if there are any.

@@ -12,6 +12,7 @@ from typing import Any
 from evolve.statistics.intervals import enough_pairs
 from evolve.vpo import METHODS
 from service.errors import UsageError
+from service.policy_settings.shipped import ADAPTER_DEFAULTS, DEFAULTS_FILE, read_defaults
 from service.ports.training_backends import (
     CANDIDATES,
     PROBLEM,
@@ -23,12 +24,15 @@ from service.ports.training_backends import (
     RunData,
     TrainingStep,
     TrainingTask,
+    held_out_data,
+    held_out_runs,
     run_data,
 )
 from service.trainer.backend_process import read_step, run_evaluation
 from service.trainer.held_out_parents import (
     RecordedParents,
     parent_name,
+    problem_name,
     prompts_of,
     split_parents,
     write_asked,
@@ -118,11 +122,7 @@ class TrlBackend:
             return self._update(job, base, folder)
         self.check({**job.request, "runs": job.runs})
         runs, parents = list(run_data(job, folder)), self._parents(job, folder)
-        if job.request.get("test_problems") and not enough_pairs(len(parents.held_out)):
-            raise UsageError(
-                f"the runs have {len(parents.held_out) + len(parents.trained)} parents with prompts. At most a third of"
-                " them, and at least 6, compare versions: learn from more runs, or set test_problems to 0"
-            )
+        self._refuse_few(job, parents)
         own = [write_trained(run, set(parents.held_out), folder / "trained" / run.run_id) for run in runs]
         settings = {
             "model": _model(job, base), "start": None if base is None else str(base), "method": _method(job.request),
@@ -167,33 +167,37 @@ class TrlBackend:
             }
         parents = self._parents(job, folder)
         given = {name: job.request[name] for name in ("k", "seed") if job.request.get(name) is not None}
-        told = (
-            f"Compared with the promoted version on {len(parents.held_out)} parent programs of the runs. No prompt of"
-            " the training asks to change them."
-            if parents.held_out
-            else "The job asked for no evaluation, or its runs have too few parents."
-        )
+        learnt = dict.fromkeys(map(problem_name, run_data(job, folder)))
+        tests = dict.fromkeys(map(problem_name, held_out_data(job, folder)))
         return {
             "method": _method(job.request), "steps": _steps(job.request), **given,
             "hyperparameters": dict(job.request.get("hyperparameters") or {}),
-            "problems": list(parents.trained), "held_out": told,
+            "problems": [*learnt, *parents.trained], "held_out": _held_out(parents, tests),
         }  # fmt: skip
 
     def evaluate(self, job: TrainingTask, model: Path, seen: Collection[str], stopped: Event) -> HeldOutValues:
         """The mean set reward of completions to the prompt of each held-out parent."""
         folder = model.parent.parent
+        tested = list(held_out_data(job, folder))
+        for name in map(problem_name, tested):
+            if name in seen:
+                raise UsageError(f"a compared version was trained on the {name}: name runs of another in test_runs")
         names = [name for name in self._parents(job, folder).held_out if name not in seen]
         if not names:
             raise UsageError("no parent of the runs is left to compare versions on: learn from more runs")
         key = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
         asked, values = folder / f"asked-{key}.jsonl", folder / f"values-{model.name}-{key}.json"
-        write_asked(list(run_data(job, folder)), names, asked)
-        given = job.request.get("hyperparameters") or {}
+        runs = tested or list(run_data(job, folder))
+        write_asked(runs, names, asked, tested=bool(tested))
+        given, usual = job.request.get("hyperparameters") or {}, _usual(model)
         settings = {
             "adapter": str(model), "asked": str(asked), "values": str(values), "seed": job.request.get("seed", 0),
-            "threads": self._threads, "runs": [_places(run) for run in run_data(job, folder)],
+            "threads": self._threads, "runs": [_places(run) for run in runs],
             "completions": int(given.get("completions") or given.get("group") or 8),
-            "max_tokens": int(given.get("completion_tokens") or _completion_tokens(job.request)),
+            "max_tokens": int(
+                given.get("completion_tokens") or usual.get("max_tokens") or _completion_tokens(job.request)
+            ),
+            "temperature": float(usual.get("temperature", 1.0)),
         }  # fmt: skip
         words = [*_PROCESS, "evaluate", str(_written(folder / f"evaluation-{model.name}-{key}.json", settings))]
         run_evaluation(words, stopped)
@@ -203,7 +207,38 @@ class TrlBackend:
     @staticmethod
     def _parents(job: TrainingTask, folder: Path) -> RecordedParents:
         wanted = int(job.request.get("test_problems") or 0)
-        return split_parents(list(run_data(job, folder)), wanted, int(job.request.get("seed") or 0))
+        runs, tests = list(run_data(job, folder)), list(held_out_data(job, folder))
+        return split_parents(runs, wanted, int(job.request.get("seed") or 0), tests)
+
+    @staticmethod
+    def _refuse_few(job: TrainingTask, parents: RecordedParents) -> None:
+        if not job.request.get("test_problems") or enough_pairs(len(parents.held_out)):
+            return
+        if held_out_runs(job):
+            raise UsageError(
+                f"the test runs have {len(parents.held_out)} parents with prompts, and at least 6 compare versions:"
+                " give these runs more evaluations, or set test_problems to 0"
+            )
+        raise UsageError(
+            f"the runs have {len(parents.held_out) + len(parents.trained)} parents with prompts. At most a third of"
+            " them, and at least 6, compare versions: learn from more runs, or set test_problems to 0"
+        )
+
+
+def _held_out(parents: RecordedParents, tests: Collection[str]) -> str:
+    """What compares versions, for the card."""
+    if not parents.held_out:
+        return "The job asked for no evaluation, or its runs have too few parents."
+    compared = f"Compared with the promoted version on {len(parents.held_out)} parent programs"
+    if tests:
+        return f"{compared} of {len(tests)} other problems: {', '.join(tests)}. Nothing was trained on these."
+    return f"{compared} of the runs. No prompt of the training asks to change them."
+
+
+def _usual(model: Path) -> Mapping[str, Any]:
+    """How runs ask an adapter, as its file `evolve.toml` says."""
+    path = model / DEFAULTS_FILE
+    return read_defaults(path.read_bytes(), path, ADAPTER_DEFAULTS) if path.is_file() else {}
 
 
 def _check_hyperparameters(method: str, given: Mapping[str, Any]) -> None:

@@ -21,7 +21,10 @@ from service.usecases.policy_site import PolicySite
 from service.usecases.training_site import TrainingSite
 
 NAME_LABEL, ROUND_LABEL = "flywheel", "round"
+# Of runs of held-out problems. Jobs take runs with the name label, so these do not have it.
+HELD_OUT_LABEL = "held-out-of"
 MAX_LOOKED_THROUGH = 1000
+_FIRST_HELD_OUT = MAX_LOOKED_THROUGH**2 // 2  # behind the seeds of all rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +35,10 @@ class FlywheelOrder:
         policy: of the registry. Its promoted version searches.
         problems: number of problems of a round.
         evaluations: budget of a run.
+        held_out: folders of problems that are never trained on. The gate compares versions on prompts of their runs.
         seed: of the runs and trainings.
-        training: settings of the training jobs.
+        training: settings of the training jobs. With a model, each begins a new adapter for it, else it starts from the
+            promoted version.
     """
 
     name: str
@@ -41,6 +46,7 @@ class FlywheelOrder:
     family: ProblemFamily
     problems: int
     evaluations: int
+    held_out: Sequence[Path] = ()
     seed: int = 0
     training: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,12 +91,18 @@ def flywheel_batches(batches: RecordedBatches) -> dict[str, dict[int, Batch]]:
     """The batches of all flywheels, by name and number of the round."""
     found: dict[str, dict[int, Batch]] = {}
     for batch in batches.batches(MAX_LOOKED_THROUGH):
-        labels = _first_run(batch).get("labels") or {}
+        labels = _labels(batch)
         number = str(labels.get(ROUND_LABEL, ""))
         if NAME_LABEL in labels and number.isdecimal():
             # The oldest batch of a round counts.
             found.setdefault(str(labels[NAME_LABEL]), {})[int(number)] = batch
     return found
+
+
+def held_out_batch(name: str, batches: RecordedBatches) -> Batch | None:
+    """The batch of a flywheel's held-out problems. None: it was not submitted."""
+    found = [one for one in batches.batches(MAX_LOOKED_THROUGH) if _labels(one).get(HELD_OUT_LABEL) == name]
+    return found[-1] if found else None
 
 
 def recorded_rounds(name: str, batches: RecordedBatches, training: RecordedJobs) -> list[RecordedRound]:
@@ -113,8 +125,13 @@ def round_result(training: RecordedJobs, found: RecordedRound) -> Mapping[str, A
     return training.events(found.job.id, found.job.sequence - 1)[-1].payload
 
 
-def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound]) -> None:
+def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound], held_out: Batch | None = None) -> None:
     """Refuse to continue a flywheel that was begun in another way: its rounds could not be compared.
+
+    Args:
+        order: what it does.
+        rounds: that were begun.
+        held_out: the batch of its held-out problems.
 
     Raises:
         ConflictError: a setting differs.
@@ -122,9 +139,15 @@ def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound]) ->
     for found in rounds[:1]:
         first = _first_run(found.batch)
         before = {"problems": len(found.batch.request["runs"]), "policy": first["policy"], **_searched(first["config"])}
+        before["held-out problems"] = 0 if held_out is None else len(held_out.request["runs"])
         before |= {} if found.job is None else {key: found.job.request.get(key) for key in order.training}
         asked = {"problems": order.problems, "policy": order.policy, **_searched(_config(order, 1, 0))}
-        asked |= {} if found.job is None else _training(order, found).model_dump(mode="json", include={*order.training})
+        asked["held-out problems"] = len(order.held_out)
+        asked |= (
+            {}
+            if found.job is None
+            else training_of(order, found.number).model_dump(mode="json", include={*order.training})
+        )
         for key, value in asked.items():
             if value != before[key]:
                 raise ConflictError(
@@ -144,9 +167,12 @@ def refuse_unready(order: FlywheelOrder, training: TrainingSite, policies: Polic
 
     Raises:
         NotFoundError: there is no such policy.
-        UsageError: none of its versions is promoted.
+        UsageError: none of its versions is promoted, or a problem is both searched and held out.
         RefusedError: its runs may not be trained on.
     """
+    searched = {folder.resolve() for folder in order.family.members}
+    if both := [folder for folder in order.held_out if folder.resolve() in searched]:
+        raise UsageError(f"{both[0]} is searched and trained on: hold out other problems than those of the family")
     if policies.get(order.policy).promoted is None:
         raise UsageError(f"the policy {order.policy} has no promoted version: evolve policy promote {order.policy}@1")
     every = any(answer.run_id is None and answer.allowed for answer in training.permissions())
@@ -170,17 +196,41 @@ def submit_search(order: FlywheelOrder, number: int, batches: Batches) -> Batch:
         return batches.create(checked(BatchCreate, name=f"{order.name} round {number}", runs=runs))
 
 
+def submit_held_out(order: FlywheelOrder, batches: Batches) -> Batch:
+    """Submit the batch of the held-out problems, whose prompts compare the versions of all rounds."""
+    runs = [
+        {
+            "problem": batches.add_problem(folder), "policy": order.policy,
+            "config": _config(order, 1, _FIRST_HELD_OUT + place), "labels": {HELD_OUT_LABEL: order.name},
+        }
+        for place, folder in enumerate(order.held_out)
+    ]  # fmt: skip
+    return batches.create(checked(BatchCreate, name=f"{order.name} held-out problems", runs=runs))
+
+
 def submit_training(
-    order: FlywheelOrder, found: RecordedRound, training: TrainingSite, *, allowed: bool
+    order: FlywheelOrder,
+    found: RecordedRound,
+    training: TrainingSite,
+    tests: Sequence[RunRecord] = (),
+    *,
+    allowed: bool,
 ) -> TrainingJob:
-    """Submit the job of a round. It starts from the promoted version, and learns from all runs of the flywheel so far.
+    """Submit the job of a round. It learns from all runs of the flywheel so far.
+
+    Args:
+        order: what the flywheel does.
+        found: the round.
+        training: where jobs and permissions are.
+        tests: runs of the held-out problems.
+        allowed: whether the runs of the flywheel may be trained on.
 
     Raises:
         RefusedError: no run of the round may be trained on.
     """
     if allowed:
         answered = {answer.run_id for answer in training.permissions()}
-        for run in found.runs:
+        for run in (*found.runs, *tests):
             if run.id not in answered:
                 training.permit(run.id, allowed=True)
     may = {answer.run_id: answer.allowed for answer in training.permissions()}
@@ -188,13 +238,19 @@ def submit_training(
         raise RefusedError(
             f"no run of round {found.number} may be trained on: allow one with evolve training allow RUN"
         )
-    return training.submit(_training(order, found))
+    return training.submit(training_of(order, found.number, [run.id for run in tests if run.state != "cancelled"]))
 
 
-def _training(order: FlywheelOrder, found: RecordedRound) -> TrainingJobCreate:
+def training_of(order: FlywheelOrder, number: int, tests: Sequence[str] = ()) -> TrainingJobCreate:
+    """The job of a round, with the ids of the runs of held-out problems.
+
+    Raises:
+        UsageError: a setting is off.
+    """
     asked = {
-        "policy": order.policy, "base": order.policy, "labels": {NAME_LABEL: order.name}, "promote": True,
-        "seed": order.seed + found.number - 1, **order.training,
+        "policy": order.policy, "base": "" if order.training.get("model") else order.policy,
+        "labels": {NAME_LABEL: order.name}, "promote": True, "seed": order.seed + number - 1, "test_runs": [*tests],
+        **order.training,
     }  # fmt: skip
     return checked(TrainingJobCreate, **asked)
 
@@ -206,6 +262,10 @@ def _config(order: FlywheelOrder, number: int, place: int) -> dict[str, Any]:
 
 def _searched(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"evaluations": config["budget"]["evaluations"], "seed of the first run": config["seed"]}
+
+
+def _labels(batch: Batch) -> Mapping[str, Any]:
+    return dict(_first_run(batch).get("labels") or {})
 
 
 def _first_run(batch: Batch) -> Mapping[str, Any]:

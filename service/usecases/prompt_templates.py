@@ -3,6 +3,7 @@
 import os
 from pathlib import Path, PurePath
 
+from evolve.configuration import RunConfig
 from evolve.prompt import check_templates
 from service.errors import UsageError
 from service.policy_settings.choice import submitted
@@ -28,6 +29,24 @@ def read_templates(plan: RunPlan) -> dict[str, str]:
             raise UsageError(f"prompt.template_dir: the problem has no folder {plan.config.prompt.template_dir!r}")
         files = files or {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         templates = {PurePath(name).stem: content.decode() for name, content in files.items()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
+    check_templates(templates)
+    return templates
+
+
+def folder_templates(problem: Path, config: RunConfig) -> dict[str, str]:
+    """The user's prompt texts of a run, read from the folder of its problem.
+
+    Raises:
+        UsageError: the folder cannot be read.
+        ConfigurationError: a name or a placeholder is off.
+    """
+    if not config.prompt.template_dir:
+        return {}
+    folder = problem / Path(config.prompt.template_dir).expanduser()
+    try:
+        templates = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"prompt.template_dir: the folder {folder} cannot be read: {error}") from error
     check_templates(templates)

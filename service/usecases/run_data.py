@@ -7,7 +7,7 @@ from pathlib import Path
 
 from service.policy_settings.choice import submitted
 from service.ports import ProblemStore, Readers, TrainingJob
-from service.ports.training_backends import CANDIDATES, PROBLEM, RECORDS, RUNS_FOLDER, RunData
+from service.ports.training_backends import CANDIDATES, PROBLEM, RECORDS, RUNS_FOLDER, RunData, held_out_runs
 from service.problems.bundle import unpack
 from service.projections.export import lines_of
 
@@ -27,14 +27,14 @@ class RunDataWriter:
         self._readers, self._problems = readers, problems
 
     def write(self, job: TrainingJob, needs: Collection[str], folder: Path) -> None:
-        """Write what a back end needs of the runs of a job.
+        """Write what a back end needs of the runs of a job, and of those that compare versions.
 
         Raises:
             NotFoundError: a run was deleted.
             StorageError: the problem of a run is damaged.
         """
         reader = self._readers.of(job.tenant)
-        for run_id in job.runs if needs else ():
+        for run_id in (*job.runs, *held_out_runs(job)) if needs else ():
             place = RunData.of(folder, run_id)
             if place.document.exists():
                 continue

@@ -86,9 +86,10 @@ class StoredTrainingJobs:
         policy = self._registry.own(tenant, request["policy"])
         base = self._registry.named(tenant, request["base"]).name if request["base"] else ""
         runs = self._runs(tenant, request)
+        tests = self._tests(tenant, request, runs)
         now = self._clock.now()
         wanted = {name: value for name, value in request.items() if name not in _OWN}
-        wanted |= {"base": base, "texts": self._texts(tenant, runs)}
+        wanted |= {"base": base, "texts": self._texts(tenant, runs), "test_runs": tests}
         job = TrainingJob(
             id=new_id("trn", now),
             tenant=tenant,
@@ -189,6 +190,26 @@ class StoredTrainingJobs:
         if not (found or named):
             raise UsageError("no run that may be trained on fits the filter: allow it, or name another")
         return list(dict.fromkeys([*named, *found]))
+
+    def _tests(self, tenant: str, request: Mapping[str, Any], runs: Sequence[str]) -> list[str]:
+        """The runs whose prompts compare versions.
+
+        Raises:
+            NotFoundError: the tenant has no such run.
+            RefusedError: one may not be used.
+            UsageError: one is of a problem that the job learns from.
+        """
+        reader = self._readers.of(tenant)
+        found = {run.id: run for run in map(reader.run, request.get("test_runs") or ())}
+        refuse_unpermitted(list(found), self.allowed(tenant))
+        learnt = {reader.run(run_id).bundle_hash for run_id in runs} if found else set()
+        for run in found.values():
+            if run.bundle_hash in learnt:
+                raise UsageError(
+                    f"the run {run.id} is of {run.problem_name}, which the job learns from: name runs of other problems"
+                    " in test_runs"
+                )
+        return list(found)
 
     def _texts(self, tenant: str, runs: Sequence[str]) -> list[str]:
         """The descriptions of the problems of runs, each once."""

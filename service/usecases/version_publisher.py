@@ -7,6 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from service.errors import ConflictError, UnreachableError, UsageError
+from service.policy_settings.shipped import DEFAULTS_FILE
 from service.ports import (
     HeldOutValues,
     PolicyEvaluation,
@@ -14,14 +15,14 @@ from service.ports import (
     TrainingBackend,
     TrainingJob,
 )
-from service.ports.training_backends import UPDATE
+from service.ports.training_backends import UPDATE, held_out_runs
 from service.trainer.trainer import PublishedVersion
 from service.usecases.model_folders import ModelFolders
 from service.usecases.policy_registry import CARD_FILE, StoredPolicies
 from service.usecases.run_data import RunDataWriter, forget_runs
 from service.usecases.run_learning import write_update
 from service.usecases.training_jobs import StoredTrainingJobs, refuse_unpermitted
-from service.usecases.version_settings import ADAPTER_CONFIG, is_adapter
+from service.usecases.version_settings import ADAPTER_CONFIG, asked_alike, is_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,12 +66,15 @@ class VersionPublisher:
 
     def check(self, job: TrainingJob) -> None:
         """Refuse a job whose runs may not be trained on any more. A run that trains its own policy asked for that."""
-        refuse_unpermitted(job.runs, self._jobs.allowed(job.tenant, unanswered=UPDATE in job.request))
+        refuse_unpermitted(
+            [*job.runs, *held_out_runs(job)], self._jobs.allowed(job.tenant, unanswered=UPDATE in job.request)
+        )
 
     def publish(self, job: TrainingJob, backend: TrainingBackend, folder: Path, stopped: Event) -> PublishedVersion:
         """Store a model as a version, evaluate it, and promote it if the job asks for it. Repeating stores nothing."""
         self.check(job)
         model = backend.model(job, folder)
+        self._ask_alike(job, model)
         found = self._stored(job) or self._store(job, backend, model, folder)
         promoted = self._registry.get(job.tenant, job.policy).promoted
         told: Mapping[str, Any] = {}
@@ -101,6 +105,16 @@ class VersionPublisher:
         return self._registry.add_version(
             job.tenant, job.policy, files, base=base, training=training, card=card, by=job.id, served=served
         )
+
+    def _ask_alike(self, job: TrainingJob, model: Path) -> None:
+        """Let runs ask an adapter as they ask the promoted version, else its base."""
+        if not (model / ADAPTER_CONFIG).is_file() or (model / DEFAULTS_FILE).exists():
+            return
+        promoted = self._registry.get(job.tenant, job.policy).promoted
+        like = str(job.request.get("base", "")) if promoted is None else f"{job.policy}@{promoted}"
+        text = asked_alike(self._registry.named(job.tenant, like).settings) if like else ""
+        if text:
+            (model / DEFAULTS_FILE).write_text(text, encoding="utf-8")
 
     def _served(self, job: TrainingJob, base: str) -> str:
         """The address of the vLLM that serves an adapter: that of the job, else that of the base.

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import UsageError
-from service.policy_settings.shipped import DEFAULTS_FILE, REGISTERED, adapter_name, read_defaults
+from service.policy_settings.shipped import ADAPTER_DEFAULTS, DEFAULTS_FILE, REGISTERED, adapter_name, read_defaults
 from service.problems.folder import MAX_BYTES
+from service.problems.toml_writer import toml_text
 
 _MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 ADAPTER_CONFIG = "adapter_config.json"
@@ -37,7 +38,14 @@ def adapter_settings(policy: str, files: Mapping[str, bytes], bundle_hash: str, 
     kind = adapter_config(files).get("peft_type")
     if kind != "LORA":
         raise UsageError(f"the folder is not a LoRA adapter: {ADAPTER_CONFIG} says peft_type {str(kind)[:40]!r}")
-    return {"kind": "openai", "base_url": served, "model": adapter_name(policy, bundle_hash)}
+    path = Path(DEFAULTS_FILE)
+    defaults = read_defaults(files[DEFAULTS_FILE], path, ADAPTER_DEFAULTS) if DEFAULTS_FILE in files else {}
+    return {**defaults, "kind": "openai", "base_url": served, "model": adapter_name(policy, bundle_hash)}
+
+
+def asked_alike(settings: Mapping[str, Any]) -> str:
+    """The file `evolve.toml` with which an adapter is asked as another is. Empty: that one is asked by the defaults."""
+    return toml_text({name: settings[name] for name in ADAPTER_DEFAULTS if name in settings})
 
 
 def adapter_base(files: Mapping[str, bytes]) -> str:

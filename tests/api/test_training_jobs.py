@@ -79,6 +79,18 @@ async def test_runs_are_trained_on_only_where_that_is_allowed(
     assert [(one["run_id"], one["allowed"]) for one in listed] == [(None, True), (RUN, False)]
 
 
+async def test_runs_that_compare_versions_are_of_other_problems_than_the_runs_that_are_trained_on(
+    told: Told, owner: httpx.AsyncClient, walker: str
+) -> None:
+    small_run(told)
+    await owner.put("/v1/training-permissions", json={"allowed": True})
+    words = {"policy": walker, "backend": "trl", "method": "sft", "model": "m", "served": "http://127.0.0.1:9/v1"}
+    same = await owner.post("/v1/training-jobs", json={**words, "runs": [RUN], "test_runs": [RUN]})
+    assert (same.status_code, "which the job learns from" in same.json()["detail"]) == (422, True), same.text
+    maze = await owner.post("/v1/training-jobs", json={"policy": walker, "test_runs": [RUN]})
+    assert (maze.status_code, "held-out mazes of its own" in maze.json()["detail"]) == (422, True), maze.text
+
+
 async def test_a_tenant_has_jobs_and_permissions_of_its_own(told: Told, owner: httpx.AsyncClient, walker: str) -> None:
     small_run(told)
     await owner.put("/v1/training-permissions", json={"allowed": True})

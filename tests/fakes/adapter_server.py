@@ -9,7 +9,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from tests.fakes.openai_server import OpenAIServer, Respond, served
 
@@ -31,6 +31,8 @@ class AdapterServer:
         adapters: name to folder.
         loaded: names of those that were loaded, in order.
         calls: addresses that were asked for.
+        respond: the text of each choice of a chat completion. None: it completes no chats.
+        offered: names of its models, for chats.
     """
 
     key: str = ""
@@ -43,6 +45,8 @@ class AdapterServer:
     loaded: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     url: str = ""
+    respond: Respond | None = None
+    offered: list[str] = field(default_factory=lambda: [BASE])
 
     def app(self) -> Starlette:
         return Starlette(
@@ -51,8 +55,15 @@ class AdapterServer:
                 Route("/v1/completions", self._completions, methods=["POST"]),
                 Route("/v1/load_lora_adapter", self._load, methods=["POST"]),
                 Route("/v1/unload_lora_adapter", self._unload, methods=["POST"]),
+                *self._chats(),
             ]
         )
+
+    def _chats(self) -> list[BaseRoute]:
+        if self.respond is None:
+            return []
+        chats = OpenAIServer(self.respond, models=self.offered, key=self.key or None)
+        return [route for route in chats.app().routes if getattr(route, "path", "") == "/v1/chat/completions"]
 
     async def _models(self, request: Request) -> Response:
         if (refused := self._refused(request)) is not None:
@@ -75,6 +86,7 @@ class AdapterServer:
         self.loaded.append(name)
         if not self.forgets:
             self.adapters[name] = folder
+            self.offered.append(name)
         return PlainTextResponse(f"Success: LoRA adapter '{name}' added successfully.")
 
     async def _unload(self, request: Request) -> Response:
@@ -87,6 +99,7 @@ class AdapterServer:
             return _error(404, f"The lora adapter '{name}' cannot be found.")
         if not self.keeps:
             del self.adapters[name]
+            self.offered.remove(name)
         return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def _completions(self, request: Request) -> Response:

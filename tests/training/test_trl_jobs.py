@@ -140,7 +140,7 @@ def test_runs_of_programs_become_an_adapter_and_a_kill_loses_no_more_than_a_chec
     (version,) = evolve.lines("policy", "show", "writer@1", "--json")
     trained = version["training"]
     assert (trained["backend"], trained["method"], len(trained["runs"])) == ("trl", "sft", 1)
-    assert all(name.startswith("parent ") for name in trained["problems"])
+    assert all(name.startswith(("parent ", "problem point ")) for name in trained["problems"])
     assert version["base"] == str(model)
     assert not (tmp_path / "training" / job / "runs").exists()
 

@@ -95,6 +95,19 @@ def test_a_version_that_its_vllm_does_not_answer_with_is_not_promoted(
     assert place.version("writer@1")["state"] == "promoted"
 
 
+def test_an_adapter_says_how_runs_ask_it(place: Place, vllm: AdapterServer, tmp_path: Path) -> None:
+    folder = adapter(tmp_path / "one", "one")
+    form = tmp_path / "one" / "evolve.toml"
+    form.write_text('answers = 1\nedits = "rewrite"\ntemperature = 0.5\n')
+    assert place.said("policy", "add", "writer", folder, "--served", vllm.url).code == 0
+    found = place.version("writer@1")["settings"]
+    assert (found["answers"], found["edits"], found["temperature"]) == (1, "rewrite", 0.5)
+    assert (found["kind"], found["base_url"]) == ("openai", vllm.url)
+    form.write_text('api_key_env = "HOME"\n')
+    refused = place.said("policy", "add", "writer", folder, "--served", vllm.url)
+    assert (refused.code, "unknown key api_key_env" in refused.err) == (2, True), refused.err
+
+
 def test_a_run_names_the_adapter_of_the_promoted_version(vllm: AdapterServer, tmp_path: Path) -> None:
     evolve = EvolveHere(tmp_path)
     evolve.call("policy", "add", "writer", adapter(tmp_path / "one", "one"), "--served", vllm.url)

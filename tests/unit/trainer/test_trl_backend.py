@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -62,11 +63,11 @@ def program(number: int) -> dict[str, str]:
     return {"program.py": f"x = {number}\n"}
 
 
-def write_run(folder: Path, parents: int, form: str = "single") -> None:
+def write_run(folder: Path, parents: int, form: str = "single", run: str = "run_1", problem: str = "point") -> None:
     """A run with a seed, so many children of it, and a prompt and a child for each of these."""
-    place = RunData.of(folder, "run_1")
+    place = RunData.of(folder, run)
     place.problem.mkdir(parents=True)
-    place.document.write_text(json.dumps({"bundle_hash": "b"}))
+    place.document.write_text(json.dumps({"problem_name": problem, "bundle_hash": f"hash of {problem}"}))
     candidates: list[dict[str, Any]] = [{"candidate_id": "c0", "files": program(0), "parents": []}]
     records: list[dict[str, Any]] = []
     for number in range(1, parents + 1):
@@ -76,7 +77,7 @@ def write_run(folder: Path, parents: int, form: str = "single") -> None:
         )
         asked = {"format": form, "edits": "rewrite"}
         parent = {"candidate_id": f"c{number}", "files": program(number)}
-        records.append({"run_id": "run_1", "number": number, "messages": ["ask"], "asked": asked, "parent": parent})
+        records.append({"run_id": run, "number": number, "messages": ["ask"], "asked": asked, "parent": parent})
     records.append({**records[-1], "number": 99, "messages": []})
     place.records.write_text("".join(json.dumps(one) + "\n" for one in records))
     place.candidates.write_text("".join(json.dumps(one) + "\n" for one in candidates))
@@ -104,7 +105,8 @@ def test_nothing_of_a_held_out_parent_is_trained_on(tmp_path: Path) -> None:
     (run,) = settings["runs"]
     trained, told = lines(run["records"]), backend.training(task, tmp_path)
     shown = {parent_name(one["parent"]["files"]) for one in trained}
-    assert (len(shown), set(told["problems"])) == (16, shown)  # a third of 24 is held out
+    learnt = {"problem point hash of poin"}
+    assert (len(shown), set(told["problems"])) == (16, shown | learnt)  # a third of 24 is held out
     held = {parent_name(program(number)) for number in range(1, 25)} - shown
     for one in lines(run["candidates"]):
         of_held = any(parent_name(program(int(found["candidate_id"][1:]))) in held for found in one["parents"])
@@ -112,6 +114,50 @@ def test_nothing_of_a_held_out_parent_is_trained_on(tmp_path: Path) -> None:
     assert len(lines(run["candidates"])) == 49
     assert "8 parent programs" in told["held_out"]
     assert settings_of(backend.command(task, None, tmp_path)) == settings
+
+
+def test_held_out_problems_compare_versions_alike_and_all_parents_of_the_runs_are_trained_on(tmp_path: Path) -> None:
+    write_run(tmp_path, 5)
+    for run, problem, parents in (("run_2", "second", 20), ("run_3", "third", 3), ("run_4", "second", 20)):
+        write_run(tmp_path, parents, run=run, problem=problem)
+    request = {**REQUEST, "test_problems": 8, "test_runs": ["run_2", "run_3", "run_4"]}
+    task, backend = BackendTask(request=request, runs=("run_1",)), TrlBackend()
+    (run,) = settings_of(backend.command(task, None, tmp_path))["runs"]
+    assert run["run_id"] == "run_1"
+    assert len({parent_name(one["parent"]["files"]) for one in lines(run["records"])}) == 5
+    told = backend.training(task, tmp_path)
+    assert told["problems"][0] == "problem point hash of poin"
+    assert not [name for name in told["problems"] if "second" in name or "third" in name]
+    assert "8 parent programs of 2 other problems: problem second hash of seco, problem third" in told["held_out"]
+
+    asked: dict[str, Any] = {}
+
+    def evaluated(words: Sequence[str], _: Event) -> None:
+        settings = json.loads(Path(words[4]).read_text())
+        asked.update(settings, names=[one["name"] for one in lines(settings["asked"])])
+        Path(settings["values"]).write_text(json.dumps(dict.fromkeys(asked["names"], 0.5)))
+
+    model = tmp_path / "training" / "adapter"
+    model.mkdir(parents=True)
+    (model / "evolve.toml").write_text('temperature = 0.5\nmax_tokens = 99\nedits = "rewrite"\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trl, "run_evaluation", evaluated)
+        found = backend.evaluate(task, model, told["problems"], Event())
+        assert list(found.problems) == asked["names"]
+        with pytest.raises(UsageError, match="was trained on the problem third"):
+            backend.evaluate(task, model, ["problem third hash of thir"], Event())
+    assert sum("of problem third" in name for name in asked["names"]) == 3  # as many of each, as far as there are
+    assert sum("of problem second" in name for name in asked["names"]) == 5
+    assert (asked["temperature"], asked["max_tokens"]) == (0.5, 99)
+    assert {one["run_id"] for one in asked["runs"]} == {"run_2", "run_3", "run_4"}
+
+
+def test_held_out_problems_with_too_few_prompts_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    write_run(tmp_path, 24)
+    write_run(tmp_path, 5, run="run_2", problem="second")
+    request = {**REQUEST, "test_problems": 64, "test_runs": ["run_2"]}
+    with pytest.raises(UsageError, match="the test runs have 5 parents with prompts"):
+        TrlBackend().command(BackendTask(request=request, runs=("run_1",)), None, tmp_path)
 
 
 @pytest.mark.parametrize(("parents", "form"), [(17, "single"), (24, None)])
