@@ -83,7 +83,7 @@ def main() -> None:
     options = parser.parse_args()
     stopwatch = Stopwatch()
     for module, name in (
-        (evolve.search.candidate_filter, "apply_answer"),
+        (evolve.search.candidate_filter, "child_of"),
         (evolve.search.candidate_maker, "fingerprint"),
     ):
         setattr(module, name, stopwatch.wrap(name, getattr(module, name)))

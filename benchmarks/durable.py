@@ -16,6 +16,8 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlalchemy import text
+
 from benchmarks.harness import (
     InstantEvaluator,
     InstantPolicy,
@@ -24,6 +26,7 @@ from benchmarks.harness import (
     new_job,
     open_log,
     play,
+    program_text,
     report,
     scratch,
     toy_problem,
@@ -34,7 +37,7 @@ from evolve.evaluation import PLAIN, Evaluation, Outcome, ScoringRequest
 from evolve.ports import Evaluator
 from evolve.program import Program
 from evolve.version import __version__
-from service.db.engine import open_database
+from service.db.engine import open_database, upgrade
 from service.db.log import SqlRunLog
 from service.ports import Bundle, LoggedEvent, NewRun, WorkerHeartbeat
 from service.queue.connection import connect
@@ -42,6 +45,7 @@ from service.queue.redis import RedisEvaluationLeases
 from service.telemetry import configure_logging
 from service.timestamps import SystemClock
 from service.worker.worker import Worker
+from tests.services import postgres_server
 
 POOL = "cpu"
 
@@ -62,11 +66,15 @@ class Tape(SqlRunLog):
 
 
 def commit_stage(candidates: int, per_batch: int, url: str) -> dict[str, float]:
-    """What PostgreSQL takes of a run's events, in batches of about so many candidates."""
+    """What PostgreSQL takes of a run's events, in batches of about so many candidates.
+
+    Each size has programs of its own: one that is stored already would be skipped.
+    """
     config = RunConfig(archive=ArchiveConfig(kind="top", size=200), budget=BudgetConfig(evaluations=candidates))
     with scratch() as folder:
         tape = Tape(open_log(folder)._database, SystemClock())  # noqa: SLF001 - the benchmark plays the log's own part
-        play(new_job(tape, toy_problem(), config, InstantPolicy(), InstantEvaluator()), Watch())
+        policy = InstantPolicy(write=lambda number: program_text(number + 1_000_000 * per_batch))
+        play(new_job(tape, toy_problem(), config, policy, InstantEvaluator()), Watch())
     events = [event for batch in tape.batches for event in batch]
     batches, batch, held = [], [], 0
     for event in events:
@@ -80,21 +88,31 @@ def commit_stage(candidates: int, per_batch: int, url: str) -> dict[str, float]:
     log = SqlRunLog(database, SystemClock())
     log.create(tape.created)
     fence = log.take(tape.created.id, "benchmark", 3600.0)
+    with database.read() as connection:
+        server = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
     times = []
-    began = time.monotonic()
+    began, client_before, server_before = time.monotonic(), time.process_time(), processor_seconds(server)
     for one in batches:
         first = time.monotonic()
         log.append(tape.created.id, fence, one)
         times.append(time.monotonic() - first)
     wall = time.monotonic() - began
+    client, server = time.process_time() - client_before, processor_seconds(server) - server_before
     database.close()
     times.sort()
     return {
         "candidates_per_batch": per_batch,
         "candidates_per_second": round(candidates / wall, 1),
+        "client_milliseconds": round(1000 * client / candidates, 3),
+        "server_milliseconds": round(1000 * server / candidates, 3),
         "commit_p50_ms": round(1000 * times[len(times) // 2], 2),
         "commit_p99_ms": round(1000 * times[int(0.99 * (len(times) - 1))], 2),
     }
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time of a process of this machine."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 class NothingToDo:
@@ -172,13 +190,22 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=5_000)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--idle-worker", help="be a worker of this queue whose evaluations cost nothing")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 20, 100], help="candidates of a batch")
+    parser.add_argument("--commit-only", action="store_true", help="measure the commit stage alone")
     options = parser.parse_args()
     if options.idle_worker:
         asyncio.run(idle_worker(options.idle_worker))
         return
+    if options.commit_only:
+        with postgres_server(durable=True) as postgres:
+            database = postgres.create_database("benchmark")
+            upgrade(database)
+            commits = [commit_stage(options.candidates, size, database) for size in options.sizes]
+        report("durable", {"commit": commits}, options.out)
+        return
     with scratch() as folder, open_service(Path(folder)) as service:
         figures = {
-            "commit": [commit_stage(options.candidates, size, service.database) for size in (5, 20, 100)],
+            "commit": [commit_stage(options.candidates, size, service.database) for size in options.sizes],
             "end_to_end_idle_per_second": end_to_end(service, options.seconds, isolated=False),
             "end_to_end_isolated_per_second": end_to_end(service, options.seconds, isolated=True),
             "single_process_isolated_per_second": single_process(options.seconds),

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from service.policy_settings.settings import PolicySettings
     from service.usecases.batches import Batches
     from service.usecases.control_runs import RunController
+    from service.usecases.policy_registry import StoredPolicies
     from service.usecases.policy_site import PolicySite
+    from service.usecases.training_jobs import StoredTrainingJobs
     from service.usecases.training_site import TrainingSite
 
 
@@ -188,11 +190,10 @@ def open_policies(settings: "Settings", where: SourceOptions) -> Iterator["Polic
         with service.client() as client:
             yield RemotePolicySite(client)
         return
-    from service.bootstrap.submissions import make_registry
     from service.usecases.policy_site import StoredPolicySite
 
     with open_storage(settings, where.db) as storage:
-        yield StoredPolicySite(make_registry(settings, storage))
+        yield StoredPolicySite(storage.policies, partial(_registry, settings, storage))
 
 
 @contextmanager
@@ -208,11 +209,10 @@ def open_training(settings: "Settings", where: SourceOptions) -> Iterator["Train
         with service.client() as client:
             yield RemoteTrainingSite(client)
         return
-    from service.bootstrap.trainers import make_training_jobs
     from service.usecases.training_site import StoredTrainingSite
 
     with open_storage(settings, where.db) as storage:
-        yield StoredTrainingSite(make_training_jobs(settings, storage))
+        yield StoredTrainingSite(storage.training, partial(_training_jobs, settings, storage))
 
 
 def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
@@ -222,8 +222,20 @@ def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
     return make_submissions(settings, storage)
 
 
-def _registered(settings: "Settings", storage: "SqlStorage", words: str) -> "PolicySettings":
-    """The policy of the registry that a name stands for."""
+def _registry(settings: "Settings", storage: "SqlStorage") -> "StoredPolicies":
+    """Made when something is changed: a command that lists policies reads none of the operator's."""
     from service.bootstrap.submissions import make_registry
 
-    return make_registry(settings, storage).settings(DEFAULT_TENANT, words)
+    return make_registry(settings, storage)
+
+
+def _training_jobs(settings: "Settings", storage: "SqlStorage") -> "StoredTrainingJobs":
+    """Made when something is changed: a command that lists jobs needs no back ends."""
+    from service.bootstrap.trainers import make_training_jobs
+
+    return make_training_jobs(settings, storage)
+
+
+def _registered(settings: "Settings", storage: "SqlStorage", words: str) -> "PolicySettings":
+    """The policy of the registry that a name stands for."""
+    return _registry(settings, storage).settings(DEFAULT_TENANT, words)

@@ -7,10 +7,10 @@ from service.cli import formatting
 from service.cli.records import as_score, find_run, score_word
 from service.cli.terminal import Terminal, plain
 from service.ports import ENDED, RunRecord
-from service.usecases.control_runs import RunController
 
 if TYPE_CHECKING:
     from service.schemas.changes import Change
+    from service.usecases.control_runs import RunController
 
 MAX_TEXT = 60
 _NOTE = (
@@ -19,7 +19,7 @@ _NOTE = (
 )
 
 
-def show_changes(terminal: Terminal, controller: RunController, run_id: str) -> None:
+def show_changes(terminal: Terminal, controller: "RunController", run_id: str) -> None:
     """Print the changes of a run, the newest first, each with its yield beside that of as many candidates before."""
     run = find_run(controller.site.reader, run_id)
     found = controller.control.changes(run)

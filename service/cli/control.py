@@ -1,21 +1,23 @@
 """The commands that steer runs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.cli import formatting
 from service.cli.records import find_candidate, find_run, run_json
 from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, RunRecord
-from service.usecases.control_runs import RunController
+
+if TYPE_CHECKING:
+    from service.usecases.control_runs import RunController
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
 _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
 _COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "is resumed"}
 
 
-def want(terminal: Terminal, controller: RunController, run_id: str, desired_state: str) -> None:
+def want(terminal: Terminal, controller: "RunController", run_id: str, desired_state: str) -> None:
     """Want a run running, paused or cancelled, and say how it stands."""
     run = controller.control.want(find_run(controller.site.reader, run_id), desired_state)
     if terminal.as_json:
@@ -31,7 +33,7 @@ def standing(id_: str, state: str, desired_state: str) -> str:
     return f"{id_} {(_DONE if done else _COMING)[desired_state]}"
 
 
-def extend(terminal: Terminal, controller: RunController, run_id: str, budget: Mapping[str, Any]) -> None:
+def extend(terminal: Terminal, controller: "RunController", run_id: str, budget: Mapping[str, Any]) -> None:
     """Give a run another budget; one that has ended goes on with it."""
     given = {key: value for key, value in budget.items() if value is not None}
     if not given:
@@ -51,7 +53,7 @@ def extend(terminal: Terminal, controller: RunController, run_id: str, budget: M
 
 def fork(
     terminal: Terminal,
-    controller: RunController,
+    controller: "RunController",
     name: str,
     settings: Sequence[str],
     flags: Mapping[str, Any],
@@ -74,7 +76,7 @@ def fork(
     say_who_drives(terminal, controller, run)
 
 
-def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
+def delete(terminal: Terminal, controller: "RunController", run_id: str) -> None:
     """Remove a run that has ended or is paused; it is named in full, for this is not to be undone."""
     run = find_run(controller.site.reader, run_id)
     if run_id != run.id:
@@ -86,7 +88,7 @@ def delete(terminal: Terminal, controller: RunController, run_id: str) -> None:
         terminal.note(f"{run.id} is deleted")
 
 
-def say_who_drives(terminal: Terminal, controller: RunController, run: RunRecord) -> None:
+def say_who_drives(terminal: Terminal, controller: "RunController", run: RunRecord) -> None:
     """Say how to watch a run, or how to drive one that nobody drives."""
     if run.state in ENDED or run.state == PAUSED == run.desired_state:
         return

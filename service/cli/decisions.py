@@ -1,6 +1,6 @@
 """Decisions on changes of active runs: how commands wait for them and say them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.cli import formatting
 from service.cli.control import say_who_drives
@@ -9,11 +9,13 @@ from service.cli.terminal import Terminal, plain
 from service.errors import ConflictError, UnreachableError
 from service.ports import ENDED, PAUSED, RUNNING, RunRecord
 from service.projections.change_decisions import ACCEPTED, PENDING, REFUSED, ChangeRequest, SearchDecision
-from service.usecases.control_runs import RunController
+
+if TYPE_CHECKING:
+    from service.usecases.control_runs import RunController
 
 
 def show_decision(
-    terminal: Terminal, controller: RunController, request: ChangeRequest, words: str, wait_seconds: float
+    terminal: Terminal, controller: "RunController", request: ChangeRequest, words: str, wait_seconds: float
 ) -> None:
     """Wait for the decision on a change, and say it.
 

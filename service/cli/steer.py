@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from service.cli import formatting
 from service.cli.control import extend
@@ -11,7 +12,9 @@ from service.cli.terminal import Terminal
 from service.errors import UsageError
 from service.ports import CandidateRecord, RunRecord
 from service.projections.change_decisions import ChangeRequest
-from service.usecases.control_runs import RunController
+
+if TYPE_CHECKING:
+    from service.usecases.control_runs import RunController
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class SteeringCommand:
     """
 
     terminal: Terminal
-    controller: RunController
+    controller: "RunController"
     run: RunRecord
     wait_seconds: float
 
@@ -40,7 +43,7 @@ class SteeringCommand:
 
 
 def steering_command(
-    terminal: Terminal, controller: RunController, run_id: str, wait_seconds: float
+    terminal: Terminal, controller: "RunController", run_id: str, wait_seconds: float
 ) -> SteeringCommand:
     """The run of a command by its id, a prefix of it, or `last`."""
     run = find_run(controller.site.reader, run_id)

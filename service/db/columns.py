@@ -41,7 +41,7 @@ class ExactText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Escape what the database cannot hold."""
-        return value if value is None or _storable(value) else _ESCAPED + json.dumps(value)
+        return stored_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Undo the escape."""
@@ -51,8 +51,17 @@ class ExactText(TypeDecorator[str]):
         return text
 
 
+def stored_text(text: str | None) -> str | None:
+    """A text as columns of `ExactText` hold it: with an escape in place of what the database cannot hold."""
+    return text if text is None or _storable(text) else _ESCAPED + json.dumps(text)
+
+
 def _storable(text: str) -> bool:
-    if "\x00" in text or text.startswith(_ESCAPED):
+    if "\x00" in text:
+        return False
+    if text.isascii():
+        return True
+    if text.startswith(_ESCAPED):
         return False
     try:
         text.encode()

@@ -32,7 +32,13 @@ def held(connection: Connection, run_id: str, fence: int) -> tuple[str, dict[str
 
 
 def commit(
-    connection: Connection, tenant: str, run_id: str, before: Mapping[str, Any], events: Sequence[LoggedEvent]
+    connection: Connection,
+    tenant: str,
+    run_id: str,
+    before: Mapping[str, Any],
+    events: Sequence[LoggedEvent],
+    *,
+    fresh: bool = False,
 ) -> None:
     """Write events that follow the last one, and what they project.
 
@@ -42,9 +48,13 @@ def commit(
         run_id: of the run.
         before: the run's totals before them.
         events: in order.
+        fresh: whether the database holds nothing of what they tell, except for texts and programs.
+
+    Raises:
+        IntegrityError: it does, although they are said to be fresh, or they tell of what the run does not have.
     """
     projection = Projection.of(run_id, events)
-    write(connection, projection)
+    write(connection, projection, fresh=fresh)
     write_totals(connection, run_id, fold(before, events))
     if projection.budget:
         _extend(connection, run_id, projection.budget)

@@ -1,10 +1,11 @@
 """No call to PostgreSQL waits for ever: not for a host that died, nor for a server that stands still."""
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
-from psycopg.abc import RV, PQGen
+from psycopg.abc import RV, Params, PQGen, Query
 from sqlalchemy import Connection, Engine, event, exc
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -45,13 +46,26 @@ class DeadlineConnection(psycopg.Connection[Any]):
         return said
 
 
+class CopyCursor(psycopg.Cursor[Any]):
+    """A cursor that takes `COPY ... FROM STDIN` with rows, so that it goes the way of every other statement."""
+
+    def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
+        """Execute a statement with each of these rows, or copy all of them."""
+        if not (isinstance(query, str) and query.startswith("COPY ")):
+            super().executemany(query, params_seq, returning=returning)
+            return
+        with self.copy(query) as copy:
+            for row in params_seq:
+                copy.write_row(row)  # type: ignore[arg-type]  # rows of a COPY are sequences
+
+
 def guard(engine: Engine, call_seconds: float | None) -> None:
     """Give every connection of an engine a deadline for its calls, and try those that rested; None: the usual one."""
     seconds = CALL_SECONDS if call_seconds is None else call_seconds
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: object, _record: object, words: list[Any], keys: dict[str, Any]) -> DeadlineConnection:
-        return DeadlineConnection.connect(*words, **keys)
+        return DeadlineConnection.connect(*words, cursor_factory=CopyCursor, **keys)
 
     @event.listens_for(engine, "checkout")
     def renew(connection: DeadlineConnection, _record: ConnectionPoolEntry, _proxy: object) -> None:

@@ -84,17 +84,23 @@ class SqlRunLog:
         if not events:
             return
         try:
-            with self._database.write() as connection:
-                tenant, before = held(connection, run_id, fence)
-                ends = events[-1].event.kind is EventKind.RUN_FINISHED  # what continues the run may follow it
-                if (ends or before["sequence"] == events[-1].sequence) and _is_stored(connection, events[-1]):
-                    return
-                _check_order(run_id, before["sequence"], events)
-                commit(connection, tenant, run_id, before, events)
-                if ends:
-                    continue_as_wanted(connection, self._clock, tenant, run_id)
-        except exc.IntegrityError as error:
-            raise ConflictError("the events tell of a candidate that the run does not have") from error
+            self._append(run_id, fence, events, fresh=True)
+        except exc.IntegrityError:
+            try:
+                self._append(run_id, fence, events, fresh=False)
+            except exc.IntegrityError as error:
+                raise ConflictError("the events tell of a candidate that the run does not have") from error
+
+    def _append(self, run_id: str, fence: int, events: Sequence[LoggedEvent], *, fresh: bool) -> None:
+        with self._database.write() as connection:
+            tenant, before = held(connection, run_id, fence)
+            ends = events[-1].event.kind is EventKind.RUN_FINISHED  # what continues the run may follow it
+            if (ends or before["sequence"] == events[-1].sequence) and _is_stored(connection, events[-1]):
+                return
+            _check_order(run_id, before["sequence"], events)
+            commit(connection, tenant, run_id, before, events, fresh=fresh)
+            if ends:
+                continue_as_wanted(connection, self._clock, tenant, run_id)
 
     def events(self, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[LoggedEvent]:
         """Events of a run in order, from the one after `after`; none for a run that is not there."""

@@ -9,7 +9,7 @@ from sqlalchemy.engine import ExceptionContext
 
 from service import tracing
 
-_TABLE = re.compile(r'\b(?:FROM|INTO|UPDATE)\s+"?([a-z_]\w*)', re.IGNORECASE)
+_TABLE = re.compile(r'\b(?:COPY|FROM|INTO|UPDATE)\s+"?([a-z_]\w*)', re.IGNORECASE)
 _OPEN = "evolve_span"
 _SYSTEMS = {"sqlite": "sqlite", "postgresql": "postgresql"}
 

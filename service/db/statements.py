@@ -21,7 +21,11 @@ from service.db.models import (
     TextRow,
 )
 from service.db.projection import Projection, Row
+from service.db.row_batches import copy_rows, insert_rows
 from service.errors import ConflictError
+
+# Fewer rows are inserted: a COPY is two calls.
+MIN_COPIED = 5
 
 _ANSWER = update(ProposalRow).where(
     ProposalRow.run_id == bindparam("of_run"), ProposalRow.number == bindparam("of_number")
@@ -59,24 +63,31 @@ def add(connection: Connection, model: type[Base], rows: Sequence[Row]) -> int:
     return connection.execute(statement, rows).rowcount
 
 
-def write(connection: Connection, projection: Projection) -> None:
+def write(connection: Connection, projection: Projection, *, fresh: bool = False) -> None:
     """Write all rows of a batch, each table once.
 
+    Args:
+        connection: in a transaction.
+        projection: the rows.
+        fresh: none of them is there, except for texts and programs.
+
     Raises:
+        IntegrityError: some are, although they are said to be fresh.
         ConflictError: the batch changes what the run does not have, or repeats an id with another content.
     """
-    add(connection, EventRow, projection.events)
-    add(connection, TextRow, list(projection.texts.values()))
-    _add_proposals(connection, projection)
-    add(connection, ProgramRow, list(projection.programs.values()))
-    _add_candidates(connection, projection)
-    add(connection, ParentRow, list(projection.parents.values()))
-    add(connection, EvaluationRow, list(projection.evaluations.values()))
-    add(connection, CandidateViewRow, list(projection.views.values()))
+    copied = fresh and connection.dialect.name == "postgresql"
+    _put(connection, EventRow, projection.events, copied=copied)
+    _put(connection, TextRow, list(projection.texts.values()))
+    _put_proposals(connection, projection, copied=copied)
+    _put(connection, ProgramRow, list(projection.programs.values()))
+    _put_candidates(connection, projection, copied=copied)
+    _put(connection, ParentRow, list(projection.parents.values()), copied=copied)
+    _put(connection, EvaluationRow, list(projection.evaluations.values()), copied=copied)
+    _put(connection, CandidateViewRow, list(projection.views.values()), copied=copied)
     if projection.ends:
         ends = [{"of_id": c, "of_island": i, "at_sequence": at} for (c, i), at in projection.ends.items()]
         connection.execute(_END, ends)
-    add(connection, MembershipRow, projection.memberships)
+    _put(connection, MembershipRow, projection.memberships, copied=copied)
 
 
 def write_totals(connection: Connection, run_id: str, totals: Mapping[str, Any]) -> None:
@@ -84,19 +95,29 @@ def write_totals(connection: Connection, run_id: str, totals: Mapping[str, Any])
     connection.execute(_RUN, {"of_run": run_id, **totals})
 
 
-def _add_proposals(connection: Connection, projection: Projection) -> None:
+def _put(connection: Connection, model: type[Base], rows: Sequence[Row], *, copied: bool = False) -> int:
+    """Add rows that are not there yet, or copy rows of which none is; how many were added."""
+    if not rows:
+        return 0
+    if not copied or len(rows) < MIN_COPIED:
+        return insert_rows(connection, model, rows)
+    copy_rows(connection, model, rows)
+    return len(rows)
+
+
+def _put_proposals(connection: Connection, projection: Projection, *, copied: bool) -> None:
     rows = list(projection.proposals.values())
     changes = dict(projection.answers)
-    if add(connection, ProposalRow, rows) < len(rows):
+    if _put(connection, ProposalRow, rows, copied=copied) < len(rows):
         changes |= {row["number"]: {key: row[key] for key in _ANSWERED} for row in rows if row["state"] != "asked"}
     params = [{"of_run": projection.run_id, "of_number": number, **change} for number, change in changes.items()]
     _change(connection, _ANSWER, params, "proposal")
 
 
-def _add_candidates(connection: Connection, projection: Projection) -> None:
+def _put_candidates(connection: Connection, projection: Projection, *, copied: bool) -> None:
     rows = list(projection.candidates.values())
     changes = dict(projection.results)
-    if add(connection, CandidateRow, rows) < len(rows):
+    if _put(connection, CandidateRow, rows, copied=copied) < len(rows):
         _compare(connection, projection.candidates)
         changes |= {row["id"]: {key: row[key] for key in _TOLD} for row in rows if row["status"] != "pending"}
     params = [{"of_run": projection.run_id, "of_id": key, **change} for key, change in changes.items()]

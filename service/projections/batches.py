@@ -1,17 +1,13 @@
-"""Batches: the runs that one asks for, and what they have come to, for every front door."""
+"""Batches: the runs that one asks for, and how it stands, for every front door."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from service.errors import UsageError
-from service.ports import ENDED, BatchRecord, NewRun, RunRecord, RunRequest
-from service.projections.money import total
-from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary, GroupSummary, Sweep
+from service.ports import BatchRecord, NewRun, RunRecord, RunRequest
+from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, Sweep
 
 GROUPING = ("strategy", "policy", "variant")
 
@@ -66,22 +62,6 @@ def batch_reply(batch: BatchRecord) -> Batch:
     )
 
 
-def summarize(batch: BatchRecord, runs: Sequence[RunRecord], titles: Mapping[str, str]) -> BatchSummary:
-    """What the runs of a batch have come to, by problem and by what they differ in beside their seeds.
-
-    Args:
-        batch: as it is stored.
-        runs: all of it.
-        titles: `name@version` of each problem, by its id.
-    """
-    groups: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
-    for run in runs:
-        groups[titles[run.problem_id], group_name(run)].append(run)
-    return BatchSummary(
-        batch=batch_reply(batch), groups=[_summed(*key, alike) for key, alike in sorted(groups.items())]
-    )
-
-
 def group_name(run: RunRecord) -> str:
     """The labels by which a run of a sweep belongs to a group; empty: it has none."""
     return ", ".join(f"{key}={run.labels[key]}" for key in GROUPING if key in run.labels)
@@ -133,21 +113,3 @@ def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         below = merged.get(key)
         merged[key] = _over(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
-
-
-def _summed(problem: str, group: str, runs: list[RunRecord]) -> GroupSummary:
-    found = [run.best_fitness for run in runs if run.best_fitness is not None]
-    quartiles = [float(value) for value in np.quantile(found, [0.25, 0.5, 0.75])] if found else []
-    return GroupSummary(
-        problem=problem,
-        group=group,
-        objectives=list(runs[0].objectives),
-        runs=len(runs),
-        ended=sum(run.state in ENDED for run in runs),
-        best=max(found, default=None),
-        median=quartiles[1] if quartiles else None,
-        quartiles=quartiles[::2],
-        evaluations=sum(run.counters.evaluations for run in runs),
-        tokens=sum(run.counters.tokens_input + run.counters.tokens_output for run in runs),
-        cost=total(run.counters.cost for run in runs),
-    )

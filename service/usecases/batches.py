@@ -20,10 +20,9 @@ from service.ports import (
     Submissions,
 )
 from service.process.identity import is_gone, this_process
-from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
-from service.runner.lease import LEASE_SECONDS
+from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests
 from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchSummary
-from service.usecases.control_runs import COMMAND_LINE, StoredControl
+from service.usecases.policy_site import COMMAND_LINE
 
 if TYPE_CHECKING:
     from service.config import PoliciesSettings
@@ -132,6 +131,8 @@ class StoredBatches:
 
     def summary(self, batch_id: str) -> BatchSummary:
         """What its runs have come to so far."""
+        from service.projections.batch_summaries import summarize
+
         batch = self._batches.get(DEFAULT_TENANT, batch_id)
         runs = self.runs(batch.id)
         found = [self._problems.get(DEFAULT_TENANT, problem_id) for problem_id in {run.problem_id for run in runs}]
@@ -139,6 +140,8 @@ class StoredBatches:
 
     def want(self, batch_id: str, desired_state: str) -> Batch:
         """Want the runs that have not ended running, paused or cancelled; those that nobody drives are so at once."""
+        from service.usecases.control_runs import StoredControl
+
         control = StoredControl(self._storage, self._submissions)
         for run in self.runs(batch_id):
             if run.state not in ENDED:
@@ -148,6 +151,8 @@ class StoredBatches:
 
     def reserve(self, batch_id: str) -> None:
         """Keep other runners off its runs, for some seconds: their programs have the rights of this command."""
+        from service.runner.lease import LEASE_SECONDS
+
         self._storage.claims(batch_id).reserve(this_process(), LEASE_SECONDS, is_gone)
 
     def give_back(self, batch_id: str) -> None:

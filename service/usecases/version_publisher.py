@@ -107,8 +107,8 @@ class VersionPublisher:
         )
 
     def _ask_alike(self, job: TrainingJob, model: Path) -> None:
-        """Let runs ask an adapter as they ask the promoted version, else its base."""
-        if not (model / ADAPTER_CONFIG).is_file() or (model / DEFAULTS_FILE).exists():
+        """Let runs ask an adapter as they ask the promoted version, else its base. A run asks its own as it is asked."""
+        if UPDATE in job.request or not (model / ADAPTER_CONFIG).is_file() or (model / DEFAULTS_FILE).exists():
             return
         promoted = self._registry.get(job.tenant, job.policy).promoted
         like = str(job.request.get("base", "")) if promoted is None else f"{job.policy}@{promoted}"

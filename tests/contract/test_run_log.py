@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from evolve.evaluation import Outcome
 from evolve.events import Event, EventKind
 from evolve.program import Program
 from evolve.proposal import Usage
+from service.db.engine import Database
 from service.errors import ConflictError, LeaseLostError, NotFoundError, StorageError
 from service.ports import LoggedEvent, RunLog, RunReader
 from tests.contract.story import RUN, START, FixedClock, Story, new_run
@@ -389,3 +392,63 @@ def reject(story: Story, number: int, position: int) -> LoggedEvent:
         parents=[[story.id(0), "parent"]],
         reason="the SEARCH block is not in the parent",
     )
+
+
+class TestManyAtOnce:
+    """Batches of many candidates, which PostgreSQL takes by COPY."""
+
+    ODD = 'a\tb\nc\\N \\. \\ \r\x00 \udce9 caf\u00e9 "quoted"'
+
+    def batch(self, story: Story, **changes: Any) -> list[LoggedEvent]:
+        parents = [(story.id(0), "parent")]
+        told = [story.propose(1, story.id(0))]
+        told += [story.create(1, place, parents=parents) for place in range(8)]
+        told += [story.evaluate(story.id(1, place), float(place), **changes) for place in range(8)]
+        return told
+
+    def test_they_come_back_as_they_went_in(self, log: RunLog, reader: RunReader, story: Story) -> None:
+        fence = begin(log, story)
+        told = self.batch(story, feedback=self.ODD, cases={self.ODD: 0.1 + 0.2}, answer=None)
+        log.append(RUN, fence, told)
+        assert list(log.events(RUN, after=told[0].sequence - 1)) == told
+        found = log.individuals(RUN, [story.id(1, place) for place in range(8)])
+        expected = [story.individual(story.id(1, place), float(place)) for place in range(8)]
+        assert [one.fitness for one in found] == [one.fitness for one in expected]
+        assert {one.evaluation.feedback for one in found} == {self.ODD}
+        assert {one.evaluation.answer for one in found} == {None}
+        assert [dict(one.evaluation.cases) for one in found] == [{self.ODD: 0.1 + 0.2}] * 8
+        assert [one.program for one in found] == [one.program for one in expected]
+
+    def test_those_that_are_there_already_are_left_alone(self, log: RunLog, reader: RunReader, story: Story) -> None:
+        fence = begin(log, story)
+        log.append(RUN, fence, self.batch(story)[:-1])
+        story.sequence -= 1
+        log.append(RUN, fence, self.batch(story))
+        assert reader.run(RUN).counters.evaluations == 1 + 7 + 8
+        found = [reader.candidate(story.id(1, place)) for place in range(8)]
+        assert [(one.fitness, one.status, len(one.parents)) for one in found] == [
+            (float(place), "evaluated", 1) for place in range(8)
+        ]
+
+    def test_one_whose_parent_is_not_there_commits_nothing(self, log: RunLog, reader: RunReader, story: Story) -> None:
+        fence = begin(log, story)
+        told = [*self.batch(story), *(story.create(2, place, parents=[("cnd_nobody", "parent")]) for place in range(6))]
+        with pytest.raises(ConflictError):
+            log.append(RUN, fence, told)
+        assert [record.proposal_number for record in reader.candidates(RUN)] == [0]
+        assert list(log.events(RUN))[-1].sequence == told[0].sequence - 1
+
+    def test_a_value_that_json_cannot_say_commits_nothing(self, log: RunLog, reader: RunReader, story: Story) -> None:
+        fence = begin(log, story)
+        told = self.batch(story, measures={"depth": float("nan")})
+        with pytest.raises(StorageError, match="cannot hold"):
+            log.append(RUN, fence, told)
+        assert [record.proposal_number for record in reader.candidates(RUN)] == [0]
+
+    def test_postgresql_copies_them(self, database: Database, log: RunLog, story: Story) -> None:
+        fence, seen = begin(log, story), list[str]()
+        event.listen(database.engine, "before_cursor_execute", lambda *words: seen.append(words[2]))
+        log.append(RUN, fence, self.batch(story))
+        copied = {statement.split()[1] for statement in seen if statement.startswith("COPY ")}
+        postgres = database.engine.dialect.name == "postgresql"
+        assert copied == ({"events", "candidates", "parents", "evaluations"} if postgres else set())

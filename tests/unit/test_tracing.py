@@ -69,6 +69,7 @@ def test_a_process_that_sends_no_traces_makes_no_spans() -> None:
     [
         ("INSERT INTO events (run_id) VALUES (?)", ("INSERT", "events")),
         ("SELECT a.b \nFROM runs AS a WHERE a.text = 'FROM x'", ("SELECT", "runs")),
+        ("COPY events (run_id, kind) FROM STDIN", ("COPY", "events")),
         ("update candidates set a = 1", ("UPDATE", "candidates")),
         ("BEGIN IMMEDIATE", ("BEGIN", "")),
         ("", ("", "")),

@@ -52,7 +52,8 @@ from service.ports import (
     RunFilter,
     RunRecord,
 )
-from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests, summarize
+from service.projections.batch_summaries import summarize
+from service.projections.batches import batch_reply, new_batch, refuse_repeated_problem, run_requests
 from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
 from service.schemas.problem_details import Code
 

@@ -1,5 +1,7 @@
+import ast
 import contextlib
 import time
+import weakref
 
 import pytest
 
@@ -179,3 +181,13 @@ def test_a_long_answer_takes_linear_time() -> None:
         with contextlib.suppress(AnswerError):
             rewrite(unit * (100_000 // len(unit)), FOLDER)
     assert time.process_time() - started < 5.0
+
+
+def test_the_tree_of_the_last_text_is_kept_and_no_other() -> None:
+    first = parse_python("x = 1\n")
+    assert parse_python("x = 1\n") is first
+    dropped = weakref.ref(first)
+    del first
+    parse_python("x = 2\n")
+    assert dropped() is None
+    assert ast.dump(parse_python("x = 1\n")) == ast.dump(ast.parse("x = 1\n"))

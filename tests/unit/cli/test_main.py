@@ -183,6 +183,24 @@ def test_what_needs_no_work_imports_nothing_heavy(words: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "runs", "show last", "candidates last", "best last", "lineage last", "diff last", "vote last",
+        "insights last --versions", "batches", "policy list", "training list", "training permissions",
+    ],
+)  # fmt: skip
+def test_what_reads_imports_nothing_that_only_changes_need(words: str, packing: str) -> None:
+    script = (
+        "import sys; from service.cli.main import main; code = main(sys.argv[1:]);"
+        "heavy = ('fastapi', 'numpy', 'httpx', 'structlog', 'prometheus_client', 'yaml', 'redis');"
+        "print([name for name in heavy if name in sys.modules], code)"
+    )
+    command = [sys.executable, "-c", script, *words.split(), "--db", packing]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"})
+    assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
+
+
 LIMITS = ("--evaluations", "--tokens", "--money", "--wall-seconds", "--target", "--patience")
 
 
