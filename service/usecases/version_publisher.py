@@ -107,7 +107,7 @@ class VersionPublisher:
         )
 
     def _ask_alike(self, job: TrainingJob, model: Path) -> None:
-        """Let runs ask an adapter as they ask the promoted version, else its base. A run asks its own as it is asked."""
+        """Let runs ask an adapter as they ask the promoted version, else its base. A run asks its own as it does."""
         if UPDATE in job.request or not (model / ADAPTER_CONFIG).is_file() or (model / DEFAULTS_FILE).exists():
             return
         promoted = self._registry.get(job.tenant, job.policy).promoted
