@@ -32,9 +32,9 @@ _KEPT_OPEN = 10
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
-# ASCII only: escapes carry NUL and lone surrogates through both databases. What holds others, or a number that JSON
+# ASCII only: escapes carry NUL and lone surrogates through both databases. What holds others, DEL or a number that JSON
 # cannot say, is left to this encoder: pydantic's writes them differently, in a tenth of the time.
-_MAYBE_INFINITE = re.compile("NaN|Infinity")
+_WRITTEN_DIFFERENTLY = re.compile("NaN|Infinity|\x7f")
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
 # The units under way, by engine and thread: a context is copied into other threads, a connection is of one.
@@ -376,7 +376,7 @@ def as_json(value: object) -> str:
         text = to_json(value).decode()
     except ValueError:  # a lone surrogate
         text = ""
-    if text and text.isascii() and not _MAYBE_INFINITE.search(text):
+    if text and text.isascii() and not _WRITTEN_DIFFERENTLY.search(text):
         return text
     try:
         return _ENCODER.encode(value)
