@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
-from tests.browser.installation import PROBLEM, PROGRAM, Installation, Service
+from tests.browser.installation import PROBLEM, PROGRAM, Installation, Service, until
 from tests.browser.test_views import FOREIGN, TAKE_OVER, is_refusal
 from tests.patience import PATIENCE_SECONDS
 
@@ -104,10 +104,11 @@ def test_the_inspector_draws(page: Page, service: Service, rendered_run: str) ->
 def test_a_page_that_waits_says_why(
     page: Page, installation: Installation, service: Service, rendered_run: str
 ) -> None:
-    candidate = undrawn(service, rendered_run)
     words = "No worker takes evaluations of pool cpu."
     query = "INSERT INTO view_requests VALUES (?, ?, 'ada', ?, '2126-01-01 00:00:00.000000', 1, ?)"
     with sqlite3.connect(installation.evolve.url.removeprefix("sqlite:///")) as connection:
+        until(lambda: not connection.execute("SELECT * FROM view_requests").fetchall())  # of the pages before
+        candidate = undrawn(service, rendered_run)
         created = connection.execute("SELECT created_at FROM runs WHERE id = ?", (rendered_run,)).fetchone()[0]
         connection.execute(query, (rendered_run, candidate["id"], created, words))
     try:
