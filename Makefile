@@ -107,7 +107,7 @@ test-vllm: install ## a real vLLM on the processor, with a small instruct model,
 test-training: ## torch, TRL and veRL on the processor, in an environment of its own (2 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_training.sh
 	@# Where there is a vLLM, an adapter is loaded into it.
-	$(if $(wildcard .venv-vllm/.vllm),EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python) .venv-training/bin/pytest tests/training -q
+	$(if $(wildcard .venv-vllm/.vllm),EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python) .venv-training/bin/pytest tests/training -q $(TRAINING_ARGS)
 
 test-clients: install ## clients generated in Python and TypeScript run a job; needs Node.js and npm (150 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_clients.sh
