@@ -1,6 +1,7 @@
 """Runs that train their policy within them, and trainers without torch that make the versions."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 from tests.e2e.evolving import Evolve, essence
 from tests.fakes.update_backend import STARTED
+from tests.integration.test_trainer import alive
 from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,18 @@ def until(found: Callable[[], Any]) -> None:
 def begun(folder: Path) -> list[int]:
     """Processes that began an update."""
     return [int(pid) for path in folder.glob(f"jobs/*/{STARTED}") for pid in path.read_text().split()]
+
+
+def end_with_a_killed_trainer(run: "subprocess.Popen[str]", home: Path, start_trainer: StartTrainer) -> None:
+    """Kill a trainer within the first update of a run, and let another go on."""
+    trainer = start_trainer(2.0)
+    until(lambda: begun(home))
+    trainer.send_signal(signal.SIGKILL)
+    trainer.wait()
+    until(lambda: not any(alive(pid) for pid in begun(home)))
+    start_trainer()
+    run.communicate(timeout=PATIENCE_SECONDS)
+    assert run.returncode == 0
 
 
 def updates(evolve: Evolve) -> list[dict[str, Any]]:

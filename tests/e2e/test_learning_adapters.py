@@ -13,10 +13,17 @@ from typing import Any
 import pytest
 
 from tests.e2e.evolving import Evolve, make_problem
-from tests.e2e.learning import StartTrainer, asked, begun, candidates, trainers, until, updates
+from tests.e2e.learning import (
+    StartTrainer,
+    asked,
+    begun,
+    candidates,
+    end_with_a_killed_trainer,
+    trainers,
+    until,
+    updates,
+)
 from tests.fakes.adapter_server import BASE, ChattingAdapterServer, chatting_adapter_server
-from tests.integration.test_trainer import alive
-from tests.patience import PATIENCE_SECONDS
 
 MODEL = "/models/tiny"
 START = "start"
@@ -146,15 +153,7 @@ def test_a_run_replays_its_updates_without_training(
 def test_a_trainer_killed_within_an_update_costs_the_update_its_time_alone(
     evolve: Evolve, tmp_path: Path, server: ChattingAdapterServer, start_trainer: StartTrainer
 ) -> None:
-    trainer = start_trainer(2.0)
-    run = evolve.start(*words(tmp_path, server, updates=1))
-    until(lambda: begun(tmp_path))
-    trainer.send_signal(signal.SIGKILL)
-    trainer.wait()
-    until(lambda: not any(alive(pid) for pid in begun(tmp_path)))
-    start_trainer()
-    run.communicate(timeout=PATIENCE_SECONDS)
-    assert run.returncode == 0
+    end_with_a_killed_trainer(evolve.start(*words(tmp_path, server, updates=1)), tmp_path, start_trainer)
     (found,) = updates(evolve)
     assert found["policy"]
     assert len(server.lora.adapters) == 1

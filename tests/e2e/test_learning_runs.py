@@ -12,8 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.evolving import Evolve
-from tests.e2e.learning import ROOT, StartTrainer, asked, begun, candidates, trainers, until, updates
-from tests.integration.test_trainer import alive
+from tests.e2e.learning import (
+    ROOT,
+    StartTrainer,
+    asked,
+    begun,
+    candidates,
+    end_with_a_killed_trainer,
+    trainers,
+    until,
+    updates,
+)
 from tests.patience import PATIENCE_SECONDS
 
 RUN = (
@@ -90,15 +99,7 @@ def test_a_run_killed_within_an_update_continues_as_if_it_had_not_been(
 def test_a_trainer_killed_within_an_update_costs_the_update_its_time_alone(
     evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer
 ) -> None:
-    trainer = start_trainer(2.0)
-    run = evolve.start(*RUN)
-    until(lambda: begun(tmp_path))
-    trainer.send_signal(signal.SIGKILL)
-    trainer.wait()
-    until(lambda: not any(alive(pid) for pid in begun(tmp_path)))
-    start_trainer()
-    run.communicate(timeout=PATIENCE_SECONDS)
-    assert run.returncode == 0
+    end_with_a_killed_trainer(evolve.start(*RUN), tmp_path, start_trainer)
     assert [update["number"] for update in updates(evolve)] == [1, 2]
     assert all(update["policy"] for update in updates(evolve))
 

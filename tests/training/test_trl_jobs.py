@@ -131,8 +131,9 @@ def test_runs_of_programs_become_an_adapter_and_a_kill_loses_no_more_than_a_chec
     assert (first, second["stage"]) == ({}, "update")
     assert lost - SAVE_EVERY <= second["step"] <= lost
     steps = [event["payload"] for event in events if event["kind"] == "training.progress"]
-    if second["step"] < STEPS:  # on a busy machine, all steps may be done before the kill: the second start tells none
-        assert (steps[-1]["stage"], steps[-1]["step"], steps[-1]["steps"]) == ("sft", STEPS, STEPS)
+    assert (steps[-1]["stage"], steps[-1]["steps"]) == ("sft", STEPS)
+    # On a busy machine all steps may be done before the kill. Then the second start finds them, and tells none.
+    assert max(steps[-1]["step"], second["step"]) == STEPS
     assert 0 < steps[-1]["figures"]["loss"] < 20
     assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == list(range(1, STEPS + 1))
     assert (events[-1]["payload"]["version"], events[-1]["payload"]["promoted"]) == (1, True)
