@@ -30,7 +30,7 @@ from service.timestamps import SystemClock
 # One run in four may use a quarter of an equal part at most, so that the others share what it leaves.
 MODEST_RUNS = 4
 OPENED_AT_ONCE = 4
-FINISH_SECONDS = 400.0
+STALLED_SECONDS = 120.0
 
 
 @dataclass
@@ -180,16 +180,16 @@ async def _opened(stack: AsyncExitStack, submitter: RedisEvaluationQueue, bundle
 
 
 async def _leave(runs: Sequence[FleetRun], phase: Phase) -> None:
-    """Leave the runs when all that they made is evaluated; what is not by then is lost."""
+    """Leave the runs when all that they made is evaluated, or when nothing more comes; what is missing then is lost."""
     await phase.finishing.wait()
     clock = asyncio.get_running_loop()
-    until, before = clock.time() + FINISH_SECONDS, -1
+    before, until = (-1, -1), clock.time() + STALLED_SECONDS
     while clock.time() < until:
-        done = sum(len(one.evaluated) for one in runs)
-        made = sum(one.created for one in runs)
-        if done == made == before and phase.name == FINISH:
+        now = sum(len(one.evaluated) for one in runs), sum(one.created for one in runs)
+        if now == before and now[0] == now[1] and phase.name == FINISH:
             break
-        before = made
+        if now != before:
+            before, until = now, clock.time() + STALLED_SECONDS
         await asyncio.sleep(3.0)
     for one in runs:
         one.orders.leave()
