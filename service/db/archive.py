@@ -21,6 +21,7 @@ from typing import IO, Any, NoReturn
 from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, LargeBinary, Table
 
 from service.db.columns import UtcDateTime
+from service.db.packed import PackedJson
 from service.db.tables import all_tables
 from service.errors import StorageError
 
@@ -139,7 +140,7 @@ def _row(path: Path, table: Table, line: list[Any]) -> dict[str, Any]:
 
 def _plain(value: Any, kind: object) -> Any:
     """A value as JSON has it."""
-    if value is None or isinstance(kind, JSON):
+    if value is None or isinstance(kind, JSON | PackedJson):
         return value
     if isinstance(value, datetime):
         return value.isoformat()
@@ -161,7 +162,7 @@ def fitting(value: Any, kind: object) -> Any:
     Raises:
         ValueError: it is of another kind.
     """
-    if isinstance(kind, JSON):
+    if isinstance(kind, JSON | PackedJson):
         fits = True
     elif isinstance(kind, Boolean):
         fits = isinstance(value, bool)

@@ -10,6 +10,8 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, mapped_column
 from sqlalchemy.types import TypeDecorator
 
+from service.db.compact_ids import CompactId
+
 # A text that begins with this noncharacter is stored as JSON, since no database takes it as it is.
 _ESCAPED = "\ufdd0"
 
@@ -75,11 +77,14 @@ _Identifier = String().with_variant(String(collation="C"), "postgresql")
 
 Id = Annotated[str, mapped_column(_Identifier)]
 Key = Annotated[str, mapped_column(_Identifier, primary_key=True)]
+# The same in few bytes, for what grows with a run.
+BinaryId = Annotated[str, mapped_column(CompactId)]
+BinaryKey = Annotated[str, mapped_column(CompactId, primary_key=True)]
 
 
 def is_id(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
     """Whether an id is what somebody gave as one; a text that no database takes is no id."""
-    return column == literal(text, ExactText())
+    return column == (text if isinstance(column.type, CompactId) else literal(text, ExactText()))
 
 
 class Base(DeclarativeBase):

@@ -12,7 +12,8 @@ from sqlalchemy import JSON, Connection, Dialect
 from sqlalchemy.types import TypeEngine
 
 from service.db.columns import Base, ExactText, stored_text
-from service.db.engine import as_json
+from service.db.compact_ids import CompactId, encode_id
+from service.db.packed import PackedJson, as_json, pack_json
 from service.db.projection import Row
 
 
@@ -74,6 +75,10 @@ def _encoder(kind: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | 
         return _json
     if isinstance(kind, ExactText):
         return stored_text
+    if isinstance(kind, CompactId):
+        return _id
+    if isinstance(kind, PackedJson):
+        return _packed
     return kind.dialect_impl(dialect).bind_processor(dialect)
 
 
@@ -83,3 +88,11 @@ def _json(value: object) -> str | None:
     if not value:
         return "{}" if isinstance(value, dict) else "[]" if isinstance(value, list) else as_json(value)
     return as_json(value)
+
+
+def _id(value: str | None) -> bytes | None:
+    return None if value is None else encode_id(value)
+
+
+def _packed(value: object) -> bytes | None:
+    return None if value is None else pack_json(value)
