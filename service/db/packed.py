@@ -8,6 +8,7 @@ changed; a better dictionary gets a tag of its own.
 import json
 import re
 import zlib
+from binascii import hexlify, unhexlify
 from typing import Any
 
 from pydantic_core import to_json
@@ -23,14 +24,12 @@ _PLAIN, _DEFLATED, _AGAINST_BASE = 0, 1, 2
 _MIN_BYTES = 24  # shorter ones do not become shorter
 _LEVEL = 6
 _WINDOW_BITS = -15
-# The beginning of a small text is found in a small table as well, and that is made in a tenth of the time.
+_MARGIN = 262  # that a window keeps for itself
 _SMALL_BYTES = 2_000
-_SMALL_WINDOW_BITS, _SMALL_MEMORY = -12, 4
-# A run of hex digits is stored as this plus the number of its bytes, and the bytes.
-_ESCAPE = 0x80
-_FEWEST, _MOST = 8, 16
-_DIGITS = re.compile(rb"(?:[0-9a-f]{2}){%d,%d}" % (_FEWEST, _MOST))
-_BYTES = re.compile(b"|".join(b"%c.{%d}" % (_ESCAPE + n, n) for n in range(_FEWEST, _MOST + 1)), re.DOTALL)
+# The digits of an id in JSON are stored as a byte that is none of ASCII's, and their bytes.
+_DIGITS = re.compile(rb'([_"])([0-9a-f]{32}|[0-9a-f]{20})')
+_ESCAPES = {10: b"\x8a", 16: b"\x90"}
+_BYTES = re.compile(rb"\x8a.{10}|\x90.{16}", re.DOTALL)
 # ASCII only: escapes carry NUL and lone surrogates through both databases. What holds others, DEL or a number that JSON
 # cannot say, is left to this encoder: pydantic's writes them differently, in a tenth of the time.
 _WRITTEN_DIFFERENTLY = re.compile("NaN|Infinity|\x7f")
@@ -59,6 +58,8 @@ _DICTIONARY = (
     b'"scores":{"value":0.0},"measures":{},"seconds":0.0,"attempt":1}'
     b'{"candidate_id":"cnd_","proposal_number":1,"position":0,"island":0,"program_id":"pgm_","fingerprint":"'
 )
+# Most texts are small, and a copy of this one is made in less time than another.
+_SMALL = zlib.compressobj(_LEVEL, zlib.DEFLATED, -12, 4, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
 
 
 class PackedText(TypeDecorator[str]):
@@ -110,12 +111,13 @@ def as_json(value: object) -> str:
 
 
 def pack_json(value: object) -> bytes:
-    """The bytes to store for JSON; hex digits of ids become bytes, which are none of ASCII's.
+    """The bytes to store for JSON, a short one with the digits of ids as bytes.
 
     Raises:
         UnstorableError: it is, or holds, what JSON has not.
     """
-    return pack(_DIGITS.sub(_as_bytes, as_json(value).encode()))
+    text = as_json(value).encode()
+    return pack(_DIGITS.sub(_as_bytes, text) if len(text) <= _SMALL_BYTES else text)
 
 
 def unpack_json(stored: object) -> Any:
@@ -124,13 +126,14 @@ def unpack_json(stored: object) -> Any:
     Raises:
         ValueError: they are none that `pack_json` made.
     """
-    return json.loads(_BYTES.sub(_as_digits, unpack(stored)), parse_constant=_refuse_constant)
+    text = unpack(stored)
+    return json.loads(text if text.isascii() else _BYTES.sub(_as_digits, text), parse_constant=_refuse_constant)
 
 
 def pack(text: bytes) -> bytes:
     """The bytes to store for a text."""
     if len(text) >= _MIN_BYTES:
-        packed = _deflated(text, _DICTIONARY, small=len(text) <= _SMALL_BYTES)
+        packed = _deflated(text, _DICTIONARY)
         if len(packed) < len(text):
             return bytes((_DEFLATED,)) + packed
     return bytes((_PLAIN,)) + text
@@ -138,7 +141,7 @@ def pack(text: bytes) -> bytes:
 
 def pack_against(text: bytes, base: bytes) -> bytes:
     """The bytes to store for a text that has much in common with another, its base."""
-    return bytes((_AGAINST_BASE,)) + _deflated(text, base, small=False)
+    return bytes((_AGAINST_BASE,)) + _deflated(text, base)
 
 
 def unpack(stored: object, base: bytes | None = None) -> bytes:
@@ -168,19 +171,28 @@ def unpack(stored: object, base: bytes | None = None) -> bytes:
     return text
 
 
-def _deflated(text: bytes, dictionary: bytes, *, small: bool) -> bytes:
-    bits, memory = (_SMALL_WINDOW_BITS, _SMALL_MEMORY) if small else (_WINDOW_BITS, zlib.DEF_MEM_LEVEL)
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, bits, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
+def _deflated(text: bytes, dictionary: bytes) -> bytes:
+    if dictionary is _DICTIONARY and len(text) <= _SMALL_BYTES:
+        packer = _SMALL.copy()
+    else:
+        packer = _packer(dictionary, max(len(dictionary), len(text)))
     return packer.compress(text) + packer.flush()
 
 
+def _packer(dictionary: bytes, reach: int) -> "zlib._Compress":
+    """Deflates with a dictionary, by a window that reaches back so far: a larger one takes longer to be made."""
+    bits = min(max((reach + _MARGIN).bit_length(), 9), 15)
+    memory = min(bits - 7, zlib.DEF_MEM_LEVEL)
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, -bits, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
+
+
 def _as_bytes(found: re.Match[bytes]) -> bytes:
-    digits = bytes.fromhex(found[0].decode())
-    return bytes((_ESCAPE + len(digits),)) + digits
+    digits = unhexlify(found[2])
+    return found[1] + _ESCAPES[len(digits)] + digits
 
 
 def _as_digits(found: re.Match[bytes]) -> bytes:
-    return found[0][1:].hex().encode()
+    return hexlify(found[0][1:])
 
 
 def _refuse_constant(name: str) -> Any:
