@@ -178,10 +178,27 @@ def _rows(connection: Connection, program_ids: Sequence[str]) -> dict[str, Store
 
 
 def _text(rows: Mapping[str, StoredFiles], program_id: str) -> bytes:
-    base, files = rows[program_id]
-    return unpack(files) if base is None else unpack(files, _text(rows, base))
+    """The files of a program as JSON.
+
+    Raises:
+        ValueError: what is stored is damaged.
+    """
+    chain = _chain(rows, program_id)
+    text = unpack(rows[chain[-1]][1])
+    for differing in reversed(chain[:-1]):
+        text = unpack(rows[differing][1], text)
+    return text
 
 
 def _depth(rows: Mapping[str, StoredFiles], program_id: str) -> int:
-    base, _ = rows[program_id]
-    return 0 if base is None else 1 + _depth(rows, base)
+    return len(_chain(rows, program_id)) - 1
+
+
+def _chain(rows: Mapping[str, StoredFiles], program_id: str) -> list[str]:
+    """A program, its base, the base of that, and so on."""
+    chain = {program_id: None}
+    while (base := rows[next(reversed(chain))][0]) is not None:
+        if base in chain or base not in rows:
+            raise ValueError(f"what program {program_id} is packed against is missing")
+        chain[base] = None
+    return list(chain)
