@@ -11,7 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from service.db.columns import read_text, stored_text
 from service.db.compact_ids import decode_id, encode_id
+from service.db.frequent_words import read_word, stored_word
 from service.db.packed import as_json, pack, pack_json, unpack, unpack_json
 
 revision = "0006_compact_rows"
@@ -51,7 +53,13 @@ JSONS: Mapping[str, Sequence[str]] = {
 }
 FILES: Mapping[str, Sequence[str]] = {"programs": ("files",)}
 TEXTS: Mapping[str, Sequence[str]] = {"texts": ("body",), "candidate_views": ("content",)}
-FREQUENT = "'candidate.created', 'candidate.evaluated', 'individual.inserted', 'proposal.answered', 'proposal.created'"
+WORDS: Mapping[str, Sequence[str]] = {
+    "events": ("kind",),
+    "candidates": ("status",),
+    "parents": ("role",),
+    "evaluations": ("outcome", "isolation"),
+}
+FREQUENT = ("candidate.created", "candidate.evaluated", "individual.inserted", "proposal.answered", "proposal.created")
 EVENTS = ("ix_events_run_id_kind_sequence", "events", ["run_id", "kind", "sequence"])
 Index = tuple[str, str, list[Any]]
 INDEXES: Sequence[Index] = (
@@ -71,13 +79,12 @@ INDEXES: Sequence[Index] = (
     ("ix_notes_run_id_id", "notes", ["run_id", "id"]),
     ("ix_shares_run_id_id", "shares", ["run_id", "id"]),
 )
-# A text that no database took began with this; the rest of it is JSON.
-_ESCAPED = "\ufdd0"
 
 
 def upgrade() -> None:
     _rebuild(_compact_type, _compact)
-    _index(*EVENTS, where=f"kind NOT IN ({FREQUENT})")
+    frequent = ", ".join(f"'{stored_word(kind)}'" for kind in FREQUENT)
+    _index(*EVENTS, where=f"kind NOT IN ({frequent})")
     op.add_column("programs", sa.Column("base", sa.LargeBinary(), nullable=True))
     _index("ix_programs_base", "programs", ["base"], where="base IS NOT NULL")
 
@@ -200,33 +207,23 @@ def _changed(table: str) -> Iterator[str]:
 def _compact(table: str) -> Mapping[str, _Convert]:
     return {
         **dict.fromkeys(IDS.get(table, ()), encode_id),
+        **dict.fromkeys(WORDS.get(table, ()), lambda text: stored_word(read_text(text))),
         **dict.fromkeys(JSONS.get(table, ()), lambda text: pack_json(json.loads(text))),
         **dict.fromkeys(FILES.get(table, ()), lambda text: pack(as_json(json.loads(text)).encode())),
-        **dict.fromkeys(TEXTS.get(table, ()), lambda text: pack(_exact(text).encode("utf-8", "surrogatepass"))),
+        **dict.fromkeys(TEXTS.get(table, ()), lambda text: pack(read_text(text).encode("utf-8", "surrogatepass"))),
     }
 
 
 def _plain(table: str) -> Mapping[str, _Convert]:
     return {
         **dict.fromkeys(IDS.get(table, ()), decode_id),
+        **dict.fromkeys(WORDS.get(table, ()), lambda stored: stored_text(read_word(stored))),
         **dict.fromkeys(JSONS.get(table, ()), lambda stored: as_json(unpack_json(stored))),
         **dict.fromkeys(FILES.get(table, ()), lambda stored: unpack(stored).decode()),
         **dict.fromkeys(
-            TEXTS.get(table, ()), lambda stored: _storable(unpack(stored).decode("utf-8", "surrogatepass"))
+            TEXTS.get(table, ()), lambda stored: stored_text(unpack(stored).decode("utf-8", "surrogatepass"))
         ),
     }
-
-
-def _exact(text: str) -> str:
-    return str(json.loads(text[1:])) if text.startswith(_ESCAPED) else text
-
-
-def _storable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _ESCAPED + json.dumps(text)
-    return _ESCAPED + json.dumps(text) if "\x00" in text or text.startswith(_ESCAPED) else text
 
 
 def _unpack_programs() -> None:

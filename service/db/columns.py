@@ -43,19 +43,24 @@ class ExactText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Escape what the database cannot hold."""
-        return stored_text(value)
+        return None if value is None else stored_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Undo the escape."""
-        if value is None or not value.startswith(_ESCAPED):
-            return value
-        text: str = json.loads(value[1:])
-        return text
+        return None if value is None else read_text(value)
 
 
-def stored_text(text: str | None) -> str | None:
+def stored_text(text: str) -> str:
     """A text as columns of `ExactText` hold it: with an escape in place of what the database cannot hold."""
-    return text if text is None or _storable(text) else _ESCAPED + json.dumps(text)
+    return text if _storable(text) else _ESCAPED + json.dumps(text)
+
+
+def read_text(stored: str) -> str:
+    """The text that a column of `ExactText` holds."""
+    if not stored.startswith(_ESCAPED):
+        return stored
+    text: str = json.loads(stored[1:])
+    return text
 
 
 def _storable(text: str) -> bool:

@@ -18,6 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db.columns import Base, BinaryId, BinaryKey, Id, Key
+from service.db.frequent_words import FrequentWord, stored_word
 from service.db.packed import PackedJson, PackedText
 
 
@@ -132,7 +133,7 @@ class EventRow(Base):
     run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     at: Mapped[datetime]
-    kind: Mapped[str]
+    kind: Mapped[str] = mapped_column(FrequentWord)
     payload: Mapped[Mapping[str, Any]] = mapped_column(PackedJson)
 
 
@@ -145,7 +146,7 @@ FREQUENT_KINDS = (
     "proposal.created",
 )
 # Written out: an index of some rows is used where the statement has the same words.
-RARE: ColumnElement[bool] = EventRow.kind.not_in([literal_column(f"'{kind}'") for kind in FREQUENT_KINDS])
+RARE: ColumnElement[bool] = EventRow.kind.not_in([literal_column(f"'{stored_word(kind)}'") for kind in FREQUENT_KINDS])
 Index(
     "ix_events_run_id_kind_sequence",
     EventRow.run_id,
@@ -248,7 +249,7 @@ class CandidateRow(Base):
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     id: Mapped[BinaryId]
     island: Mapped[int]
-    status: Mapped[str]
+    status: Mapped[str] = mapped_column(FrequentWord)
     reason: Mapped[str]
     program_id: Mapped[BinaryId | None] = mapped_column(ForeignKey("programs.id"))
     fingerprint: Mapped[BinaryId | None]
@@ -289,7 +290,7 @@ class ParentRow(Base):
     candidate_id: Mapped[BinaryKey]
     place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     parent_id: Mapped[BinaryId]
-    role: Mapped[str]
+    role: Mapped[str] = mapped_column(FrequentWord)
 
 
 class EvaluationRow(Base):
@@ -308,11 +309,11 @@ class EvaluationRow(Base):
 
     candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    outcome: Mapped[str]
+    outcome: Mapped[str] = mapped_column(FrequentWord)
     reason: Mapped[str]
     seconds: Mapped[float]
     worker: Mapped[str]
-    isolation: Mapped[str]
+    isolation: Mapped[str] = mapped_column(FrequentWord)
     at: Mapped[datetime]
     scores: Mapped[Mapping[str, Any]]
     measures: Mapped[Mapping[str, Any]]

@@ -21,6 +21,7 @@ from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.batches import SqlBatchStore
 from service.db.compact_ids import CompactId, decode_id
 from service.db.engine import Database, connect
+from service.db.frequent_words import FrequentWord, read_word
 from service.db.keys import SqlKeyStore
 from service.db.log import SqlRunLog
 from service.db.packed import PackedJson, PackedText, unpack, unpack_json
@@ -124,6 +125,8 @@ def test_no_row_is_lost_or_changed(database: Database, rows: Rows) -> None:
 def before_packing(table: str, name: str, value: Any) -> Any:
     """A value of a row as it was before ids, texts and JSON were stored in bytes."""
     kind = all_columns()[table][name].type
+    if isinstance(kind, FrequentWord):
+        return read_word(value)
     if isinstance(kind, CompactId):
         return decode_id(base64.b64decode(value))
     if isinstance(kind, PackedJson):

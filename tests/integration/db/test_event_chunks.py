@@ -8,6 +8,7 @@ from sqlalchemy import event, text
 
 from service.db.compact_ids import encode_id
 from service.db.engine import open_database
+from service.db.frequent_words import stored_word
 from service.db.log import SqlRunLog
 from service.db.packed import pack_json
 from service.db.series import events
@@ -16,7 +17,7 @@ from tests.contract.story import RUN, FixedClock, new_run
 EVENTS = 20_000
 INSERT = f"""
 INSERT INTO events (run_id, sequence, kind, at, payload)
-SELECT :run_id, n, 'candidate.created', now(), :payload FROM generate_series(2, {EVENTS}) AS n
+SELECT :run_id, n, '{stored_word("candidate.created")}', now(), :payload FROM generate_series(2, {EVENTS}) AS n
 """
 
 
