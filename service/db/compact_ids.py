@@ -13,9 +13,12 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from service.db.binary import Binary
+from service.db.driver_errors import UnreadableError
 
 _PLAIN = b"\x00"
 _CACHED = 32_768  # of a batch and those before it: an id stands in several tables
+_MAX_CACHED = 64  # characters or bytes of an id: what people give for one may be of any length
+_MAX_NUMBERS = 10  # bytes of the two of a candidate
 _HEX = re.compile(r"[0-9a-f]*", re.ASCII)
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _UUID = "([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})"
@@ -61,9 +64,24 @@ class CompactId(TypeDecorator[str]):
         return None if value is None else decode_id(value)
 
 
-@lru_cache(maxsize=_CACHED)
 def encode_id(text: str) -> bytes:
     """The bytes that stand for an id."""
+    return _encoded(text) if len(text) <= _MAX_CACHED else encode_plain(text)
+
+
+def decode_id(stored: object) -> str:
+    """The id that bytes stand for.
+
+    Raises:
+        UnreadableError: they are none that `encode_id` made.
+    """
+    if not isinstance(stored, bytes) or not stored:
+        raise UnreadableError("an id is not stored in bytes")
+    return _decoded(stored) if len(stored) <= _MAX_CACHED else _decode(stored)
+
+
+@lru_cache(maxsize=_CACHED)
+def _encoded(text: str) -> bytes:
     for form in _FORMS:
         if text.startswith(form.prefix) and (found := form.pattern.fullmatch(text)):
             if form is _CANDIDATE:
@@ -72,26 +90,24 @@ def encode_id(text: str) -> bytes:
     return _PLAIN + text.encode("utf-8", "surrogatepass")
 
 
-@lru_cache(maxsize=_CACHED)
-def decode_id(stored: object) -> str:
-    """The id that bytes stand for.
-
-    Raises:
-        ValueError: they are none that `encode_id` made.
-    """
-    if not isinstance(stored, bytes) or not stored:
-        raise ValueError("an id is not stored in bytes")
+def _decode(stored: bytes) -> str:
     if stored[:1] == _PLAIN:
-        return stored[1:].decode("utf-8", "surrogatepass")
+        try:
+            return stored[1:].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise UnreadableError("an id is no text") from error
     form = _BY_TAG.get(stored[0])
     size = 0 if form is None else 1 + form.digits // 2
     digits = stored[1:size].hex()
     if form is None or len(stored) < size or (len(stored) > size) != (form is _CANDIDATE):
-        raise ValueError("the bytes of an id are of no known form")
+        raise UnreadableError("the bytes of an id are of no known form")
     if form is _RUN:
         digits = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     tail = "" if form is not _CANDIDATE else "_{}_{}".format(*_numbers(stored[size:]))
     return f"{form.prefix}{digits}{tail}"
+
+
+_decoded = lru_cache(maxsize=_CACHED)(_decode)
 
 
 def is_whole(text: str) -> bool:
@@ -104,8 +120,8 @@ def ranges(beginning: str) -> list[tuple[bytes, bytes]]:
 
     Others may lie in them too: compare the texts of what is found.
     """
-    after = beginning[:-1] + chr(ord(beginning[-1]) + 1)
-    found = [(encode_plain(beginning), encode_plain(after))]
+    plain = encode_plain(beginning)
+    found = [(plain, plain + b"\xff")]  # no text has that byte
     for form in _FORMS:
         if form.prefix.startswith(beginning):
             found.append((bytes((form.tag,)), bytes((form.tag + 1,))))
@@ -143,6 +159,6 @@ def _numbers(stored: bytes) -> tuple[int, int]:
         if byte < 0x80:
             found.append(value)
             value = shift = 0
-    if len(found) != 2 or shift:
-        raise ValueError("the numbers of a candidate's id cannot be read")
+    if len(found) != 2 or shift or len(stored) > _MAX_NUMBERS:
+        raise UnreadableError("the numbers of a candidate's id cannot be read")
     return found[0], found[1]

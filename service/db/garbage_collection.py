@@ -15,6 +15,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Exists,
     String,
     and_,
     cast,
@@ -28,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
+from service.db import programs
 from service.db.account_models import BatchRow
 from service.db.columns import Base
 from service.db.compact_ids import encode_id
@@ -36,6 +38,7 @@ from service.db.models import BundleRow, CandidateRow, ProblemRow, ProgramRow, P
 from service.db.policy_models import PolicyVersionRow
 
 CHUNK = 500
+_CHILD = aliased(ProgramRow)  # a program that is packed against another
 _PARTS = {
     "sqlite": "json_each(proposals.prompt) AS message, json_each(message.value, '$.parts') AS part",
     "postgresql": "json_array_elements(proposals.prompt) AS message,"
@@ -84,10 +87,7 @@ def count(database: Database, before: datetime, runs: Sequence[str]) -> dict[str
 
 def remove(database: Database, before: datetime) -> dict[str, int]:
     """Remove what nothing refers to, in short transactions; how much of each kind."""
-    removed = {"texts": _remove_texts(database)}
-    removed["programs"] = _remove_all(database, _programs())
-    while more := _remove_all(database, _programs()):  # what those were packed against
-        removed["programs"] += more
+    removed = {"texts": _remove_texts(database), "programs": _remove_programs(database)}
     with database.read() as connection:
         kinds = [kind for kind in _kinds(connection, before, (), ()) if kind.name != "programs"]
     return removed | {kind.name: _remove_all(database, kind) for kind in kinds}
@@ -101,7 +101,8 @@ def _kinds(
     The newest version of a problem stays: it is what its name stands for, and the next version is numbered after it.
     """
     newer, gone = aliased(ProblemRow), _listed(connection, [encode_id(run_id).hex() for run_id in runs])
-    yield _programs(_hex(connection, CandidateRow.run_id).not_in(gone))
+    kept_candidate = _hex(connection, CandidateRow.run_id).not_in(gone)
+    yield ContentKind(model=ProgramRow, key=ProgramRow.id, condition=~_used(ProgramRow.id).where(kept_candidate))
     followed = exists().where(
         newer.tenant == ProblemRow.tenant, newer.name == ProblemRow.name, newer.version > ProblemRow.version
     )
@@ -117,18 +118,37 @@ def _kinds(
     yield ContentKind(model=BatchRow, key=BatchRow.id, condition=and_(BatchRow.created_at < before, ~filled))
 
 
-def _programs(kept: ColumnElement[bool] | None = None) -> ContentKind:
-    """Programs of no candidate, against which none of a candidate is packed either.
+def _remove_programs(database: Database) -> int:
+    """Remove programs of no candidate. What is packed against one of them and is kept is stored in full before."""
+    based = exists().where(_CHILD.base == ProgramRow.id)
+    loose = ContentKind(model=ProgramRow, key=ProgramRow.id, condition=and_(~_used(ProgramRow.id), ~based))
+    removed = 0
+    while True:
+        while some := _remove_all(database, loose):  # then what those were packed against
+            removed += some
+        if not _store_in_full(database):
+            return removed
 
-    Args:
-        kept: which candidates count; None: all, and so does every program that is packed against another.
-    """
-    child = aliased(ProgramRow)
-    used, based = exists().where(CandidateRow.program_id == ProgramRow.id), exists().where(child.base == ProgramRow.id)
-    if kept is not None:
-        used = used.where(kept)
-        based = based.where(exists().where(CandidateRow.program_id == child.id, kept))
-    return ContentKind(model=ProgramRow, key=ProgramRow.id, condition=and_(~used, ~based))
+
+def _store_in_full(database: Database) -> int:
+    """Store programs in full that are packed against those of no candidate; how many."""
+    query = (
+        select(_CHILD.id).join(ProgramRow, ProgramRow.id == _CHILD.base).where(_used(_CHILD.id), ~_used(ProgramRow.id))
+    )
+    with database.read() as connection:
+        found = list(connection.execute(query).scalars())
+    stored = 0
+    for chunk in _chunks(found):
+        with database.write() as connection:
+            _shut(connection, ProgramRow)
+            there = list(connection.execute(query.where(_CHILD.id.in_(chunk))).scalars())
+            stored += programs.store_in_full(connection, there)
+    return stored
+
+
+def _used(program_id: InstrumentedAttribute[str]) -> Exists:
+    """Whether a program is of a candidate."""
+    return exists().where(CandidateRow.program_id == program_id)
 
 
 def _hex(connection: Connection, column: InstrumentedAttribute[str]) -> ColumnElement[str]:

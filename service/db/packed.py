@@ -16,7 +16,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from service.db.binary import Binary
-from service.db.driver_errors import UnstorableError
+from service.db.driver_errors import UnreadableError, UnstorableError
 
 # What is unpacked at most, as much as a line of a backup may hold: no hostile file fills the memory.
 MAX_BYTES = 256 * 1024 * 1024
@@ -74,7 +74,7 @@ class PackedText(TypeDecorator[str]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Unpack a text."""
-        return None if value is None else unpack(value).decode("utf-8", "surrogatepass")
+        return None if value is None else unpack_text(value)
 
 
 class PackedJson(TypeDecorator[Any]):
@@ -124,15 +124,39 @@ def unpack_json(stored: object) -> Any:
     """The JSON that bytes stand for.
 
     Raises:
-        ValueError: they are none that `pack_json` made.
+        UnreadableError: they are none that `pack_json` made.
     """
     text = unpack(stored)
-    return json.loads(text if text.isascii() else _BYTES.sub(_as_digits, text), parse_constant=_refuse_constant)
+    return read_json(text if text.isascii() else _BYTES.sub(_as_digits, text))
+
+
+def read_json(text: bytes) -> Any:
+    """What JSON in a text says.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError("a packed text is not JSON") from error
+
+
+def unpack_text(stored: object) -> str:
+    """The text that bytes stand for, NUL and lone surrogates included.
+
+    Raises:
+        UnreadableError: they are none that `pack` made of such a text.
+    """
+    try:
+        return unpack(stored).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("a packed text is not UTF-8") from error
 
 
 def pack(text: bytes) -> bytes:
-    """The bytes to store for a text."""
-    if len(text) >= _MIN_BYTES:
+    """The bytes to store for a text; one that is longer than what is unpacked stays as it is."""
+    if _MIN_BYTES <= len(text) < MAX_BYTES:
         packed = _deflated(text, _DICTIONARY)
         if len(packed) < len(text):
             return bytes((_DEFLATED,)) + packed
@@ -152,22 +176,22 @@ def unpack(stored: object, base: bytes | None = None) -> bytes:
         base: the text that it was packed against.
 
     Raises:
-        ValueError: the bytes are damaged, or of more than a row may hold.
+        UnreadableError: the bytes are damaged, or of more than a row may hold.
     """
     if not isinstance(stored, bytes) or not stored:
-        raise ValueError("a text is not stored in bytes")
+        raise UnreadableError("a text is not stored in bytes")
     if stored[0] == _PLAIN:
         return stored[1:]
     dictionary = {_DEFLATED: _DICTIONARY, _AGAINST_BASE: base}.get(stored[0])
     if dictionary is None:
-        raise ValueError("a text is packed in an unknown form, or its base is missing")
+        raise UnreadableError("a text is packed in an unknown form, or its base is missing")
     unpacker = zlib.decompressobj(_WINDOW_BITS, dictionary)
     try:
         text = unpacker.decompress(memoryview(stored)[1:], MAX_BYTES)
     except zlib.error as error:
-        raise ValueError(f"a packed text is damaged: {error}") from error
+        raise UnreadableError(f"a packed text cannot be unpacked ({error})") from error
     if not unpacker.eof or unpacker.unused_data:
-        raise ValueError("a packed text was cut, or is too long")
+        raise UnreadableError("a packed text was cut, or is too long")
     return text
 
 

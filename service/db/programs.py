@@ -4,19 +4,21 @@ A program then has a base, and its bytes are deflated with the base's text as th
 itself, up to a depth. What a program is packed against stands in the database when the transaction ends.
 """
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select, update
 
+from evolve.errors import ProgramError
 from evolve.program import Program
+from service.db.driver_errors import UnreadableError
 from service.db.identifiers import chunks
 from service.db.models import CandidateRow, ProgramRow
-from service.db.packed import as_json, pack, pack_against, unpack
+from service.db.packed import MAX_BYTES, as_json, pack, pack_against, read_json, unpack
 from service.db.row_batches import insert_rows
 
 Row = dict[str, Any]
@@ -27,6 +29,7 @@ _MAX_PART = 1 / 6
 _MAX_DEPTH = 4
 _KEPT_CANDIDATES, _KEPT_PROGRAMS = 16_384, 1024
 _KEPT_BYTES = 16 * 1024  # of a program; a longer one is read again
+_IN_FULL = update(ProgramRow).where(ProgramRow.id == bindparam("of_id")).values(base=None, files=bindparam("in_full"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,11 @@ class KnownPrograms:
         """The program of a candidate."""
         with self._lock:
             return self._programs.get(self._ids.get(candidate_id, ""))
+
+    def holds(self, program_id: str) -> bool:
+        """Whether a program is here."""
+        with self._lock:
+            return program_id in self._programs
 
     def note(self, candidate_id: str, program: BaseProgram) -> None:
         """Remember the program of a candidate."""
@@ -97,32 +105,60 @@ def store(
             if base is not None and rows[program_id]["base"] is not None:
                 bases.setdefault(base.id, base)
         known[row["id"]] = bases[program_id]
-        _KNOWN.note(row["id"], bases[program_id])
     if rows:
-        insert_rows(connection, ProgramRow, list(rows.values()))
+        unknown = [program_id for program_id in rows if not _KNOWN.holds(program_id)]
+        there = len(rows) - insert_rows(connection, ProgramRow, list(rows.values()))
+        if there > len(rows) - len(unknown):
+            bases |= _as_stored(connection, bases, unknown)
     _keep_bases(connection, bases, rows)
+    for row in created:
+        _KNOWN.note(row["id"], bases[row["program_id"]])
 
 
 def load(connection: Connection, program_ids: Sequence[str | None]) -> dict[str, Program]:
-    """Programs by id; those that are not there are left out."""
+    """Programs by id; those that are not there are left out.
+
+    Raises:
+        UnreadableError: what is stored of one is damaged.
+    """
     wanted = list(dict.fromkeys(program_id for program_id in program_ids if program_id is not None))
     rows = _rows(connection, wanted)
-    texts = {program_id: _text(rows, program_id) for program_id in wanted if program_id in rows}
-    return {
-        program_id: Program(files=tuple((path, content) for path, content in json.loads(text)))
-        for program_id, text in texts.items()
-    }
+    return {program_id: _program(rows, program_id) for program_id in wanted if program_id in rows}
+
+
+def store_in_full(connection: Connection, program_ids: Sequence[str]) -> int:
+    """Store programs in full that are packed against others; how many. Damaged ones stay as they are."""
+    rows, found = _rows(connection, program_ids), list[Row]()
+    for program_id in program_ids:
+        with suppress(UnreadableError):
+            _program(rows, program_id)  # it is this one and no other
+            found.append({"of_id": program_id, "in_full": pack(_text(rows, program_id))})
+    if found:
+        connection.execute(_IN_FULL, found)
+    return len(found)
 
 
 def _packed(program_id: str, files: object, base: BaseProgram | None) -> tuple[BaseProgram, Row]:
     """A program and its row, packed against a base where that is much shorter."""
     text = as_json(files).encode()
-    if base is not None and base.id != program_id and base.depth < _MAX_DEPTH:
+    if base is not None and base.id != program_id and base.depth < _MAX_DEPTH and len(text) < MAX_BYTES:
         packed = pack_against(text, base.text)
         if len(packed) <= _MAX_PART * len(text):
             row = {"id": program_id, "base": base.id, "files": packed}
             return BaseProgram(id=program_id, text=text, depth=base.depth + 1), row
     return BaseProgram(id=program_id, text=text, depth=0), {"id": program_id, "base": None, "files": pack(text)}
+
+
+def _as_stored(
+    connection: Connection, programs: Mapping[str, BaseProgram], program_ids: Sequence[str]
+) -> dict[str, BaseProgram]:
+    """Programs with the bases that they have in the database, where others may have stored them before."""
+    rows = _rows(connection, program_ids)
+    found = dict[str, BaseProgram]()
+    for program_id in program_ids:
+        with suppress(UnreadableError):
+            found[program_id] = replace(programs[program_id], depth=_depth(rows, program_id))
+    return found
 
 
 def _keep_bases(connection: Connection, bases: Mapping[str, BaseProgram], rows: Mapping[str, Row]) -> None:
@@ -158,7 +194,7 @@ def _of_candidates(connection: Connection, candidates: Iterable[str], created: s
         stored |= {row.id: row.program_id for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))}
     rows = _rows(connection, list(stored.values()))
     for candidate_id, program_id in stored.items():
-        if program_id in rows:
+        with suppress(UnreadableError):  # its child is stored in full
             program = BaseProgram(id=program_id, text=_text(rows, program_id), depth=_depth(rows, program_id))
             found[candidate_id] = program
             _KNOWN.note(candidate_id, program)
@@ -166,22 +202,45 @@ def _of_candidates(connection: Connection, candidates: Iterable[str], created: s
 
 
 def _rows(connection: Connection, program_ids: Sequence[str]) -> dict[str, StoredFiles]:
-    """What is stored of programs and of all that they are packed against."""
+    """What is stored of programs and of all that they are packed against.
+
+    Reads from a PostgreSQL are statements by themselves, and a base may be removed between two of them, after what was
+    packed against it was stored in full or removed. So where one is missing, all are read once more.
+    """
+    rows = _chains(connection, program_ids)
+    complete = all(base is None or base in rows for base, _ in rows.values())
+    return rows if complete else _chains(connection, program_ids)
+
+
+def _chains(connection: Connection, program_ids: Sequence[str]) -> dict[str, StoredFiles]:
     rows: dict[str, StoredFiles] = {}
-    wanted = list(dict.fromkeys(program_ids))
+    wanted, asked = list(dict.fromkeys(program_ids)), set[str]()
     query = select(ProgramRow.id, ProgramRow.base, ProgramRow.files)
     while wanted:
         for chunk in chunks(wanted):
             rows |= {row.id: (row.base, row.files) for row in connection.execute(query.where(ProgramRow.id.in_(chunk)))}
-        wanted = [base for base, _ in rows.values() if base is not None and base not in rows]
+        asked.update(wanted)
+        wanted = [base for base, _ in rows.values() if base is not None and base not in asked]
     return rows
+
+
+def _program(rows: Mapping[str, StoredFiles], program_id: str) -> Program:
+    files = read_json(_text(rows, program_id))
+    try:
+        found = Program(files=tuple((path, content) for path, content in files))
+    except (ProgramError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableError(f"the files of program {program_id} are none") from error
+    # Deflated bytes have no checksum: against another base they would become another text.
+    if rows[program_id][0] is not None and found.id != program_id:
+        raise UnreadableError(f"the files of program {program_id} are those of another")
+    return found
 
 
 def _text(rows: Mapping[str, StoredFiles], program_id: str) -> bytes:
     """The files of a program as JSON.
 
     Raises:
-        ValueError: what is stored is damaged.
+        UnreadableError: what is stored is damaged, or missing.
     """
     chain = _chain(rows, program_id)
     text = unpack(rows[chain[-1]][1])
@@ -196,9 +255,10 @@ def _depth(rows: Mapping[str, StoredFiles], program_id: str) -> int:
 
 def _chain(rows: Mapping[str, StoredFiles], program_id: str) -> list[str]:
     """A program, its base, the base of that, and so on."""
-    chain = {program_id: None}
-    while (base := rows[next(reversed(chain))][0]) is not None:
-        if base in chain or base not in rows:
-            raise ValueError(f"what program {program_id} is packed against is missing")
+    chain, base = dict[str, None](), program_id
+    while base in rows and base not in chain:
         chain[base] = None
-    return list(chain)
+        if (below := rows[base][0]) is None:
+            return list(chain)
+        base = below
+    raise UnreadableError(f"what program {program_id} is packed against is missing")

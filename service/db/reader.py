@@ -273,7 +273,7 @@ class SqlRunReader:
                 for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))
             ]
             texts = programs.load(connection, [program_id for _, program_id in rows])
-        return {candidate_id: texts[program_id] for candidate_id, program_id in rows if program_id is not None}
+        return {candidate_id: texts[program_id] for candidate_id, program_id in rows if program_id in texts}
 
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions.

@@ -64,7 +64,7 @@ def candidates(connection: Connection, run_id: str, ids: Sequence[str]) -> list[
     edges = _edges(connection, ids)
     rows = list(_rows(connection, _CANDIDATES, run_id, ids))
     texts = programs.load(connection, [row["program_id"] for row in rows])
-    found = {row["id"]: _candidate(row, texts, edges) for row in rows}
+    found = {row["id"]: _candidate(row, texts, edges) for row in rows if row["program_id"] in texts}
     return _ordered(connection, run_id, ids, found)
 
 
@@ -78,7 +78,7 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
     objectives = read_objectives(stored or ())
     rows = list(_rows(connection, _INDIVIDUALS, run_id, ids))
     texts = programs.load(connection, [row["program_id"] for row in rows])
-    found = {row["id"]: _individual(row, texts, objectives) for row in rows}
+    found = {row["id"]: _individual(row, texts, objectives) for row in rows if row["program_id"] in texts}
     return _ordered(connection, run_id, ids, found)
 
 

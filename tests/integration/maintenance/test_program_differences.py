@@ -1,20 +1,21 @@
-"""Programs that are stored as differences come back whole, and what they are packed against stays while they do."""
+"""Programs that are stored as differences come back whole, and what they are packed against may go before them."""
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from evolve.program import Program
 from service.db import programs
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.maintenance import prune
-from service.db.models import ProgramRow
+from service.db.models import ProgramRow, RunRow
 from service.db.programs import KnownPrograms
 from service.db.reader import SqlRunReader
 from service.ports import RetentionPolicy
-from tests.contract.story import RUN, FixedClock, Story, new_run
+from tests.contract.story import RUN, START, FixedClock, Story, new_run
 
 OTHER = "run_0190aaaa000000000000000000000002"
 LINES = [f"    total += {line}.5 * x ** {line % 5} - y / {line + 1}.0" for line in range(90)]
@@ -38,6 +39,16 @@ def tell(database: Database, run_id: str, *, length: int = LONG) -> list[str]:
         log.append(run_id, fence, [story.create(number, parents=parents, program=program(*range(number)))])
     log.release(run_id, fence)
     return [story.id(number) for number in range(length)]
+
+
+def seeded(database: Database, run_id: str, seed: Program) -> str:
+    """A run with a seed alone; its id."""
+    log, story = SqlRunLog(database, FixedClock()), Story(run_id)
+    log.create(new_run(run_id))
+    fence = log.take(run_id, "runner-1", 60)
+    log.append(run_id, fence, [story.create(0, program=seed)])
+    log.release(run_id, fence)
+    return story.id(0)
 
 
 def stored(database: Database) -> dict[str, str | None]:
@@ -81,22 +92,72 @@ def test_a_base_is_stored_again_where_it_is_gone(database: Database) -> None:
         assert programs.load(connection, [program(0, 9).id]) == {program(0, 9).id: program(0, 9)}
 
 
-def test_bases_go_with_the_last_program_that_needs_them(database: Database) -> None:
+def test_bases_go_and_what_was_packed_against_them_stays(database: Database) -> None:
     clock = FixedClock()
     tell(database, RUN, length=4)
-    log, story = SqlRunLog(database, clock), Story(OTHER)
-    log.create(new_run(OTHER))
-    fence = log.take(OTHER, "runner-1", 60)
-    log.append(OTHER, fence, [story.create(0, program=program(0, 1, 2))])
-    with database.write() as connection:
-        connection.exec_driver_sql("DELETE FROM parents")
-        connection.exec_driver_sql("DELETE FROM candidates WHERE proposal_number > 0 OR program_id IS NULL")
+    kept = seeded(database, OTHER, program(0, 1, 2))
     clock.advance(timedelta(days=40).total_seconds())
-    prune(database, clock, RetentionPolicy(runs=timedelta(days=400)))
-    assert set(stored(database)) == {program(*range(number)).id for number in range(4)}
-    assert SqlRunReader(database).program(story.id(0)) == program(0, 1, 2)
+    with database.write() as connection:
+        connection.execute(update(RunRow).where(RunRow.id == RUN).values(state="cancelled", finished_at=START))
+    month = RetentionPolicy(runs=timedelta(days=30))
+    counted = prune(database, clock, month, dry_run=True)
+    removed = prune(database, clock, month)
+    assert removed == counted
+    assert removed["programs"] == 3
+    assert stored(database) == {program(0, 1, 2).id: None}
+    assert SqlRunReader(database).program(kept) == program(0, 1, 2)
     with database.write() as connection:
         connection.exec_driver_sql("DELETE FROM candidates")
-    removed = prune(database, clock, RetentionPolicy(runs=timedelta(days=400)))
-    assert removed["programs"] == 4
+    assert prune(database, clock, month)["programs"] == 1
     assert stored(database) == {}
+
+
+def test_a_damaged_program_holds_up_no_pruning(database: Database) -> None:
+    tell(database, RUN, length=3)
+    with database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM parents")
+        connection.exec_driver_sql("DELETE FROM candidates WHERE proposal_number < 2")
+        connection.execute(update(ProgramRow).where(ProgramRow.id == program(0, 1).id).values(files=b"\x02\xff"))
+    assert prune(database, FixedClock(), RetentionPolicy(runs=timedelta(days=30)))["programs"] == 0
+    assert len(stored(database)) == 3
+
+
+def test_a_base_that_goes_between_two_statements_is_no_damage(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL reads without a transaction: pruning may come between a program and its base. SQLite reads in one."""
+    ids = tell(database, RUN, length=2)
+    found = programs.chunks
+
+    def pruned_before(wanted: Sequence[str]) -> Iterator[list[str]]:
+        if list(wanted) == [program().id]:  # the base is looked for
+            monkeypatch.setattr(programs, "chunks", found)
+            with database.write() as connection:
+                connection.exec_driver_sql("DELETE FROM parents")
+                connection.exec_driver_sql("DELETE FROM candidates WHERE proposal_number = 0")
+            prune(database, FixedClock(), RetentionPolicy(runs=timedelta(days=30)))
+            assert list(stored(database)) == [program(0).id]
+        return found(wanted)
+
+    monkeypatch.setattr(programs, "chunks", pruned_before)
+    assert SqlRunReader(database).program(ids[1]) == program(0)
+
+
+def test_a_line_of_bases_stays_short_where_others_have_stored_its_beginning(database: Database) -> None:
+    """A fork begins with a program at the end of a line of bases, which is a seed there."""
+    tell(database, RUN, length=5)
+    log, story = SqlRunLog(database, FixedClock()), Story(OTHER)
+    log.create(new_run(OTHER))
+    fence = log.take(OTHER, "runner-1", 60)
+    programs._KNOWN = KnownPrograms()
+    log.append(OTHER, fence, [story.create(0, program=program(0, 1, 2, 3))])
+    for number in range(1, 5):
+        parents = [(story.id(number - 1), "parent")]
+        log.append(OTHER, fence, [story.create(number, parents=parents, program=program(*range(3 + number), 50))])
+    bases = stored(database)
+
+    def depth(program_id: str) -> int:
+        base = bases[program_id]
+        return 0 if base is None else 1 + depth(base)
+
+    assert max(map(depth, bases)) == programs._MAX_DEPTH
