@@ -24,6 +24,7 @@ _Converters = Callable[[str], Mapping[str, _Convert]]
 _TypeOf = Callable[[str, str], sa.types.TypeEngine[Any] | None]
 ID = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 ROWS = 1000
+LONG_ROWS = {"texts": 100, "proposals": 100, "programs": 100, "candidate_views": 100, "run_columns": 1}
 # In the order of references.
 TABLES = (
     "runs", "events", "run_columns", "texts", "proposals", "programs", "candidates", "parents", "evaluations",
@@ -90,8 +91,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_index("ix_programs_base", "programs")
     _unpack_programs()
+    op.drop_index("ix_programs_base", "programs")
     op.drop_column("programs", "base")
     _rebuild(_plain_type, _plain)
     _index(*EVENTS)
@@ -100,7 +101,7 @@ def downgrade() -> None:
 def _rebuild(type_of: _TypeOf, convert: _Converters) -> None:
     """Make every table anew, with other types and with the rows converted."""
     connection = op.get_bind()
-    old = sa.MetaData()
+    old, rights = sa.MetaData(), _rights(connection)
     old.reflect(connection, only=TABLES)
     for name in reversed(TABLES):
         _strip(connection, name)
@@ -117,6 +118,28 @@ def _rebuild(type_of: _TypeOf, convert: _Converters) -> None:
     _index("ix_memberships_run_id_island", "memberships", ["run_id", "island"], where="until IS NULL")
     if connection.dialect.name == "sqlite":
         _index("ix_evaluations_candidate_id_attempt_outcome", "evaluations", ["candidate_id", "attempt", "outcome"])
+    for statement in rights:
+        connection.exec_driver_sql(statement)
+
+
+def _rights(connection: sa.Connection) -> list[str]:
+    """What gives the tables of a PostgreSQL their owners and grants again, and tells its planner how large they are."""
+    if connection.dialect.name != "postgresql":
+        return []
+    owners = """
+        SELECT format('ALTER TABLE %I OWNER TO %I', relname, pg_get_userbyid(relowner)) FROM pg_class
+        WHERE oid = to_regclass(:name) AND pg_get_userbyid(relowner) <> current_user"""
+    grants = """
+        SELECT format('GRANT %s ON %I TO %s', one.privilege_type, relname,
+            CASE WHEN one.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.grantee)) END
+            || CASE WHEN one.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+        FROM pg_class, aclexplode(relacl) AS one
+        WHERE pg_class.oid = to_regclass(:name) AND one.grantee <> relowner"""
+    found = [f"ANALYZE {name}" for name in TABLES]
+    for query in (grants, owners):
+        for name in TABLES:
+            found += connection.execute(sa.text(query), {"name": name}).scalars()
+    return found
 
 
 def _strip(connection: sa.Connection, name: str) -> None:
@@ -167,7 +190,8 @@ def _copy(connection: sa.Connection, table: sa.Table, converters: Mapping[str, _
     raw = [_raw(connection, column) for column in table.columns]
     query = sa.select(*raw).select_from(sa.text(f"old_{table.name}"))
     insert = sa.table(table.name, *(sa.column(name) for name in names)).insert()
-    rows = connection.execute(query, execution_options={"stream_results": True, "yield_per": ROWS})
+    size = LONG_ROWS.get(table.name, ROWS)
+    rows = connection.execute(query, execution_options={"stream_results": True, "yield_per": size})
     for part in rows.partitions():
         connection.execute(insert, [_converted(dict(zip(names, row, strict=True)), converters) for row in part])
 
