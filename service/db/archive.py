@@ -28,7 +28,7 @@ from service.errors import StorageError
 FORMAT, VERSION = "evolve-backup", 1
 MAGIC = b"\x1f\x8b"
 BATCH = 500
-_BATCH_CHARACTERS = 8 * 1024 * 1024
+BATCH_CHARACTERS = 8 * 1024 * 1024
 # Beyond the largest row there can be, the folder of a problem; no hostile line fills the memory.
 _MAX_CHARACTERS = 256 * 1024 * 1024
 _LEVEL = 4
@@ -103,7 +103,7 @@ def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[RowBatch]
             rows.append(_row(path, table, found[0]))
             counts[table.name] += 1
             held += found[1]
-            if len(rows) >= BATCH or held > _BATCH_CHARACTERS:
+            if len(rows) >= BATCH or held > BATCH_CHARACTERS:
                 yield RowBatch(table=table, rows=rows)
                 rows, held = [], 0
         if rows:
