@@ -73,7 +73,7 @@ def copy_rows(connection: Connection, model: type[Base], rows: Sequence[Row]) ->
 
 @lru_cache(maxsize=256)
 def _table(model: type[Base], columns: tuple[str, ...], dialect: Dialect) -> _Table:
-    table, quote = model.__table__, dialect.identifier_preparer.quote
+    table, quote = model.metadata.tables[model.__tablename__], dialect.identifier_preparer.quote
     encoders = ((name, _encoder(table.c[name], dialect)) for name in columns)
     return _Table(names=(quote(model.__tablename__), ", ".join(map(quote, columns))), columns=tuple(encoders))
 

@@ -364,11 +364,10 @@ def test_long_texts_of_a_sqlite_file_are_restored_a_few_at_a_time(
         store(opened, TextRow, hash=text[:2], body=text)
     opened.close()
     monkeypatch.setattr(archive, "BATCH_CHARACTERS", 250_000)
-    fitting = backups.RowBatch
 
     def noted(table: Any, rows: Sequence[dict[str, Any]]) -> archive.RowBatch:
         batches.append(len(rows))
-        return fitting(table=table, rows=rows)
+        return archive.RowBatch(table=table, rows=rows)
 
     monkeypatch.setattr(backups, "RowBatch", noted)
     assert restore(target, tmp_path / "evolve.db")["texts"] == 20

@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from evolve.program import Program
 from service.db import programs
 from service.db.engine import Database
+from service.db.identifiers import chunks
 from service.db.log import SqlRunLog
 from service.db.maintenance import prune
 from service.db.models import ProgramRow, RunRow
@@ -127,7 +128,7 @@ def test_a_base_that_goes_between_two_statements_is_no_damage(
 ) -> None:
     """PostgreSQL reads without a transaction: pruning may come between a program and its base. SQLite reads in one."""
     ids = tell(database, RUN, length=2)
-    found = programs.chunks
+    found = chunks
 
     def pruned_before(wanted: Sequence[str]) -> Iterator[list[str]]:
         if list(wanted) == [program().id]:  # the base is looked for
