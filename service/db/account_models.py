@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db.columns import Base, Id, Key
+from service.db.columns import Base, BinaryId, BinaryKey, Id, Key
 
 
 class ApiKeyRow(Base):
@@ -140,8 +140,8 @@ class ReevaluationRow(Base):
 
     __tablename__ = "reevaluations"
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     requested_by: Mapped[str]
     created_at: Mapped[datetime]
 
@@ -151,8 +151,8 @@ class ViewRequestRow(Base):
 
     __tablename__ = "view_requests"
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     requested_by: Mapped[str]
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
@@ -168,7 +168,7 @@ class RunChangeRow(Base):
 
     __tablename__ = "run_changes"
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     id: Mapped[Key]
     kind: Mapped[str]
     payload: Mapped[Mapping[str, Any]]
@@ -182,7 +182,7 @@ class NoteRow(Base):
     __table_args__ = (Index(None, "run_id", "id"),)
 
     id: Mapped[Key]
-    run_id: Mapped[Id] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryId] = mapped_column(ForeignKey("runs.id"))
     candidate_id: Mapped[str]
     body: Mapped[str]
     author: Mapped[str]
@@ -195,8 +195,8 @@ class PinRow(Base):
 
     __tablename__ = "pins"
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     author: Mapped[str]
     created_at: Mapped[datetime]
 
@@ -223,7 +223,7 @@ class ShareRow(Base):
 
     id: Mapped[Key]
     tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
-    run_id: Mapped[Id] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryId] = mapped_column(ForeignKey("runs.id"))
     hash: Mapped[Id]
     created_by: Mapped[str]
     created_at: Mapped[datetime]

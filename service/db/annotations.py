@@ -8,10 +8,10 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 from service.db.account_models import NoteRow, PinRow, SavedFilterRow, ShareRow
 from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import CandidateRow, RunRow
 from service.db.presence import there
 from service.db.row_mappers import AnySelect
-from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import Note, Pin, SavedFilter, Share
 

@@ -21,13 +21,14 @@ from typing import IO, Any, NoReturn
 from sqlalchemy import JSON, BigInteger, Boolean, Double, Integer, LargeBinary, Table
 
 from service.db.columns import UtcDateTime
+from service.db.packed import PackedJson
 from service.db.tables import all_tables
 from service.errors import StorageError
 
 FORMAT, VERSION = "evolve-backup", 1
 MAGIC = b"\x1f\x8b"
 BATCH = 500
-_BATCH_CHARACTERS = 8 * 1024 * 1024
+BATCH_CHARACTERS = 8 * 1024 * 1024
 # Beyond the largest row there can be, the folder of a problem; no hostile line fills the memory.
 _MAX_CHARACTERS = 256 * 1024 * 1024
 _LEVEL = 4
@@ -102,7 +103,7 @@ def _batches(path: Path, lines: Iterator[tuple[Any, int]]) -> Iterator[RowBatch]
             rows.append(_row(path, table, found[0]))
             counts[table.name] += 1
             held += found[1]
-            if len(rows) >= BATCH or held > _BATCH_CHARACTERS:
+            if len(rows) >= BATCH or held > BATCH_CHARACTERS:
                 yield RowBatch(table=table, rows=rows)
                 rows, held = [], 0
         if rows:
@@ -139,7 +140,7 @@ def _row(path: Path, table: Table, line: list[Any]) -> dict[str, Any]:
 
 def _plain(value: Any, kind: object) -> Any:
     """A value as JSON has it."""
-    if value is None or isinstance(kind, JSON):
+    if value is None or isinstance(kind, JSON | PackedJson):
         return value
     if isinstance(value, datetime):
         return value.isoformat()
@@ -161,7 +162,7 @@ def fitting(value: Any, kind: object) -> Any:
     Raises:
         ValueError: it is of another kind.
     """
-    if isinstance(kind, JSON):
+    if isinstance(kind, JSON | PackedJson):
         fits = True
     elif isinstance(kind, Boolean):
         fits = isinstance(value, bool)

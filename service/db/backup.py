@@ -15,6 +15,7 @@ from service.db.archive import BackupFile, DamagedError, RowBatch
 from service.db.driver_errors import translated
 from service.db.engine import Database, take_time
 from service.db.models import Tenant
+from service.db.packed import PackedJson, as_json
 from service.db.tables import all_tables
 from service.errors import ConflictError, NotFoundError, RefusedError, StorageError, UsageError
 from service.ports import DEFAULT_TENANT, Clock
@@ -202,18 +203,25 @@ def _sqlite_source(path: Path) -> Iterator[BackupFile]:
 
 
 def _sqlite_batches(path: Path, connection: Connection) -> Iterator[RowBatch]:
+    """Rows in batches that end early with long ones: a packed text may be a thousand times as long as in the file."""
     for table in all_tables():
         with _readable(path):
             result = connection.execution_options(yield_per=archive.BATCH).execute(select(table)).mappings()
-            parts = result.partitions()
+        rows, held = list[dict[str, Any]](), 0
+        packed = [column.name for column in table.columns if isinstance(column.type, PackedJson)]
         while True:
             with _readable(path):
-                rows = next(parts, None)
-            if rows is None:
-                break
-            with _readable(path):
-                fit = [_fitting(table, row) for row in rows]
-            yield RowBatch(table=table, rows=fit)
+                row = next(result, None)
+                if row is None:
+                    break
+                rows.append(_fitting(table, row))
+                held += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+                held += sum(len(as_json(row[name])) for name in packed)
+            if len(rows) >= archive.BATCH or held > archive.BATCH_CHARACTERS:
+                yield RowBatch(table=table, rows=rows)
+                rows, held = [], 0
+        if rows:
+            yield RowBatch(table=table, rows=rows)
 
 
 def _fitting(table: Table, row: RowMapping) -> dict[str, Any]:

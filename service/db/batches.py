@@ -6,10 +6,9 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select
 
 from service.db.account_models import BatchRow
 from service.db.engine import Database
-from service.db.identifiers import resolve
+from service.db.identifiers import chunks, resolve
 from service.db.models import RunRow
 from service.db.presence import there
-from service.db.row_mappers import chunks
 from service.ports import ALL_BATCHES, BatchFilter, BatchRecord
 
 

@@ -11,7 +11,8 @@ from evolve.event_codec import decode, encode
 from evolve.events import EventKind
 from evolve.program import Program
 from service.db.account_models import RunChangeRow
-from service.db.row_mappers import chunks, individuals
+from service.db.identifiers import chunks
+from service.db.row_mappers import individuals
 from service.errors import ConflictError
 
 MAX_WAITING = 100  # of a run that nobody drives, so that nobody fills the database with what it may never take

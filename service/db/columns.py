@@ -10,6 +10,8 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, mapped_column
 from sqlalchemy.types import TypeDecorator
 
+from service.db.compact_ids import CompactId
+
 # A text that begins with this noncharacter is stored as JSON, since no database takes it as it is.
 _ESCAPED = "\ufdd0"
 
@@ -41,19 +43,24 @@ class ExactText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Escape what the database cannot hold."""
-        return stored_text(value)
+        return None if value is None else stored_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Undo the escape."""
-        if value is None or not value.startswith(_ESCAPED):
-            return value
-        text: str = json.loads(value[1:])
-        return text
+        return None if value is None else read_text(value)
 
 
-def stored_text(text: str | None) -> str | None:
+def stored_text(text: str) -> str:
     """A text as columns of `ExactText` hold it: with an escape in place of what the database cannot hold."""
-    return text if text is None or _storable(text) else _ESCAPED + json.dumps(text)
+    return text if _storable(text) else _ESCAPED + json.dumps(text)
+
+
+def read_text(stored: str) -> str:
+    """The text that a column of `ExactText` holds."""
+    if not stored.startswith(_ESCAPED):
+        return stored
+    text: str = json.loads(stored[1:])
+    return text
 
 
 def _storable(text: str) -> bool:
@@ -75,11 +82,14 @@ _Identifier = String().with_variant(String(collation="C"), "postgresql")
 
 Id = Annotated[str, mapped_column(_Identifier)]
 Key = Annotated[str, mapped_column(_Identifier, primary_key=True)]
+# The same in few bytes, for what grows with a run.
+BinaryId = Annotated[str, mapped_column(CompactId)]
+BinaryKey = Annotated[str, mapped_column(CompactId, primary_key=True)]
 
 
 def is_id(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
     """Whether an id is what somebody gave as one; a text that no database takes is no id."""
-    return column == literal(text, ExactText())
+    return column == (text if isinstance(column.type, CompactId) else literal(text, ExactText()))
 
 
 class Base(DeclarativeBase):

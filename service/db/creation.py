@@ -7,10 +7,10 @@ from sqlalchemy import Connection, insert
 
 from evolve.event_types import RunCreated
 from evolve.events import Event
+from service.db.insertion import add
 from service.db.leases import LeaseTime
 from service.db.models import EventRow, RunRow
 from service.db.problems import store
-from service.db.statements import add
 from service.db.usage import add_usage, begun
 from service.errors import ConflictError
 from service.ports import Clock, Counters, NewProblem, NewRun

@@ -21,6 +21,7 @@ _SQLITE = {
 }
 _SQLITE_AWAY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TOO_LARGE = "{where} cannot hold a number that it was given: it is too large"
+_DAMAGED = "{where} is damaged, {why}: restore it from a backup, or name another with --db"
 _UPGRADE = "{where} lacks tables that this version needs: run 'evolve db upgrade'"
 _SLOW = "{where} ended a transaction that took too long: try again"
 _CROWDED = "{where} has too many connections: close some or raise max_connections"
@@ -63,6 +64,10 @@ class UnstorableError(ValueError):
     """A value that JSON cannot say: infinity, or not a number."""
 
 
+class UnreadableError(ValueError):
+    """Stored bytes that this product did not write: a row is damaged. Its text says what about it."""
+
+
 @contextmanager
 def translated(where: str) -> Iterator[None]:
     """Turn what a driver raises into a StorageError about `where`, the name of the database for people.
@@ -88,6 +93,8 @@ def translated(where: str) -> Iterator[None]:
         raise StorageError(f"{where} cannot hold a value that it was given: {error.orig}") from error
     except UnstorableError as error:
         raise StorageError(f"{where} cannot hold a value that it was given: {error}") from error
+    except UnreadableError as error:
+        raise StorageError(_DAMAGED.format(where=where, why=error)) from error
     except OverflowError as error:
         raise StorageError(_TOO_LARGE.format(where=where)) from error
 

@@ -1,7 +1,5 @@
 """Opening a database: SQLite by default, PostgreSQL by its URL; every commit durable."""
 
-import json
-import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,6 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
-from pydantic_core import to_json
 from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -20,7 +17,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from service import tracing
 from service.db import schema
 from service.db.clock import DatabaseClock, server_time
-from service.db.driver_errors import UnstorableError, read_only, translated
+from service.db.driver_errors import read_only, translated
+from service.db.packed import as_json
 from service.db.stalled_runs import IDLE_SECONDS
 from service.errors import StorageAwayError, StorageError, UsageError
 from service.user_folders import make_folder
@@ -32,10 +30,6 @@ _KEPT_OPEN = 10
 _IDLE_LIMIT = "idle_in_transaction_session_timeout"
 _CACHE_KIB = 64 * 1024
 _WRITES = "evolve_writes"
-# ASCII only: escapes carry NUL and lone surrogates through both databases. What holds others, DEL or a number that JSON
-# cannot say, is left to this encoder: pydantic's writes them differently, in a tenth of the time.
-_WRITTEN_DIFFERENTLY = re.compile("NaN|Infinity|\x7f")
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _POSTGRES_NAMES = ("postgresql", "postgres", "postgresql+psycopg")
 # The units under way, by engine and thread: a context is copied into other threads, a connection is of one.
 _UNITS: ContextVar[dict[tuple[Engine, int], Connection] | None] = ContextVar("units", default=None)
@@ -364,21 +358,3 @@ def _leave_standbys(engine: Engine) -> None:
     def leave(context: ExceptionContext) -> None:
         if read_only(context.original_exception):
             context.is_disconnect = True
-
-
-def as_json(value: object) -> str:
-    """A value as columns of JSON hold it.
-
-    Raises:
-        UnstorableError: JSON cannot say it.
-    """
-    try:
-        text = to_json(value).decode()
-    except ValueError:  # a lone surrogate
-        text = ""
-    if text and text.isascii() and not _WRITTEN_DIFFERENTLY.search(text):
-        return text
-    try:
-        return _ENCODER.encode(value)
-    except ValueError as error:
-        raise UnstorableError(str(error)) from error

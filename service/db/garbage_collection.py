@@ -15,6 +15,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Exists,
+    String,
     and_,
     cast,
     delete,
@@ -27,18 +29,22 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
+from service.db import programs
 from service.db.account_models import BatchRow
 from service.db.columns import Base
+from service.db.compact_ids import encode_id
 from service.db.engine import Database
 from service.db.models import BundleRow, CandidateRow, ProblemRow, ProgramRow, ProposalRow, RunRow, Tenant, TextRow
 from service.db.policy_models import PolicyVersionRow
 
 CHUNK = 500
+_CHILD = aliased(ProgramRow)  # a program that is packed against another
 _PARTS = {
     "sqlite": "json_each(proposals.prompt) AS message, json_each(message.value, '$.parts') AS part",
     "postgresql": "json_array_elements(proposals.prompt) AS message,"
     " json_array_elements_text(message.value -> 'parts') AS part(value)",
 }
+_RUN = {"sqlite": "lower(hex(proposals.run_id))", "postgresql": "encode(proposals.run_id, 'hex')"}
 _LISTED = {"sqlite": "json_each(:gone)", "postgresql": "json_array_elements_text(CAST(:gone AS json))"}
 
 
@@ -81,14 +87,10 @@ def count(database: Database, before: datetime, runs: Sequence[str]) -> dict[str
 
 def remove(database: Database, before: datetime) -> dict[str, int]:
     """Remove what nothing refers to, in short transactions; how much of each kind."""
-    removed = {"texts": _remove_texts(database)}
+    removed = {"texts": _remove_texts(database), "programs": _remove_programs(database)}
     with database.read() as connection:
-        kinds = list(_kinds(connection, before, (), ()))
-    for kind in kinds:
-        with database.read() as connection:
-            found = list(connection.execute(select(kind.key).where(kind.condition)).scalars())
-        removed[kind.name] = sum(_remove(database, kind, chunk) for chunk in _chunks(found))
-    return removed
+        kinds = [kind for kind in _kinds(connection, before, (), ()) if kind.name != "programs"]
+    return removed | {kind.name: _remove_all(database, kind) for kind in kinds}
 
 
 def _kinds(
@@ -98,22 +100,62 @@ def _kinds(
 
     The newest version of a problem stays: it is what its name stands for, and the next version is numbered after it.
     """
-    gone, newer = _listed(connection, runs), aliased(ProblemRow)
-    used = exists().where(CandidateRow.program_id == ProgramRow.id, CandidateRow.run_id.not_in(gone))
-    yield ContentKind(model=ProgramRow, key=ProgramRow.id, condition=~used)
+    newer, gone = aliased(ProblemRow), _listed(connection, [encode_id(run_id).hex() for run_id in runs])
+    kept_candidate = _hex(connection, CandidateRow.run_id).not_in(gone)
+    yield ContentKind(model=ProgramRow, key=ProgramRow.id, condition=~_used(ProgramRow.id).where(kept_candidate))
     followed = exists().where(
         newer.tenant == ProblemRow.tenant, newer.name == ProblemRow.name, newer.version > ProblemRow.version
     )
-    searched = exists().where(RunRow.problem_id == ProblemRow.id, RunRow.id.not_in(gone))
+    kept = _hex(connection, RunRow.id).not_in(gone)
+    searched = exists().where(RunRow.problem_id == ProblemRow.id, kept)
     yield ContentKind(
         model=ProblemRow, key=ProblemRow.id, condition=and_(ProblemRow.created_at < before, followed, ~searched)
     )
-    kept = ProblemRow.id.not_in(_listed(connection, problems))
-    held = exists().where(ProblemRow.bundle_hash == BundleRow.hash, kept)
+    held = exists().where(ProblemRow.bundle_hash == BundleRow.hash, ProblemRow.id.not_in(_listed(connection, problems)))
     model = exists().where(PolicyVersionRow.bundle_hash == BundleRow.hash)
     yield ContentKind(model=BundleRow, key=BundleRow.hash, condition=and_(~held, ~model))
-    filled = exists().where(RunRow.batch_id == BatchRow.id, RunRow.id.not_in(gone))
+    filled = exists().where(RunRow.batch_id == BatchRow.id, kept)
     yield ContentKind(model=BatchRow, key=BatchRow.id, condition=and_(BatchRow.created_at < before, ~filled))
+
+
+def _remove_programs(database: Database) -> int:
+    """Remove programs of no candidate. What is packed against one of them and is kept is stored in full before."""
+    based = exists().where(_CHILD.base == ProgramRow.id)
+    loose = ContentKind(model=ProgramRow, key=ProgramRow.id, condition=and_(~_used(ProgramRow.id), ~based))
+    removed = 0
+    while True:
+        while some := _remove_all(database, loose):  # then what those were packed against
+            removed += some
+        if not _store_in_full(database):
+            return removed
+
+
+def _store_in_full(database: Database) -> int:
+    """Store programs in full that are packed against those of no candidate; how many."""
+    query = (
+        select(_CHILD.id).join(ProgramRow, ProgramRow.id == _CHILD.base).where(_used(_CHILD.id), ~_used(ProgramRow.id))
+    )
+    with database.read() as connection:
+        found = list(connection.execute(query).scalars())
+    stored = 0
+    for chunk in _chunks(found):
+        with database.write() as connection:
+            _shut(connection, ProgramRow)
+            there = list(connection.execute(query.where(_CHILD.id.in_(chunk))).scalars())
+            stored += programs.store_in_full(connection, there)
+    return stored
+
+
+def _used(program_id: InstrumentedAttribute[str]) -> Exists:
+    """Whether a program is of a candidate."""
+    return exists().where(CandidateRow.program_id == program_id)
+
+
+def _hex(connection: Connection, column: InstrumentedAttribute[str]) -> ColumnElement[str]:
+    """The bytes of an id in hex digits, as a list in JSON has them."""
+    if connection.dialect.name == "postgresql":
+        return func.encode(column, "hex", type_=String)
+    return func.lower(func.hex(column), type_=String)
 
 
 def _listed(connection: Connection, ids: Sequence[str]) -> Any:
@@ -122,6 +164,12 @@ def _listed(connection: Connection, ids: Sequence[str]) -> Any:
     if connection.dialect.name == "postgresql":
         return select(func.json_array_elements_text(cast(given, JSON(none_as_null=True))).table_valued("value").c.value)
     return select(func.json_each(given).table_valued("value").c.value)
+
+
+def _remove_all(database: Database, kind: ContentKind) -> int:
+    with database.read() as connection:
+        found = list(connection.execute(select(kind.key).where(kind.condition)).scalars())
+    return sum(_remove(database, kind, chunk) for chunk in _chunks(found))
 
 
 def _remove(database: Database, kind: ContentKind, ids: Sequence[str]) -> int:
@@ -161,9 +209,9 @@ def _unread_texts(connection: Connection, runs: Sequence[str]) -> list[str]:
     dialect = connection.dialect.name
     query = text(
         f"SELECT hash FROM texts EXCEPT SELECT part.value FROM proposals, {_PARTS[dialect]}"  # noqa: S608 - constants
-        f" WHERE proposals.run_id NOT IN (SELECT value FROM {_LISTED[dialect]})"
+        f" WHERE {_RUN[dialect]} NOT IN (SELECT value FROM {_LISTED[dialect]})"
     )
-    return list(connection.execute(query, {"gone": json.dumps(list(runs))}).scalars())
+    return list(connection.execute(query, {"gone": json.dumps([encode_id(run_id).hex() for run_id in runs])}).scalars())
 
 
 def _marks(connection: Connection) -> dict[str, _Mark]:

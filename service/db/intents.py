@@ -15,10 +15,10 @@ from service.db import changes, deletion, leases, records
 from service.db.account_models import ReevaluationRow
 from service.db.continuation import CONTINUED, continue_run
 from service.db.engine import Database
+from service.db.identifiers import chunks
+from service.db.insertion import add
 from service.db.models import CandidateRow, RunRow
 from service.db.presence import there
-from service.db.row_mappers import chunks
-from service.db.statements import add
 from service.errors import ConflictError, NotFoundError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
 from service.projections.continuation import refusal

@@ -9,9 +9,9 @@ from sqlalchemy import RowMapping, func, insert, inspect, or_, select, update
 from service.db.account_models import ApiKeyRow
 from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import Tenant
 from service.db.row_mappers import AnySelect
-from service.db.statements import add
 from service.errors import NotFoundError, StorageAwayError, UsageError
 from service.ports import USED_AFTER, KeyRecord, Scope
 

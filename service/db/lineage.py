@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, and_, func, literal, select
 from sqlalchemy.orm import aliased
 
+from service.db.identifiers import chunks
 from service.db.models import CandidateRow, ParentRow
-from service.db.row_mappers import AnySelect, chunks
+from service.db.row_mappers import AnySelect
 from service.db.scope import TenantScope
 
 INSPIRATION = "inspiration"  # the one role that is no descent

@@ -4,10 +4,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    UniqueConstraint,
+    literal_column,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db.columns import Base, Id, Key
+from service.db.columns import Base, BinaryId, BinaryKey, Id, Key
+from service.db.frequent_words import FrequentWord, stored_word
+from service.db.packed import PackedJson, PackedText
 
 
 class Tenant(Base):
@@ -64,7 +76,7 @@ class RunRow(Base):
         Index(None, "problem_id"),
     )
 
-    id: Mapped[Key]
+    id: Mapped[BinaryKey]
     tenant: Mapped[Id] = mapped_column(ForeignKey("tenants.id"))
     problem_id: Mapped[Id] = mapped_column(ForeignKey("problems.id"))
     seed: Mapped[int] = mapped_column(JSON)  # of any size
@@ -117,13 +129,32 @@ class EventRow(Base):
     """An event of a run; rows are only ever added."""
 
     __tablename__ = "events"
-    __table_args__ = (Index(None, "run_id", "kind", "sequence"),)
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    kind: Mapped[str]
     at: Mapped[datetime]
-    payload: Mapped[Mapping[str, Any]]
+    kind: Mapped[str] = mapped_column(FrequentWord)
+    payload: Mapped[Mapping[str, Any]] = mapped_column(PackedJson)
+
+
+# Most events are of these kinds, so that whoever wants them walks over the log. The others have an index.
+FREQUENT_KINDS = (
+    "candidate.created",
+    "candidate.evaluated",
+    "individual.inserted",
+    "proposal.answered",
+    "proposal.created",
+)
+# Written out: an index of some rows is used where the statement has the same words.
+RARE: ColumnElement[bool] = EventRow.kind.not_in([literal_column(f"'{stored_word(kind)}'") for kind in FREQUENT_KINDS])
+Index(
+    "ix_events_run_id_kind_sequence",
+    EventRow.run_id,
+    EventRow.kind,
+    EventRow.sequence,
+    sqlite_where=RARE,
+    postgresql_where=RARE,
+)
 
 
 class RunColumnsRow(Base):
@@ -131,7 +162,7 @@ class RunColumnsRow(Base):
 
     __tablename__ = "run_columns"
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     format: Mapped[str]
     sequence: Mapped[int] = mapped_column(BigInteger)
     content: Mapped[bytes]
@@ -143,7 +174,7 @@ class TextRow(Base):
     __tablename__ = "texts"
 
     hash: Mapped[Key]
-    body: Mapped[str]
+    body: Mapped[str] = mapped_column(PackedText)
 
 
 class ProposalRow(Base):
@@ -158,9 +189,9 @@ class ProposalRow(Base):
     __tablename__ = "proposals"
     __table_args__ = (UniqueConstraint("id"),)
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    id: Mapped[Id]
+    id: Mapped[BinaryId]
     island: Mapped[int]
     operator: Mapped[str]
     selection: Mapped[str]
@@ -185,18 +216,26 @@ class ProposalRow(Base):
     charged_input: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged_cached: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged_output: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    completions: Mapped[Sequence[Any]]
-    reasoning: Mapped[Sequence[Any]] = mapped_column(server_default="[]")
+    completions: Mapped[Sequence[Any]] = mapped_column(PackedJson)
+    reasoning: Mapped[Sequence[Any]] = mapped_column(PackedJson)
     form: Mapped[Mapping[str, Any] | None]
 
 
 class ProgramRow(Base):
-    """Source text by its content: (path, text) pairs, sorted by path."""
+    """Source text by its content: (path, text) pairs, sorted by path, packed by `service.db.programs`.
+
+    `base`: the program that it was packed against; null: none.
+    """
 
     __tablename__ = "programs"
 
-    id: Mapped[Key]
-    files: Mapped[Sequence[Any]]
+    id: Mapped[BinaryKey]
+    base: Mapped[BinaryId | None]
+    files: Mapped[bytes]
+
+
+_BASED = ProgramRow.base.is_not(None)
+Index(None, ProgramRow.base, sqlite_where=_BASED, postgresql_where=_BASED)
 
 
 class CandidateRow(Base):
@@ -205,17 +244,17 @@ class CandidateRow(Base):
     __tablename__ = "candidates"
     __table_args__ = (UniqueConstraint("id"), Index(None, "program_id"))
 
-    run_id: Mapped[Key] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
     proposal_number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    id: Mapped[Id]
+    id: Mapped[BinaryId]
     island: Mapped[int]
-    status: Mapped[str]
+    status: Mapped[str] = mapped_column(FrequentWord)
     reason: Mapped[str]
-    program_id: Mapped[Id | None] = mapped_column(ForeignKey("programs.id"))
-    fingerprint: Mapped[Id | None]
+    program_id: Mapped[BinaryId | None] = mapped_column(ForeignKey("programs.id"))
+    fingerprint: Mapped[BinaryId | None]
     changed: Mapped[str] = mapped_column(server_default=text("''"))
-    duplicate_of: Mapped[Id | None]
+    duplicate_of: Mapped[BinaryId | None]
     attempt: Mapped[int | None]
     fitness: Mapped[float | None]
     rewards: Mapped[Sequence[Any] | None]
@@ -248,10 +287,10 @@ class ParentRow(Base):
         Index(None, "parent_id"),
     )
 
-    candidate_id: Mapped[Key]
+    candidate_id: Mapped[BinaryKey]
     place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    parent_id: Mapped[Id]
-    role: Mapped[str]
+    parent_id: Mapped[BinaryId]
+    role: Mapped[str] = mapped_column(FrequentWord)
 
 
 class EvaluationRow(Base):
@@ -268,13 +307,13 @@ class EvaluationRow(Base):
         Index(None, "at"),
     )
 
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    outcome: Mapped[str]
+    outcome: Mapped[str] = mapped_column(FrequentWord)
     reason: Mapped[str]
     seconds: Mapped[float]
     worker: Mapped[str]
-    isolation: Mapped[str]
+    isolation: Mapped[str] = mapped_column(FrequentWord)
     at: Mapped[datetime]
     scores: Mapped[Mapping[str, Any]]
     measures: Mapped[Mapping[str, Any]]
@@ -291,11 +330,11 @@ class CandidateViewRow(Base):
 
     __tablename__ = "candidate_views"
 
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     media_type: Mapped[str]
     reason: Mapped[str]
-    content: Mapped[str]
+    content: Mapped[str] = mapped_column(PackedText)
 
 
 class MembershipRow(Base):
@@ -303,11 +342,11 @@ class MembershipRow(Base):
 
     __tablename__ = "memberships"
 
-    candidate_id: Mapped[Key] = mapped_column(ForeignKey("candidates.id"))
+    candidate_id: Mapped[BinaryKey] = mapped_column(ForeignKey("candidates.id"))
     island: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     since: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     until: Mapped[int | None] = mapped_column(BigInteger)
-    run_id: Mapped[Id] = mapped_column(server_default=text("''"))
+    run_id: Mapped[BinaryId]
 
 
 _NOW = MembershipRow.until.is_(None)

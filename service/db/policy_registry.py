@@ -8,9 +8,9 @@ from sqlalchemy import Connection, RowMapping, Select, and_, func, insert, or_, 
 
 from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import BundleRow
 from service.db.policy_models import PolicyRow, PolicyVersionRow
-from service.db.statements import add
 from service.errors import ConflictError, NotFoundError
 from service.ports import (
     ARCHIVED,

@@ -5,10 +5,10 @@ from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, or_, 
 from evolve.identity import digest
 from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import BundleRow, ProblemRow, RunRow, Tenant
 from service.db.presence import there
 from service.db.row_mappers import AnySelect
-from service.db.statements import add
 from service.errors import ConflictError, NotFoundError
 from service.ports import Bundle, NewProblem, ProblemRecord
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, RowMapping, String, cast, select
 
+from service.db.identifiers import chunks
 from service.db.models import CandidateRow, ProposalRow, TextRow
 from service.db.outcomes import UNREADABLE
-from service.db.row_mappers import AnySelect, chunks
+from service.db.row_mappers import AnySelect
 from service.db.scope import TenantScope
 from service.ports import ProposalRecord
 from service.ports.shared_fields import for_record

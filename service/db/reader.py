@@ -2,16 +2,29 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, String, func, literal, select, tuple_
+from sqlalchemy import Connection, func, literal, select, tuple_
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
 from evolve.views.candidate_view import CandidateView
-from service.db import filters, lineage, orders, outcomes, proposals, records, row_mappers, search, series, votes
+from service.db import (
+    filters,
+    lineage,
+    orders,
+    outcomes,
+    programs,
+    proposals,
+    records,
+    row_mappers,
+    search,
+    series,
+    votes,
+)
 from service.db.columns import UtcDateTime
+from service.db.compact_ids import CompactId
 from service.db.engine import Database
-from service.db.identifiers import wellformed
-from service.db.models import CandidateRow, ProblemRow, ProgramRow, RunRow
+from service.db.identifiers import chunks, wellformed
+from service.db.models import CandidateRow, ProblemRow, RunRow
 from service.db.scope import TenantScope
 from service.errors import NotFoundError
 from service.ports import (
@@ -58,7 +71,7 @@ class SqlRunReader:
             query = records.RUNS.where(self._scope.runs(), *filters.of_runs(only))
             keys = (RunRow.created_at, RunRow.id)
             if after is not None:
-                seen = tuple_(literal(after[0], UtcDateTime()), literal(after[1], String))
+                seen = tuple_(literal(after[0], UtcDateTime()), literal(after[1], CompactId()))
                 query = query.where(tuple_(*keys) > seen if oldest_first else tuple_(*keys) < seen)
             query = query.order_by(*(key.asc() if oldest_first else key.desc() for key in keys))
             if only.labels:
@@ -232,15 +245,11 @@ class SqlRunReader:
         """
         with self._database.read() as connection:
             found = self._scope.candidate_id(connection, candidate_id)
-            query = (
-                select(ProgramRow.files)
-                .join(CandidateRow, CandidateRow.program_id == ProgramRow.id)
-                .where(CandidateRow.id == found)
-            )
-            files = connection.execute(query).scalar()
-        if files is None:
+            query = select(CandidateRow.program_id).where(CandidateRow.id == found)
+            texts = programs.load(connection, list(connection.execute(query).scalars()))
+        if not texts:
             raise NotFoundError(f"candidate {found} has no program: it was rejected, 'evolve show {found}' says why")
-        return row_mappers.program(files)
+        return next(iter(texts.values()))
 
     def view(self, candidate_id: str) -> CandidateView | None:
         """What a candidate looks like, as its evaluator drew it; None: it drew nothing.
@@ -254,18 +263,17 @@ class SqlRunReader:
 
     def programs(self, candidate_ids: Sequence[str]) -> dict[str, Program]:
         """Sources of many candidates, by whole id; those that never became a program are left out."""
-        query = (
-            select(CandidateRow.id, ProgramRow.files)
-            .join(ProgramRow, CandidateRow.program_id == ProgramRow.id)
-            .where(self._scope.under(CandidateRow.run_id))
+        query = select(CandidateRow.id, CandidateRow.program_id).where(
+            CandidateRow.program_id.is_not(None), self._scope.under(CandidateRow.run_id)
         )
         with self._database.read() as connection:
             rows = [
                 row
-                for chunk in row_mappers.chunks(wellformed(candidate_ids))
+                for chunk in chunks(wellformed(candidate_ids))
                 for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))
             ]
-        return {candidate_id: row_mappers.program(files) for candidate_id, files in rows}
+            texts = programs.load(connection, [program_id for _, program_id in rows])
+        return {candidate_id: texts[program_id] for candidate_id, program_id in rows if program_id in texts}
 
     def proposal(self, run_id: str, number: int) -> ProposalRecord:
         """One proposal with its prompt and completions.
@@ -346,7 +354,7 @@ class SqlRunReader:
         with self._database.read() as connection:
             return {
                 row.id: (row.sequence, row.state)
-                for chunk in row_mappers.chunks(wellformed(run_ids))
+                for chunk in chunks(wellformed(run_ids))
                 for row in connection.execute(query.where(RunRow.id.in_(chunk)))
             }
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from evolve.evaluation import signed_scores
 from evolve.views.candidate_view import CandidateView
+from service.db.identifiers import chunks
 from service.db.models import (
     CandidateRow,
     CandidateViewRow,
@@ -20,7 +21,7 @@ from service.db.models import (
     ProposalRow,
     RunRow,
 )
-from service.db.row_mappers import AnySelect, chunks
+from service.db.row_mappers import AnySelect
 from service.db.scope import EVERYBODY, TenantScope
 from service.db.totals import COUNTERS
 from service.ports import (

@@ -8,7 +8,7 @@ from service.db.account_models import RequestRow
 from service.db.columns import is_id
 from service.db.driver_errors import locked
 from service.db.engine import Database
-from service.db.statements import add
+from service.db.insertion import add
 from service.errors import ConflictError, InProgressError, KeyReusedError
 from service.ports import StoredResponse
 

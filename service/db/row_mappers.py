@@ -9,12 +9,12 @@ from evolve.evaluation import Evaluation, Outcome, signed_scores
 from evolve.problem import Objective
 from evolve.program import Program
 from evolve.proposal import Candidate, Individual
-from service.db.models import CandidateRow, EvaluationRow, ParentRow, ProgramRow, RunRow
+from service.db import programs
+from service.db.identifiers import chunks
+from service.db.models import CandidateRow, EvaluationRow, ParentRow, RunRow
 from service.errors import NotFoundError
 from service.projections.candidates import read_objectives
 
-# PostgreSQL takes up to about so many ids from the index, and reads all of a table of 100,000 rows for more.
-_CHUNK = 200
 _Value = TypeVar("_Value")
 AnySelect = Select[*tuple[Any, ...]]
 
@@ -25,14 +25,14 @@ _CANDIDATES: AnySelect = select(
     CandidateRow.island,
     CandidateRow.fingerprint,
     CandidateRow.changed,
-    ProgramRow.files,
-).join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
+    CandidateRow.program_id,
+).where(CandidateRow.program_id.is_not(None))
 _INDIVIDUALS: AnySelect = (
     select(
         CandidateRow.id,
         CandidateRow.fitness,
         CandidateRow.rewards,
-        ProgramRow.files,
+        CandidateRow.program_id,
         EvaluationRow.outcome,
         EvaluationRow.reason,
         EvaluationRow.scores,
@@ -47,19 +47,12 @@ _INDIVIDUALS: AnySelect = (
         EvaluationRow.isolation,
         EvaluationRow.answer,
     )
-    .join(ProgramRow, ProgramRow.id == CandidateRow.program_id)
     .join(
         EvaluationRow,
         (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
     )
+    .where(CandidateRow.program_id.is_not(None))
 )
-
-
-def chunks(ids: Sequence[str]) -> Iterator[list[str]]:
-    """Distinct ids in portions that a statement takes."""
-    distinct = list(dict.fromkeys(ids))
-    for start in range(0, len(distinct), _CHUNK):
-        yield distinct[start : start + _CHUNK]
 
 
 def candidates(connection: Connection, run_id: str, ids: Sequence[str]) -> list[Candidate]:
@@ -69,7 +62,9 @@ def candidates(connection: Connection, run_id: str, ids: Sequence[str]) -> list[
         NotFoundError: the run has no such candidate.
     """
     edges = _edges(connection, ids)
-    found = {row["id"]: _candidate(row, edges) for row in _rows(connection, _CANDIDATES, run_id, ids)}
+    rows = list(_rows(connection, _CANDIDATES, run_id, ids))
+    texts = programs.load(connection, [row["program_id"] for row in rows])
+    found = {row["id"]: _candidate(row, texts, edges) for row in rows if row["program_id"] in texts}
     return _ordered(connection, run_id, ids, found)
 
 
@@ -81,13 +76,10 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
     """
     stored = connection.execute(select(RunRow.objectives).where(RunRow.id == run_id)).scalar()
     objectives = read_objectives(stored or ())
-    found = {row["id"]: _individual(row, objectives) for row in _rows(connection, _INDIVIDUALS, run_id, ids)}
+    rows = list(_rows(connection, _INDIVIDUALS, run_id, ids))
+    texts = programs.load(connection, [row["program_id"] for row in rows])
+    found = {row["id"]: _individual(row, texts, objectives) for row in rows if row["program_id"] in texts}
     return _ordered(connection, run_id, ids, found)
-
-
-def program(files: Sequence[Sequence[str]]) -> Program:
-    """A program from its stored (path, text) pairs."""
-    return Program(files=tuple((path, text) for path, text in files))
 
 
 def _rows(connection: Connection, query: AnySelect, run_id: str, ids: Sequence[str]) -> Iterator[RowMapping]:
@@ -121,24 +113,26 @@ def _edges(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[s
     return edges
 
 
-def _candidate(row: RowMapping, edges: Mapping[str, Sequence[tuple[str, str]]]) -> Candidate:
+def _candidate(
+    row: RowMapping, texts: Mapping[str, Program], edges: Mapping[str, Sequence[tuple[str, str]]]
+) -> Candidate:
     return Candidate(
         id=row["id"],
         proposal_number=row["proposal_number"],
         position=row["position"],
         island=row["island"],
-        program=program(row["files"]),
+        program=texts[row["program_id"]],
         fingerprint=row["fingerprint"],
         parents=tuple(edges.get(row["id"], ())),
         changed=row["changed"],
     )
 
 
-def _individual(row: RowMapping, objectives: Sequence[Objective]) -> Individual:
+def _individual(row: RowMapping, texts: Mapping[str, Program], objectives: Sequence[Objective]) -> Individual:
     worth = row["fitness"]
     return Individual(
         candidate_id=row["id"],
-        program=program(row["files"]),
+        program=texts[row["program_id"]],
         fitness=worth,
         rewards=tuple(row["rewards"] or ()),
         signed_scores=() if worth is None else signed_scores(objectives, row["scores"], worth),

@@ -12,9 +12,10 @@ from evolve.event_types import CandidateEvaluated
 from evolve.events import Event, EventKind
 from service.db.engine import Database
 from service.db.filters import SEED
+from service.db.identifiers import chunks
 from service.db.lineage import INSPIRATION
-from service.db.models import CandidateRow, EvaluationRow, EventRow, ParentRow, ProposalRow
-from service.db.row_mappers import AnySelect, chunks
+from service.db.models import FREQUENT_KINDS, RARE, CandidateRow, EvaluationRow, EventRow, ParentRow, ProposalRow
+from service.db.row_mappers import AnySelect
 from service.ports import LoggedEvent, ScoredCandidate
 
 _CHUNK = 1000
@@ -101,7 +102,7 @@ def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: 
     query = select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload)
     if kinds:
         # Asked for by themselves: as a part of the query they are planned to be looked for in all that follows.
-        wanted = connection.execute(_sequences(run_id, after, limit, kinds)).scalars().all()
+        wanted = _sequences(connection, run_id, after, limit, kinds)
         if not wanted:
             return []
         bounds = EventRow.sequence.between(wanted[0], wanted[-1])
@@ -114,15 +115,30 @@ def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: 
     ]
 
 
-def _sequences(run_id: str, after: int, limit: int, kinds: Sequence[str]) -> Select[tuple[int]]:
-    """The first sequences of each kind: a rare one is found in its index, however many others lie between."""
+def _sequences(connection: Connection, run_id: str, after: int, limit: int, kinds: Sequence[str]) -> list[int]:
+    """The first sequences of some kinds: rare ones are found in their index, however many others lie between."""
+    rare = [kind for kind in dict.fromkeys(kinds) if kind not in FREQUENT_KINDS]
+    frequent = [kind for kind in dict.fromkeys(kinds) if kind in FREQUENT_KINDS]
+    found = list(connection.execute(_firsts(run_id, after, limit, rare)).scalars()) if rare else []
+    if frequent:
+        # No further than the rare ones reach: a later call goes on there.
+        end = [EventRow.sequence <= found[-1]] if len(found) == limit else []
+        query = select(EventRow.sequence).where(
+            EventRow.run_id == run_id, EventRow.sequence > after, *end, EventRow.kind.in_(frequent)
+        )
+        found += connection.execute(query.order_by(EventRow.sequence).limit(limit)).scalars()
+    return sorted(found)[:limit]
+
+
+def _firsts(run_id: str, after: int, limit: int, kinds: Sequence[str]) -> Select[int]:
+    """The first sequences of each rare kind."""
     firsts = [
         select(EventRow.sequence)
-        .where(EventRow.run_id == run_id, EventRow.kind == kind, EventRow.sequence > after)
+        .where(EventRow.run_id == run_id, EventRow.kind == kind, RARE, EventRow.sequence > after)
         .order_by(EventRow.sequence)
         .limit(limit)
         .subquery()
-        for kind in dict.fromkeys(kinds)
+        for kind in kinds
     ]
     merged = union_all(*(select(first.c.sequence) for first in firsts)).subquery()
     return select(merged.c.sequence).order_by(merged.c.sequence).limit(limit)

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from service.db.account_models import EndedSessionRow
 from service.db.columns import is_id
 from service.db.engine import Database
-from service.db.statements import add
+from service.db.insertion import add
 
 
 class SqlSessions:

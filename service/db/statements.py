@@ -1,12 +1,11 @@
-"""Statements of the log, built once: the one place that knows how each database skips a row that it has."""
+"""Statements of the log, built once."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Executable, bindparam, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from service.db import programs
 from service.db.columns import Base
 from service.db.models import (
     CandidateRow,
@@ -15,7 +14,6 @@ from service.db.models import (
     EventRow,
     MembershipRow,
     ParentRow,
-    ProgramRow,
     ProposalRow,
     RunRow,
     TextRow,
@@ -47,22 +45,6 @@ _ANSWERED = ("state", "reason", "tokens_input", "tokens_cached", "tokens_output"
 _TOLD = ("status", "reason", "duplicate_of", "attempt", "fitness", "rewards", "evaluated_at")
 
 
-@cache
-def insert_once(model: type[Base], dialect: str) -> Executable:
-    """An INSERT that leaves a row alone which is there already."""
-    if dialect == "postgresql":
-        return postgresql.insert(model).on_conflict_do_nothing()
-    return sqlite.insert(model).on_conflict_do_nothing()
-
-
-def add(connection: Connection, model: type[Base], rows: Sequence[Row]) -> int:
-    """Add rows that are not there yet; how many were added."""
-    if not rows:
-        return 0
-    statement = insert_once(model, connection.dialect.name).execution_options(preserve_rowcount=True)
-    return connection.execute(statement, rows).rowcount
-
-
 def write(connection: Connection, projection: Projection, *, fresh: bool = False) -> None:
     """Write all rows of a batch, each table once.
 
@@ -79,7 +61,7 @@ def write(connection: Connection, projection: Projection, *, fresh: bool = False
     _put(connection, EventRow, projection.events, copied=copied)
     _put(connection, TextRow, list(projection.texts.values()))
     _put_proposals(connection, projection, copied=copied)
-    _put(connection, ProgramRow, list(projection.programs.values()))
+    programs.store(connection, projection.candidates.values(), projection.parents, projection.programs)
     _put_candidates(connection, projection, copied=copied)
     _put(connection, ParentRow, list(projection.parents.values()), copied=copied)
     _put(connection, EvaluationRow, list(projection.evaluations.values()), copied=copied)

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, delete, func, select, update
 from evolve.views.candidate_view import CandidateView
 from service.db.account_models import ViewRequestRow
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import CandidateRow, CandidateViewRow, RunRow
 from service.db.presence import there
-from service.db.statements import add
 from service.errors import NotFoundError, QuotaError
 from service.ports import MAX_VIEW_REQUESTS, Clock, ViewRequest
 

@@ -14,9 +14,9 @@ from evolve.identity import digest
 from service.db.account_models import BatchRow, DeliveryRow, WebhookRow
 from service.db.columns import is_id
 from service.db.engine import Database
+from service.db.insertion import add
 from service.db.models import RunRow
 from service.db.row_mappers import AnySelect
-from service.db.statements import add
 from service.errors import NotFoundError
 from service.ports import ENDED, PAUSED, Delivery, LoggedEvent, Webhook
 from service.projections import entered

@@ -1,7 +1,6 @@
 """Views of candidates: shown where people look for them, and without any right, whatever an evaluator draws."""
 
 import re
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -10,8 +9,11 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import select, update
 
 from evolve.views.candidate_view import HTML, PNG, SVG, CandidateView
+from service.db.engine import open_database
+from service.db.models import CandidateViewRow
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
@@ -102,21 +104,21 @@ def candidate_with(service: Service, run_id: str, view_type: str) -> dict[str, A
 def planted(installation: Installation, service: Service, drawn_run: str) -> Iterator[Any]:
     """Puts a view into the database as no check of ours would let it in, and returns the candidate."""
     target = candidate_with(service, drawn_run, HTML)["id"]
-    database = installation.evolve.url.removeprefix("sqlite:///")
-    query = "UPDATE candidate_views SET media_type = ?, content = ? WHERE candidate_id = ?"
-    with sqlite3.connect(database) as connection:
-        kept = connection.execute(
-            "SELECT media_type, content FROM candidate_views WHERE candidate_id = ?", (target,)
-        ).fetchone()
+    opened, mine = open_database(installation.evolve.url), CandidateViewRow.candidate_id == target
+    with opened.read() as connection:
+        kept = connection.execute(select(CandidateViewRow.media_type, CandidateViewRow.content).where(mine)).one()
+
+    def store(media_type: str, content: str) -> None:
+        with opened.write() as connection:
+            connection.execute(update(CandidateViewRow).where(mine).values(media_type=media_type, content=content))
 
     def plant(view: CandidateView, address: str) -> str:
-        with sqlite3.connect(database) as connection:
-            connection.execute(query, (view.media_type, view.content.replace(FOREIGN, address), target))
+        store(view.media_type, view.content.replace(FOREIGN, address))
         return str(target)
 
     yield plant
-    with sqlite3.connect(database) as connection:
-        connection.execute(query, (*kept, target))
+    store(*kept)
+    opened.close()
 
 
 class Elsewhere:

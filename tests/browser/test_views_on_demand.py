@@ -1,11 +1,14 @@
 """Views that are drawn on demand: a visit or a click has one drawn, and the page shows it when it is there."""
 
-import sqlite3
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import delete, insert, select
 
+from service.db.account_models import ViewRequestRow
+from service.db.engine import Database, open_database
 from tests.browser.axe import assert_accessible
 from tests.browser.complaints import Complaints
 from tests.browser.conftest import OpenPage
@@ -32,6 +35,7 @@ def render(outputs):
     return f'<svg viewBox="0 0 40 40"><circle cx="20" cy="20" r="{{abs(value) % 20}}"/></svg>'
 """
 PATIENCE_MS = 1000 * PATIENCE_SECONDS
+LONG_AGO, IN_A_CENTURY = datetime(2026, 1, 1, tzinfo=UTC), datetime(2126, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +105,27 @@ def test_the_inspector_draws(page: Page, service: Service, rendered_run: str) ->
     expect(page.locator("candidate-inspector img.view")).to_be_visible(timeout=PATIENCE_MS)
 
 
+def wanted(database: Database) -> list[str]:
+    """The candidates whose views wait to be drawn."""
+    with database.read() as connection:
+        return list(connection.execute(select(ViewRequestRow.candidate_id)).scalars())
+
+
 def test_a_page_that_waits_says_why(
     page: Page, installation: Installation, service: Service, rendered_run: str
 ) -> None:
     words = "No worker takes evaluations of pool cpu."
-    query = "INSERT INTO view_requests VALUES (?, ?, 'ada', ?, '2126-01-01 00:00:00.000000', 1, ?)"
-    with sqlite3.connect(installation.evolve.url.removeprefix("sqlite:///")) as connection:
-        until(lambda: not connection.execute("SELECT * FROM view_requests").fetchall())  # of the pages before
-        candidate = undrawn(service, rendered_run)
-        created = connection.execute("SELECT created_at FROM runs WHERE id = ?", (rendered_run,)).fetchone()[0]
-        connection.execute(query, (rendered_run, candidate["id"], created, words))
+    opened = open_database(installation.evolve.url)
+    until(lambda: not wanted(opened))  # by the pages before
+    candidate = undrawn(service, rendered_run)
+    asked = {"run_id": rendered_run, "candidate_id": candidate["id"], "requested_by": "ada", "created_at": LONG_AGO}
+    with opened.write() as connection:
+        connection.execute(insert(ViewRequestRow), [asked | {"due_at": IN_A_CENTURY, "tries": 1, "reason": words}])
     try:
         page.goto(f"/candidates/{candidate['id']}")
         expect(page.locator("#candidate-view")).to_contain_text(words, timeout=PATIENCE_MS)
         assert_accessible(page)
     finally:
-        with sqlite3.connect(installation.evolve.url.removeprefix("sqlite:///")) as connection:
-            connection.execute("DELETE FROM view_requests WHERE candidate_id = ?", (candidate["id"],))
+        with opened.write() as connection:
+            connection.execute(delete(ViewRequestRow).where(ViewRequestRow.candidate_id == candidate["id"]))
+        opened.close()

@@ -1,12 +1,8 @@
 """A search in sources finds what a plain comparison finds, in the order of the list, on every database."""
 
-import json
 import re
-import string
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import event
 
 from evolve.program import Program
@@ -121,13 +117,3 @@ class TestSearch:
     def test_a_run_of_others_is_not_there(self, database: Database, told: Story) -> None:
         with pytest.raises(NotFoundError):
             SqlRunReader(database, "somebody").search(RUN, "solve")
-
-
-@given(text=st.text(alphabet=string.printable + "éÉßñÑя😀\u2028", max_size=8), before=st.text(), behind=st.text())
-def test_what_the_database_leaves_out_cannot_hold_the_text(text: str, before: str, behind: str) -> None:
-    """A stand-in for LIKE, from its definition: `%` is anything, `_` one character, `!` takes their meaning."""
-    tokens = re.findall(r"!.|.", f"%{search._pattern(text)}%", re.DOTALL)
-    spelt = "".join({"%": ".*", "_": "."}.get(one, re.escape(one[-1])) for one in tokens)
-    for held in (text, text.upper() if text.upper().lower() == text.lower() else text):
-        stored = json.dumps([["a.py", before + held + behind]])
-        assert re.fullmatch(spelt, stored, re.DOTALL | re.IGNORECASE)

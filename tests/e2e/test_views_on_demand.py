@@ -1,12 +1,13 @@
 """Views on demand without a service: by `evolve run`, `evolve best --view`, `evolve report` and `evolve.run`."""
 
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
+from sqlalchemy import ColumnElement, func, select, update
 
 import evolve
+from service.db.engine import open_database
+from service.db.models import CandidateViewRow
 from tests.e2e.evolving import EVALUATOR, Evolve, EvolveHere, make_problem
 
 RENDER = "\ndef render(outputs):\n    return f\"<svg><text>{outputs[0]['value']}</text></svg>\"\n"
@@ -19,9 +20,16 @@ def drawing_problem(folder: Path, render: str = RENDER) -> Path:
     return made
 
 
-def stored(home: Evolve, words: str) -> list[Any]:
-    with sqlite3.connect(home.url.removeprefix("sqlite:///")) as connection:
-        return connection.execute(words).fetchall()
+DRAWN = CandidateViewRow.media_type != ""
+UNDRAWN = {"media_type": "", "content": ""}
+
+
+def change(home: Evolve, values: dict[str, str], *where: ColumnElement[bool]) -> None:
+    """Change stored views."""
+    opened = open_database(home.url)
+    with opened.write() as connection:
+        connection.execute(update(CandidateViewRow).where(*where).values(values))
+    opened.close()
 
 
 @pytest.fixture
@@ -31,22 +39,26 @@ def home(tmp_path: Path) -> Evolve:
 
 def test_a_run_draws_its_best_alone(home: Evolve, tmp_path: Path) -> None:
     run = home.lines("run", str(drawing_problem(tmp_path / "hill")), "--json")[-1]
-    rows = stored(home, "SELECT candidate_id, media_type, reason FROM candidate_views WHERE media_type <> ''")
     (best,) = home.lines("best", run["run_id"], "--json")
-    assert rows == [(best["candidate_id"], "image/svg+xml", "")]
-    assert stored(home, "SELECT count(*) FROM candidate_views WHERE media_type = '' AND reason = ''")[0][0] > 0
+    columns = (CandidateViewRow.candidate_id, CandidateViewRow.media_type, CandidateViewRow.reason)
+    undrawn = select(func.count()).where(~DRAWN, CandidateViewRow.reason == "")
+    opened = open_database(home.url)
+    with opened.read() as connection:
+        assert connection.execute(select(*columns).where(DRAWN)).all() == [(best["candidate_id"], "image/svg+xml", "")]
+        assert connection.execute(undrawn).scalar_one() > 0
+    opened.close()
 
 
 def test_best_draws_what_nobody_has_drawn_once(home: Evolve, tmp_path: Path) -> None:
     problem = drawing_problem(tmp_path / "hill")
     run_id = home.lines("run", str(problem), "--json")[-1]["run_id"]
-    stored(home, "UPDATE candidate_views SET media_type = '', content = ''")
+    change(home, UNDRAWN)
     written = home.json("best", run_id, "--view", str(tmp_path / "picture"), "--json")["written"]
     assert written == [str(tmp_path / "picture.svg")]
     first = (tmp_path / "picture.svg").read_text()
     assert "<text>" in first
     # What is stored is shown, and not drawn again.
-    stored(home, "UPDATE candidate_views SET content = '<svg><text>kept</text></svg>' WHERE media_type <> ''")
+    change(home, {"content": "<svg><text>kept</text></svg>"}, DRAWN)
     assert "kept" in home.call("best", run_id, "--view", "-")
 
 
@@ -59,7 +71,7 @@ def test_a_view_that_cannot_be_drawn_says_why(home: Evolve, tmp_path: Path) -> N
 
 def test_a_report_has_the_picture_of_the_best(home: Evolve, tmp_path: Path) -> None:
     run_id = home.lines("run", str(drawing_problem(tmp_path / "hill")), "--json")[-1]["run_id"]
-    stored(home, "UPDATE candidate_views SET media_type = '', content = ''")
+    change(home, UNDRAWN)
     home.json("report", run_id, "-o", str(tmp_path / "r.html"), "--json")
     assert "data:image/svg+xml" in (tmp_path / "r.html").read_text(encoding="utf-8")
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import psycopg
 
+from service.db.compact_ids import decode_id
 from service.ports import ENDED
 from tests.fakes.openai_server import OpenAIServer, Reply
 from tests.faults.problems import DETERMINISTIC, SHAPES, Shape
@@ -293,7 +294,8 @@ class Crowd:
                     rows = connection.execute("select id, fence, sequence from runs").fetchall()
             except psycopg.OperationalError:
                 continue
-            for run_id, fence, sequence in rows:
+            for stored, fence, sequence in rows:
+                run_id = decode_id(stored)
                 before = known.get(run_id, (0, 0))
                 if fence < before[0] or sequence < before[1]:
                     self.failures.append(f"run {run_id} went back from {before} to {(fence, sequence)}")

@@ -1,5 +1,6 @@
 """Rows that a version of each revision wrote are there after an upgrade, and this version goes on with them."""
 
+import base64
 import json
 import secrets
 from collections import Counter
@@ -18,11 +19,15 @@ from service.db import schema
 from service.db.accounts import SqlAccounts
 from service.db.annotations import SqlAnnotations, SqlShares
 from service.db.batches import SqlBatchStore
+from service.db.compact_ids import CompactId, decode_id
 from service.db.engine import Database, connect
+from service.db.frequent_words import FrequentWord, read_word
 from service.db.keys import SqlKeyStore
 from service.db.log import SqlRunLog
+from service.db.packed import PackedJson, PackedText, unpack, unpack_json
 from service.db.problems import SqlProblemStore
 from service.db.reader import SqlRunReader
+from service.db.tables import all_tables
 from service.db.webhooks import SqlWebhooks
 from service.ports import DEFAULT_TENANT, CandidateRecord, LoggedEvent, RunReader
 from tests.contract.story import FixedClock
@@ -110,8 +115,29 @@ def test_no_row_is_lost_or_changed(database: Database, rows: Rows) -> None:
         after = dump(connection)
     for table, before in rows.items():
         known = {name for row in before for name in row}
-        left = [{name: value for name, value in row.items() if name in known} for row in after[table]]
+        left = [
+            {name: before_packing(table, name, value) for name, value in row.items() if name in known}
+            for row in after[table]
+        ]
         assert sorted(left, key=ordered) == sorted(before, key=ordered)
+
+
+def before_packing(table: str, name: str, value: Any) -> Any:
+    """A value of a row as it was before ids, texts and JSON were stored in bytes."""
+    kind = all_columns()[table][name].type
+    if isinstance(kind, FrequentWord):
+        return read_word(value)
+    if isinstance(kind, CompactId):
+        return decode_id(base64.b64decode(value))
+    if isinstance(kind, PackedJson):
+        return unpack_json(base64.b64decode(value))
+    if (table, name) == ("programs", "files"):
+        return json.loads(unpack(base64.b64decode(value)))
+    return unpack(base64.b64decode(value)).decode() if isinstance(kind, PackedText) else value
+
+
+def all_columns() -> dict[str, Any]:
+    return {table.name: table.c for table in all_tables()}
 
 
 def ordered(row: Any) -> str:

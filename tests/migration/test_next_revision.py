@@ -90,6 +90,19 @@ def test_rows_are_carried_to_the_next_revision_and_back(database: Database, rows
         assert schema.revision(connection).current == THIS
 
 
+@pytest.mark.parametrize("earlier", migrations.REVISIONS[:-1])
+def test_rows_are_carried_back_to_an_earlier_revision_and_here_again(database: Database, earlier: str) -> None:
+    before = contents(database)
+    with database.write() as connection:
+        command.downgrade(schema.configuration(connection), earlier)
+        schema.upgrade(connection, database.name)
+    after = contents(database)
+    assert {name: len(held) for name, held in after.items()} == {name: len(held) for name, held in before.items()}
+    assert after["runs"] == before["runs"]
+    assert after["events"] == before["events"]
+    assert after["programs"] == before["programs"]
+
+
 def test_a_file_is_upgraded_by_opening_it_and_a_server_by_its_operator(url: str, become_next: Become) -> None:
     become_next()
     assert check(url).behind

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.db.driver_errors import UnstorableError
-from service.db.engine import as_json
+from service.db.packed import as_json
 
 TEXTS = st.text() | st.text(alphabet=[chr(code) for code in range(256)])
 VALUES = st.recursive(

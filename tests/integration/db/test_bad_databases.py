@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import psycopg
 import pytest
@@ -39,7 +40,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(path: Path) -> None:
     with opened.read() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar_one()
         connection.execute(text(f"PRAGMA max_page_count={pages}"))  # of this one connection, which the pool gives again
-    told = [story.propose(1, story.id(0)), story.answer(1, text="x" * 1_000_000)]
+    told = [story.propose(1, story.id(0)), story.answer(1, text=Random(0).randbytes(500_000).hex())]
     with pytest.raises(StorageError, match="disk is full") as caught:
         log.append(RUN, fence, told)
     assert_sentence(caught.value)

@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from service.db.compact_ids import encode_id
 from tests.e2e.evolving import EvolveHere, make_problem
 
 WRONG = timedelta(hours=1)
@@ -43,8 +44,9 @@ def test_a_run_on_a_machine_whose_clock_is_wrong_has_the_times_of_the_database(
     run_id = evolve.lines("run", str(make_problem(tmp_path / "problem", evaluations=4)), "--json")[-1]["run_id"]
     ended = time_of(postgres_url)
     with psycopg.connect(postgres_url) as connection:
-        rows = connection.execute("select at from events where run_id = %s", [run_id]).fetchall()
-        [active] = connection.execute("select active_seconds from runs where id = %s", [run_id]).fetchone() or ()
+        stored = [encode_id(run_id)]
+        rows = connection.execute("select at from events where run_id = %s", stored).fetchall()
+        [active] = connection.execute("select active_seconds from runs where id = %s", stored).fetchone() or ()
     assert len(rows) > 5
     assert all(began <= at <= ended for (at,) in rows), json.dumps([str(at) for (at,) in rows])
     assert active <= (ended - began).total_seconds()

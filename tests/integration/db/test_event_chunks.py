@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
+from service.db.compact_ids import encode_id
 from service.db.engine import open_database
+from service.db.frequent_words import stored_word
 from service.db.log import SqlRunLog
+from service.db.packed import pack_json
 from service.db.series import events
 from tests.contract.story import RUN, FixedClock, new_run
 
 EVENTS = 20_000
 INSERT = f"""
 INSERT INTO events (run_id, sequence, kind, at, payload)
-SELECT '{RUN}', n, 'candidate.created', now(), '{{}}' FROM generate_series(2, {EVENTS}) AS n
+SELECT :run_id, n, '{stored_word("candidate.created")}', now(), :payload FROM generate_series(2, {EVENTS}) AS n
 """
 
 
@@ -34,7 +37,7 @@ def test_reading_all_events_of_a_kind_reads_each_a_few_times(postgres_url: str) 
     database = open_database(postgres_url)
     SqlRunLog(database, FixedClock()).create(new_run())
     with database.write() as connection:
-        connection.execute(text(INSERT))
+        connection.execute(text(INSERT), {"run_id": encode_id(RUN), "payload": pack_json({})})
         connection.execute(text("ANALYZE events"))
     statements: list[tuple[str, Any]] = []
 

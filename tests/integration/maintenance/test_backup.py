@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,16 @@ import migrations
 import service.db
 from evolve.events import EventKind
 from service.db import archive
+from service.db import backup as backups
 from service.db.account_models import ApiKeyRow, RequestRow
 from service.db.backup import backup, contents, restore
 from service.db.columns import Base, ExactText, UtcDateTime
+from service.db.compact_ids import CompactId
 from service.db.engine import Database, connect, open_database
+from service.db.frequent_words import FrequentWord
 from service.db.log import SqlRunLog
-from service.db.models import RunRow
+from service.db.models import RunRow, TextRow
+from service.db.packed import PackedJson, PackedText
 from service.db.tables import MODEL_MODULES
 from service.errors import ConflictError, NotFoundError, ServiceError, UsageError
 from tests.contract.story import RUN, START, FixedClock, Story, by_clock, new_run
@@ -349,16 +354,39 @@ def test_a_hostile_sqlite_file_is_refused(
     refused(target, tmp_path / "b", (tmp_path / "b").read_bytes())
 
 
+def test_long_texts_of_a_sqlite_file_are_restored_a_few_at_a_time(
+    target: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes of a file may be a long text, so that many of them would fill the memory."""
+    texts, batches = [f"{number} " + "a" * 100_000 for number in range(20)], list[int]()
+    opened = open_database(str(tmp_path / "evolve.db"))
+    for text in texts:
+        store(opened, TextRow, hash=text[:2], body=text)
+    opened.close()
+    monkeypatch.setattr(archive, "BATCH_CHARACTERS", 250_000)
+
+    def noted(table: Any, rows: Sequence[dict[str, Any]]) -> archive.RowBatch:
+        batches.append(len(rows))
+        return archive.RowBatch(table=table, rows=rows)
+
+    monkeypatch.setattr(backups, "RowBatch", noted)
+    assert restore(target, tmp_path / "evolve.db")["texts"] == 20
+    assert max(batches) == 3
+    with target.read() as connection:
+        assert sorted(connection.execute(select(TextRow.body)).scalars()) == sorted(texts)
+
+
 EXAMPLES: dict[type[Any], Any] = {bool: True, int: 1, float: 0.5, str: "a", bytes: b"a"}
 
 
 def test_a_backup_holds_values_of_every_column() -> None:
     for table in Base.metadata.sorted_tables:
         for column in table.columns:
-            if isinstance(column.type, JSON):
+            if isinstance(column.type, JSON | PackedJson):
                 continue
-            decorated = column.type.impl_instance if isinstance(column.type, ExactText) else column.type
-            value = START if isinstance(column.type, UtcDateTime) else EXAMPLES[decorated.python_type]
+            is_text = isinstance(column.type, ExactText | FrequentWord | CompactId | PackedText)
+            kind = str if is_text else column.type.python_type
+            value = START if isinstance(column.type, UtcDateTime) else EXAMPLES[kind]
             assert archive.fitting(value, column.type) == value, f"{table.name}.{column.name}"
             with pytest.raises(ValueError, match="in a column of"):
                 archive.fitting(object(), column.type)

@@ -1,0 +1,61 @@
+"""Words that stand in millions of rows, each stored as one character.
+
+A word of the list below is stored as the character at its place in the alphabet, and every other text as it is. A text
+that would then read as something else, a single character for one, stands behind an equals sign. The places are those
+of databases: new words come to the end.
+"""
+
+import string
+
+from sqlalchemy import Text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from service.db.columns import read_text, stored_text
+
+_ALPHABET = string.digits + string.ascii_letters
+_WORDS = (
+    # kinds of events
+    "candidate.created", "candidate.evaluated", "individual.inserted", "proposal.answered", "proposal.created",
+    # roles of parents
+    "parent", "crossover", "inspiration",
+    # how far candidates came
+    "pending", "evaluated", "duplicate", "rejected",
+    # outcomes of evaluations
+    "ok", "invalid", "error", "timeout", "memory", "crash", "output", "stage", "cancelled", "lost",
+    # their isolation
+    "strong/separate", "medium/separate", "weak/separate", "none/separate",
+    "strong/shared", "medium/shared", "weak/shared", "none/shared",
+)  # fmt: skip
+_CODES = dict(zip(_WORDS, _ALPHABET, strict=False))
+_OF_CODES = {code: word for word, code in _CODES.items()}
+_ESCAPE = "="
+
+
+class FrequentWord(TypeDecorator[str]):
+    """A column of texts that are mostly a few words. The database can compare them for equality, not sort them."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
+        """Put the character of a word in its place."""
+        return None if value is None else stored_word(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
+        """Put the word back."""
+        return None if value is None else read_word(value)
+
+
+def stored_word(text: str) -> str:
+    """A text as columns of `FrequentWord` hold it."""
+    if (code := _CODES.get(text)) is not None:
+        return code
+    return (_ESCAPE if len(text) == 1 or text.startswith(_ESCAPE) else "") + stored_text(text)
+
+
+def read_word(stored: str) -> str:
+    """The text of what a column of `FrequentWord` holds; a character of no word is itself."""
+    if len(stored) == 1:
+        return _OF_CODES.get(stored, stored)
+    return read_text(stored.removeprefix(_ESCAPE))

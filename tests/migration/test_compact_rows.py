@@ -1,0 +1,103 @@
+"""The revision that makes most tables anew: killed in the middle it changes nothing, and owners and grants stay."""
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic import command
+from psycopg.sql import SQL, Identifier
+
+from service.db import schema
+from service.db.engine import check, connect, upgrade
+from service.db.reader import SqlRunReader
+from tests.migration.rows import Rows, dump, fill
+
+BEFORE = "0005_view_requests"
+DATA = Path(__file__).parent / "data" / "0001_initial.json"
+KILLED = """
+import os, signal, sys
+from service.db import packed
+from service.db.engine import upgrade
+
+def kill(value):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+packed.pack_json = kill
+upgrade(sys.argv[1])
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of the revision before, with rows."""
+    is_file = request.param == "sqlite"
+    found = f"sqlite:///{tmp_path / 'evolve.db'}" if is_file else request.getfixturevalue("postgres_url")
+    rows: Rows = json.loads(DATA.read_text())
+    opened = connect(found)
+    with opened.write() as connection:
+        command.upgrade(schema.configuration(connection), "0001_initial")
+        fill(connection, rows)
+        command.upgrade(schema.configuration(connection), BEFORE)
+    opened.close()
+    return str(found)
+
+
+def contents(url: str) -> Rows:
+    opened = connect(url)
+    with opened.read() as connection:
+        found = dump(connection)
+    opened.close()
+    return found
+
+
+def test_killed_in_the_middle_it_changes_nothing(url: str) -> None:
+    before = contents(url)
+    done = subprocess.run([sys.executable, "-c", KILLED, url], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert check(url).current == BEFORE
+    assert contents(url) == before
+    upgrade(url)
+    opened = connect(url)
+    assert {run.id for run in SqlRunReader(opened).runs()} == {row["id"] for row in before["runs"]}
+    opened.close()
+
+
+@pytest.fixture
+def role(postgres_url: str) -> Iterator[str]:
+    name = f"Reader {secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(SQL("CREATE ROLE {}").format(Identifier(name)))
+        yield name
+        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_owners_and_grants_stay(url: str, role: str) -> None:
+    asked = SQL("SELECT has_table_privilege({role}, {table}, {right})")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in (
+            "GRANT SELECT ON runs, programs TO {}", "GRANT UPDATE ON programs TO {} WITH GRANT OPTION",
+            "ALTER TABLE notes OWNER TO {}",
+        ):  # fmt: skip
+            connection.execute(SQL(statement).format(Identifier(role)))
+        connection.execute("GRANT SELECT ON texts TO PUBLIC")
+        upgrade(url)
+        found = {
+            (table, right)
+            for table in ("runs", "programs", "texts", "notes", "events")
+            for right in ("SELECT", "UPDATE", "UPDATE WITH GRANT OPTION")
+            if (connection.execute(asked.format(role=role, table=table, right=right)).fetchone() or [False])[0]
+        }
+        sizes = connection.execute("SELECT reltuples FROM pg_class WHERE relname IN ('runs', 'events')").fetchall()
+    assert found == {
+        ("runs", "SELECT"), ("programs", "SELECT"), ("programs", "UPDATE"), ("programs", "UPDATE WITH GRANT OPTION"),
+        ("texts", "SELECT"), *(("notes", right) for right in ("SELECT", "UPDATE", "UPDATE WITH GRANT OPTION")),
+    }  # fmt: skip
+    assert min(size for (size,) in sizes) > 0, "the planner knows nothing of the new tables"
