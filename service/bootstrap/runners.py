@@ -107,7 +107,7 @@ async def open_runner(
         tracking = await stack.enter_async_context(_tracking(settings, storage))
         jobs = StoredJobs(
             storage,
-            ConfiguredPolicies(settings.policies, storage.problems.bundle),
+            ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies),
             evaluators,
             settings.extensions,
             tracking=tracking,
@@ -147,7 +147,7 @@ async def open_batch_runner(
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
-    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
+    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies)
     async with _tracking(settings, storage) as tracking:
         jobs = StoredJobs(
             storage,

@@ -192,7 +192,9 @@ class StoredRunTrainer:
             folder = self._folder()
             files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
             told = {"run": self._plan.run_id, "start": self._author.name}
-            self._registry.add_version(self._tenant, self._policy, files, training=told, by=self._plan.run_id)
+            self._registry.add_version(
+                self._tenant, self._policy, files, training=told, by=self._plan.run_id, asked=self._author.describe()
+            )
         return name
 
     def _folder(self) -> Path:
