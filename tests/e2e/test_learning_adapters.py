@@ -7,6 +7,7 @@ import hashlib
 import json
 import signal
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.e2e.learning import (
     updates,
 )
 from tests.fakes.adapter_server import BASE, ChattingAdapterServer, chatting_adapter_server
+from tests.patience import PATIENCE_SECONDS
 
 MODEL = "/models/tiny"
 START = "start"
@@ -206,6 +208,76 @@ def test_a_version_is_asked_as_the_policy_of_its_run_was(
     }
     hidden = ("name", "api_key_env", "api_key_file")
     assert shown["settings"] == {key: value for key, value in again.items() if key not in hidden}
+
+
+UNLUCKY = """
+import os
+
+from evolve.selection import Selected
+
+
+class Unlucky:
+    def __call__(self, view, rng, knobs):
+        if os.path.exists(os.environ["UNLUCKY"]):
+            raise ValueError("no luck today")
+        return Selected(place=0)
+"""
+
+
+def numbered() -> Any:
+    """Programs that are all different."""
+    numbers = count()
+    return lambda body: [f"```python\ndef give():\n    return {next(numbers)}\n```" for _ in range(body.get("n", 1))]
+
+
+def until_updates(run: Any, wanted: int) -> None:
+    """Read the events of a run until it has so many updates."""
+    seen = 0
+    while seen < wanted:
+        seen += json.loads(next(run.stdout))["kind"] == "policy.updated"
+
+
+def newest(evolve: Evolve) -> str:
+    found = updates(evolve)[-1]
+    return f"{found['policy'].partition('@')[0]}-{found['model'][:12]}"
+
+
+def test_a_run_that_an_extension_ends_leaves_the_newest_adapter_alone(
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer
+) -> None:
+    start_trainer()
+    (tmp_path / "unlucky.py").write_text(UNLUCKY)
+    evolve.environment |= {"PYTHONPATH": str(tmp_path), "UNLUCKY": str(tmp_path / "now")}
+    more = ("--evaluations", "4000", "--set", "learning.versions=2", "--set", "selection.unlucky:Unlucky=1", "--json")
+    with chatting_adapter_server(numbered()) as server:
+        run = evolve.start(*words(tmp_path, server, *more, updates=2))
+        until_updates(run, 2)
+        assert len(server.lora.adapters) == 2
+        (tmp_path / "now").touch()
+        run.communicate(timeout=PATIENCE_SECONDS)
+        assert evolve.json("show", "last")["reason"] == "extension_failed"
+        assert set(server.lora.adapters) == {newest(evolve)}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_killed_run_that_is_ended_afterwards_leaves_the_newest_adapter_alone(
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer, deleted: bool
+) -> None:
+    start_trainer()
+    more = ("--evaluations", "4000", "--set", "learning.versions=2", "--json")
+    with chatting_adapter_server(numbered()) as server:
+        run = evolve.start(*words(tmp_path, server, *more, updates=2))
+        until_updates(run, 2)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        assert len(server.lora.adapters) == 2
+        kept = newest(evolve)
+        if deleted:
+            evolve.call("pause", "last")
+            evolve.call("delete", evolve.lines("runs", "--json")[0]["run_id"])
+        else:
+            evolve.call("cancel", "last")
+        assert set(server.lora.adapters) == {kept}
 
 
 @pytest.mark.parametrize(
