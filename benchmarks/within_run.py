@@ -115,9 +115,9 @@ class _Run:
     def ask(self) -> list[tuple[Model, Proposal]]:
         if len(self.path) >= self._size.evaluations:
             return []
-        learning = self._search.state.changes.learning
-        if learning.due:
-            self._update(learning.next(self._search.state.asked, ()))
+        state = self._search.state
+        if (due := state.changes.learning.next(state.asked, (), {})) is not None:
+            self._update(due)
         proposals = self._search.ask().proposals
         for proposal in proposals:
             version = int(proposal.policy.partition("@")[2] or 0)

@@ -183,8 +183,9 @@ class DeterministicSchedule:
     @property
     def _change_due(self) -> bool:
         """Whether the run itself is to change something that the next proposal depends on."""
-        changes = self.state.changes
-        return changes.insights.due(self.state.account.evaluations) or changes.learning.due
+        state = self.state
+        update = state.changes.learning.next(state.asked, state.open, state.pending)
+        return update is not None or state.changes.insights.due(state.account.evaluations)
 
     def _seed(self, steps: list[SearchStep]) -> bool:
         return self.state.started and self._release(0, steps)

@@ -1,10 +1,11 @@
 """Learning within a run: when its policy is to be updated, and which versions of it are asked."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from evolve.change_events import PolicyUpdated
 from evolve.configuration.learning import LearningConfig
+from evolve.proposal import Candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +32,23 @@ class Learning:
     """The updates of a run's policy, as its events tell them.
 
     Attributes:
-        answered: proposals that policies answered.
+        numbers: of the proposals that policies answered, in the order of the answers.
         updates: all of them, in order, those without a version among them.
     """
 
     def __init__(self, config: LearningConfig) -> None:
         self._config = config
-        self.answered = 0
+        self.numbers: list[int] = []
         self.updates: list[PolicyUpdated] = []
 
     @property
+    def answered(self) -> int:
+        """How many proposals policies answered."""
+        return len(self.numbers)
+
+    @property
     def due(self) -> bool:
-        """Whether the next update is to be made."""
+        """Whether there are answers enough for the next update."""
         if not self._config.every or len(self.updates) >= self._config.updates:
             return False
         last = self.updates[-1].answered if self.updates else 0
@@ -58,19 +64,26 @@ class Learning:
         """The versions that are asked."""
         return self.versions[-self._config.versions :]
 
-    def next(self, asked: int, unfinished: Collection[int]) -> DueUpdate:
-        """The next update.
+    def next(self, asked: int, unanswered: Collection[int], pending: Mapping[str, Candidate]) -> DueUpdate | None:
+        """The next update. None: it is not due, or waits, because nothing that it could learn from is finished.
 
         Args:
             asked: number of the latest proposal.
-            unfinished: numbers of proposals that await answers or evaluations.
+            unanswered: numbers of proposals that await answers.
+            pending: candidates that await evaluations, by id.
         """
+        if not self.due:
+            return None
+        unfinished = [*unanswered, *(candidate.proposal_number for candidate in pending.values())]
         number = len(self.updates) + 1
+        after, through = self.updates[-1].through if self.updates else 0, min(unfinished, default=asked + 1) - 1
+        if not any(after < answered <= through for answered in self.numbers):
+            return None
         return DueUpdate(
             number=number,
             newest=self.versions[-1].policy if self.versions else "",
             answered=self.answered,
-            after=self.updates[-1].through if self.updates else 0,
-            through=min(unfinished, default=asked + 1) - 1,
+            after=after,
+            through=through,
             k=self._config.k_of(number),
         )

@@ -4,7 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from evolve.errors import PolicyError
-from service.errors import UnreachableError
+from service.errors import UnreachableError, UsageError
+from service.policy_settings.settings import PolicySettings
+from service.policy_settings.sources import read_policy
 from service.usecases.model_folders import ModelFolders
 from service.usecases.version_settings import is_adapter
 
@@ -25,13 +27,14 @@ def serve_version(storage: "SqlStorage", found: "PolicyVersion") -> None:
         return
     folder = ModelFolders(storage.problems.bundle).folder(found.bundle_hash)
     try:
-        asyncio.run(_load(str(found.settings["base_url"]), str(found.settings["model"]), str(folder)))
-    except PolicyError as error:
+        policy = read_policy({**found.settings, "name": found.name}, found.name)
+        asyncio.run(_load(policy, str(folder)))
+    except (PolicyError, UsageError) as error:
         raise UnreachableError(f"{found.name} was not promoted, since its vLLM did not load it: {error}") from error
 
 
-async def _load(address: str, name: str, folder: str) -> None:
-    from service.bootstrap.policies import open_adapters
+async def _load(policy: PolicySettings, folder: str) -> None:
+    from service.bootstrap.policies import adapters_of
 
-    async with open_adapters(address) as (_, adapters):
-        await adapters.ensure(name, folder)
+    async with adapters_of(policy) as adapters:
+        await adapters.ensure(policy.model, folder)

@@ -24,6 +24,7 @@ from service.runner.runner import Runner
 from service.runner.view_drawer import ViewDrawer
 from service.timestamps import SystemClock
 from service.usecases.run_jobs import StoredJobs, Warn
+from service.usecases.run_leftovers import RunLeftovers
 from service.usecases.track_run import RunTracking, read_choices
 
 if TYPE_CHECKING:
@@ -105,13 +106,15 @@ async def open_runner(
             evaluates = f"{heartbeat.slots} slots here, isolation {heartbeat.isolation}"
         evaluators = choose_evaluators(settings, queue=queue, broker=broker)
         tracking = await stack.enter_async_context(_tracking(settings, storage))
+        policies = ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies)
         jobs = StoredJobs(
             storage,
-            ConfiguredPolicies(settings.policies, storage.problems.bundle),
+            policies,
             evaluators,
             settings.extensions,
             tracking=tracking,
             trainers=make_run_trainers(settings, storage),
+            leftovers=_leftovers(storage, policies),
         )
         drawer = ViewDrawer(storage.views, storage.reader, jobs)
         drawing = asyncio.create_task(keep_up("views", drawer.run, VIEW_PAUSE_SECONDS))
@@ -147,7 +150,7 @@ async def open_batch_runner(
     _limit_threads()
     slots = max(1, len(os.sched_getaffinity(0)) // runs)
     evaluators = choose_evaluators(settings, database=storage.url, require=require_isolation)
-    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
+    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies)
     async with _tracking(settings, storage) as tracking:
         jobs = StoredJobs(
             storage,
@@ -158,6 +161,7 @@ async def open_batch_runner(
             warn=warn,
             tracking=tracking,
             trainers=make_run_trainers(settings, storage),
+            leftovers=_leftovers(storage, policies),
         )
         yield _opened(jobs, runs, "this process", batch_id=batch_id)
 
@@ -177,6 +181,10 @@ async def _tracking(settings: Settings, storage: Storage) -> AsyncIterator[RunTr
         yield tracking
     finally:
         await asyncio.to_thread(tracking.close, LEAVE_SECONDS)
+
+
+def _leftovers(storage: "SqlStorage", policies: ConfiguredPolicies) -> RunLeftovers:
+    return RunLeftovers(storage.training, storage.policies, storage.readers, storage.clock, policies.loaded)
 
 
 def _limit_threads() -> None:

@@ -30,7 +30,7 @@ def open_run(
 ) -> AbstractAsyncContextManager[drive_run.OpenedRun]:
     """A run that an order asks for, evaluated by the workers of a queue where one is named, else by this process."""
     evaluators = choose_evaluators(settings, queue=order.queue, database=storage.url, require=order.require_isolation)
-    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle)
+    policies = ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies)
     registry = make_registry(settings, storage)
     order = replace(order, registered=partial(registry.settings, DEFAULT_TENANT))
     return drive_run.open_run(order, storage, policies, evaluators, make_run_trainers(settings, storage))

@@ -12,7 +12,7 @@ from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, RunReader, RunRecord, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, LoadedVersions, RunReader, RunRecord, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from service.usecases.control_runs import RunController
     from service.usecases.policy_registry import StoredPolicies
     from service.usecases.policy_site import PolicySite
+    from service.usecases.run_leftovers import RunLeftovers
     from service.usecases.training_jobs import StoredTrainingJobs
     from service.usecases.training_site import TrainingSite
 
@@ -127,7 +128,7 @@ def open_controller(settings: "Settings", where: SourceOptions) -> Iterator["Run
             yield RunController(site=remote_site(client), control=RemoteControl(client), alone=False)
         return
     with open_existing_storage(settings, where.db) as storage:
-        control = StoredControl(storage, partial(_submissions, settings, storage))
+        control = StoredControl(storage, partial(_submissions, settings, storage), _leftovers(settings, storage))
         yield RunController(site=stored_site(storage.reader, storage.url), control=control, alone=True)
 
 
@@ -155,7 +156,9 @@ def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = Fal
         return
     with (open_storage if make else open_existing_storage)(settings, where.db) as storage:
         submissions, registered = partial(_submissions, settings, storage), partial(_registered, settings, storage)
-        batches = StoredBatches(storage, settings.policies, submissions, registered)
+        batches = StoredBatches(
+            storage, settings.policies, submissions, registered, leftovers=_leftovers(settings, storage)
+        )
         yield BatchSite(batches=batches, storage=storage)
 
 
@@ -220,6 +223,18 @@ def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
     from service.bootstrap.submissions import make_submissions
 
     return make_submissions(settings, storage)
+
+
+def _leftovers(settings: "Settings", storage: "SqlStorage") -> "RunLeftovers":
+    """What reads the operator's policies reads them when a run that trained its policy ends here."""
+    from service.usecases.run_leftovers import RunLeftovers
+
+    def versions(run: RunRecord) -> "LoadedVersions | None":
+        from service.bootstrap.policies import ConfiguredPolicies
+
+        return ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies).loaded(run)
+
+    return RunLeftovers(storage.training, storage.policies, storage.readers, storage.clock, versions)
 
 
 def _registry(settings: "Settings", storage: "SqlStorage") -> "StoredPolicies":

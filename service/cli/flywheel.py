@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 
-from service.bootstrap.sites import BatchSite, open_batches, open_policies, open_training
+from service.bootstrap.sites import BatchSite, open_batches, open_policies, open_site, open_training
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import BACKENDS, make_backends, make_trainer
 from service.cli.batch_here import drive_batch, refuse_weak_isolation
@@ -29,11 +29,13 @@ from service.ports import (
     RunRecord,
     TrainingBackend,
 )
+from service.projections.run_site import RunSite
 from service.schemas.batches import Batch
 from service.usecases.flywheel import (
     FlywheelOrder,
     RecordedRound,
-    held_out_batch,
+    held_out_batches,
+    held_out_searches,
     recorded_rounds,
     refuse_other_order,
     refuse_unready,
@@ -42,6 +44,7 @@ from service.usecases.flywheel import (
     submit_training,
     training_of,
 )
+from service.usecases.flywheel_gate import refuse_few_held_out, refuse_few_searched
 from service.usecases.policy_site import PolicySite
 from service.usecases.version_settings import is_adapter
 
@@ -117,7 +120,7 @@ class _Flywheel:
             with self._batches() as site:
                 name = self._order.name
                 rounds = recorded_rounds(name, site.batches, training)
-                refuse_other_order(self._order, rounds, held_out_batch(name, site.batches))
+                refuse_other_order(self._order, rounds, held_out_batches(name, site.batches))
         if self._here:
             refuse_weak_isolation(self._options.require_isolation)
             self._refuse_missing()
@@ -162,30 +165,48 @@ class _Flywheel:
             policies.promote(self._order.policy, found.version, "")
 
     def hold_out(self) -> int:
-        """Search the held-out problems once, with the policy that the flywheel begins with."""
+        """Search the held-out problems once, with the policy that the flywheel begins with.
+
+        Raises:
+            ServiceError: they leave too little for the gate.
+        """
         if not self._order.held_out:
             return OK
+        codes: list[int] = []
         with self._batches() as site:
-            batch = held_out_batch(self._order.name, site.batches) or submit_held_out(self._order, site.batches)
-            runs = site.batches.runs(batch.id)
-            if not all(run.state in ENDED for run in runs):
-                self._terminal.note(f"searching {len(runs)} held-out problems")
-                code = self._drive(site, batch)
-                if code not in (OK, FAILED):
-                    return code
-                runs = site.batches.runs(batch.id)
-        return _searched(runs)
+            for batch in submit_held_out(self._order, site.batches):
+                codes.append(self._finish(site, batch, f"searching {len(batch.request['runs'])} held-out problems"))
+                if codes[-1] == INTERRUPTED:
+                    return INTERRUPTED
+            found = self._tests(site)
+            with open_training(self._settings, self._where) as training:
+                rounds = recorded_rounds(self._order.name, site.batches, training)
+        if OK not in codes:
+            return codes[-1]
+        with open_site(self._settings, self._where) as records:
+            refuse_few_held_out(self._order, rounds, found, partial(_records, records))
+        return OK
+
+    def _tests(self, site: BatchSite) -> list[RunRecord]:
+        """The runs whose prompts compare versions."""
+        searches = held_out_searches(self._order, site.batches) if self._order.held_out else []
+        return [run for batch in searches for run in site.batches.runs(batch.id)]
 
     def search(self, number: int) -> int:
         """Search the problems of a round."""
         with self._batches() as site:
             found = self._round(site, number)
             batch = submit_search(self._order, number, site.batches) if found is None else found.batch
-            if found is not None and all(run.state in ENDED for run in found.runs):
-                return _searched(found.runs)
-            self._terminal.note(f"round {number}: searching {self._order.problems} problems")
-            code = self._drive(site, batch)
-            return _searched(site.batches.runs(batch.id)) if code == FAILED else code
+            return self._finish(site, batch, f"round {number}: searching {self._order.problems} problems")
+
+    def _finish(self, site: BatchSite, batch: Batch, told: str) -> int:
+        """Run a batch to its end, or see that it has ended. It is well if one of its runs succeeded."""
+        runs = site.batches.runs(batch.id)
+        if all(run.state in ENDED for run in runs):
+            return OK if _succeeded(runs) else batch_code(self._terminal, runs, batch)
+        self._terminal.note(told)
+        code = self._drive(site, batch)
+        return OK if code == FAILED and _succeeded(site.batches.runs(batch.id)) else code
 
     def _drive(self, site: BatchSite, batch: Batch) -> int:
         """Run a batch, or wait for it."""
@@ -200,13 +221,20 @@ class _Flywheel:
         return batch_code(self._terminal, site.batches.runs(batch.id), batch)
 
     def train(self, number: int) -> int:
-        """Train on what was searched. The job asks the gate, and promotes."""
+        """Train on what was searched. The job asks the gate, and promotes.
+
+        Raises:
+            ServiceError: no problems are held out, and the searched ones leave too little for the gate.
+        """
         with open_training(self._settings, self._where) as training:
             with self._batches() as site:
-                found = self._round(site, number)
-                batch = held_out_batch(self._order.name, site.batches)
-                tests = site.batches.runs(batch.id) if batch is not None else []
-            assert found is not None
+                rounds = recorded_rounds(self._order.name, site.batches, training)
+                found = next(one for one in rounds if one.number == number)
+                tests = self._tests(site)
+            if found.job is None and not tests:
+                with open_site(self._settings, self._where) as records:
+                    learnt = [run for one in rounds for run in one.runs]
+                    refuse_few_searched(self._order, learnt, partial(_records, records))
             job = found.job or submit_training(self._order, found, training, tests, allowed=self._options.allowed)
             if job.state == JOB_SUCCEEDED:
                 return OK
@@ -254,9 +282,13 @@ class _Flywheel:
                 thread.join()
 
 
-def _searched(runs: Sequence[RunRecord]) -> int:
+def _records(site: RunSite, run_id: str) -> Iterator[str]:
+    return site.export(run_id, "training")
+
+
+def _succeeded(runs: Sequence[RunRecord]) -> bool:
     """Whether runs leave something to train on, or to compare versions on."""
-    return OK if any(run.state == "succeeded" for run in runs) else FAILED
+    return any(run.state == "succeeded" for run in runs)
 
 
 def _refuse_words_of_this_process(options: FlywheelOptions) -> None:

@@ -19,7 +19,7 @@ from evolve.prompt import build_ideas_prompt, build_review_prompt
 from evolve.search.ensemble import EnsembleMember
 from service.config import PoliciesSettings
 from service.errors import UsageError
-from service.policy.access import PolicyAccess, way_to
+from service.policy.access import IsVersion, PolicyAccess, no_version, way_to
 from service.policy.activity import total
 from service.policy.advised import AdvisingModel, advised, model_of, named
 from service.policy.advisor import Advisor
@@ -62,6 +62,7 @@ class PolicyOrder:
         source: of the run.
         resumed: whether the run was begun. It goes on with those of its policies that can be asked.
         folder: gives the folder of a registered model or adapter by its hash. None: runs here have none.
+        is_version: whether a policy is a version of the registry.
     """
 
     policies: Sequence["PolicySettings"]
@@ -71,6 +72,7 @@ class PolicyOrder:
     source: str
     resumed: bool = False
     folder: ModelFolder | None = None
+    is_version: IsVersion = no_version
 
 
 @asynccontextmanager
@@ -265,7 +267,7 @@ class _Opening:
         return server
 
     async def _way(self, settings: "PolicySettings") -> PolicyAccess:
-        return await asyncio.to_thread(way_to, settings, self.order.source, self.access)
+        return await asyncio.to_thread(way_to, settings, self.order.source, self.access, self.order.is_version)
 
     async def _meet(self, opened: "Policy | OpenAIEmbedder", settings: "PolicySettings") -> None:
         """Ask a policy whether it can answer, and see to it that what it opens is closed in the end."""

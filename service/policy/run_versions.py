@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ModelFolder = Callable[[str], Path]
 OpenAuthor = Callable[["PolicySettings"], Awaitable[EnsembleMember]]
+WayTo = Callable[["PolicySettings"], Awaitable[PolicyAccess]]
 
 
 class BundledVersions:
@@ -57,8 +58,46 @@ class BundledVersions:
         """A version takes no room of a server."""
 
 
-class AdapterVersions:
-    """The port RunVersions over the adapters of a running vLLM, which is reached as the policy itself.
+class ServedVersions:
+    """The adapters of a running vLLM, which is reached as the policy itself: to be unloaded.
+
+    Args:
+        start: the policy that the run began with.
+        way: to the server of a policy.
+    """
+
+    def __init__(self, start: "PolicySettings", way: WayTo) -> None:
+        self._start, self._way = start, way
+
+    async def unload(self, policy: str, model: str) -> None:
+        """Let the server unload an adapter.
+
+        Raises:
+            UnreachableError: it stays loaded.
+        """
+        try:
+            async with self._adapters() as adapters:
+                await adapters.unload(_name(policy, model))
+        except NotFoundError:
+            return
+        except PolicyError as error:
+            raise UnreachableError(f"{policy} stays loaded: {error}") from error
+
+    @asynccontextmanager
+    async def _adapters(self) -> "AsyncIterator[LoraAdapters]":
+        from service.policy.lora_adapters import LoraAdapters
+        from service.policy.server import Server
+
+        way = await self._way(self._start)
+        server = Server(way.policy, way.key, monotonic=time.monotonic, transport=way.transport)
+        try:
+            yield LoraAdapters(server)
+        finally:
+            await server.close()
+
+
+class AdapterVersions(ServedVersions):
+    """The port RunVersions over the adapters of a running vLLM.
 
     Args:
         start: the policy that the run began with.
@@ -67,14 +106,9 @@ class AdapterVersions:
         way: to the server of a policy.
     """
 
-    def __init__(
-        self,
-        start: "PolicySettings",
-        folder: ModelFolder,
-        open_author: OpenAuthor,
-        way: Callable[["PolicySettings"], Awaitable[PolicyAccess]],
-    ) -> None:
-        self._start, self._folder, self._open, self._way = start, folder, open_author, way
+    def __init__(self, start: "PolicySettings", folder: ModelFolder, open_author: OpenAuthor, way: WayTo) -> None:
+        super().__init__(start, way)
+        self._folder, self._open = folder, open_author
 
     async def check(self) -> None:
         """Check that the server takes adapters while it runs.
@@ -102,32 +136,6 @@ class AdapterVersions:
     async def open(self, policy: str, model: str) -> EnsembleMember:
         """An adapter, to be asked by its name at the server."""
         return await self._open(self._start.model_copy(update={"name": policy, "model": _name(policy, model)}))
-
-    async def unload(self, policy: str, model: str) -> None:
-        """Let the server unload an adapter.
-
-        Raises:
-            UnreachableError: it stays loaded.
-        """
-        try:
-            async with self._adapters() as adapters:
-                await adapters.unload(_name(policy, model))
-        except NotFoundError:
-            return
-        except PolicyError as error:
-            raise UnreachableError(f"{policy} stays loaded: {error}") from error
-
-    @asynccontextmanager
-    async def _adapters(self) -> "AsyncIterator[LoraAdapters]":
-        from service.policy.lora_adapters import LoraAdapters
-        from service.policy.server import Server
-
-        way = await self._way(self._start)
-        server = Server(way.policy, way.key, monotonic=time.monotonic, transport=way.transport)
-        try:
-            yield LoraAdapters(server)
-        finally:
-            await server.close()
 
 
 def _name(policy: str, model: str) -> str:

@@ -17,10 +17,10 @@ from service.policy_settings.settings import AGENT, PolicySettings
 from service.policy_settings.shipped import PREFIX, REGISTERED, complete, is_path, shipped_names
 from service.policy_settings.sources import load_policies, read_policy
 from service.ports import PolicyWords
+from service.schemas.policies import KEY_PLACES
 
 SYNTAX = "syntax"
 SOURCE = "api:"
-KEY_PLACES = ("api_key_env", "api_key_file")
 # What an agent sees of this machine, and reaches from it.
 OWN_AGENT_KEYS = ("environment", "read", "path", "allow_hosts")
 # It reads keys and files of this machine, and its addresses are not checked.

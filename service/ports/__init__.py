@@ -57,7 +57,7 @@ from service.ports.intents import (
     RunClaims,
     RunIntents,
 )
-from service.ports.learning import RunTrainer, RunVersions, UpdateOrder, UpdateResult
+from service.ports.learning import LoadedVersions, RunTrainer, RunVersions, UpdateOrder, UpdateResult
 from service.ports.limits import (
     Allowance,
     RateLimiter,
@@ -206,6 +206,7 @@ __all__ = [
     "Lease",
     "LeaseName",
     "LeaseState",
+    "LoadedVersions",
     "LoggedEvent",
     "Maintenance",
     "MembershipRecord",

@@ -36,6 +36,17 @@ class RunVersions(Protocol):
         """
 
 
+class LoadedVersions(Protocol):
+    """The versions of a run's policy that its server has."""
+
+    async def unload(self, policy: str, model: str) -> None:
+        """Let the server of the policy unload a version. One that is not there is left.
+
+        Raises:
+            ServiceError: it stays loaded.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrder:
     """An update of the policy of a run.

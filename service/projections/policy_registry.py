@@ -2,6 +2,7 @@
 
 from service.ports import PolicyVersion, RegisteredPolicy
 from service.schemas import policy_registry as wire
+from service.schemas.policies import KEY_PLACES
 
 
 def policy_reply(policy: RegisteredPolicy, tenant: str) -> wire.RegisteredPolicy:
@@ -28,7 +29,8 @@ def version_reply(found: PolicyVersion) -> wire.PolicyVersion:
             "state": found.state,
             "base": found.base,
             "bundle_hash": found.bundle_hash,
-            "settings": dict(found.settings),
+            # Where a key lies is the operator's business.
+            "settings": {key: value for key, value in found.settings.items() if key not in KEY_PLACES},
             "training": dict(found.training),
             "card": found.card,
             "evaluations": list(found.evaluations),

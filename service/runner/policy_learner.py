@@ -118,9 +118,10 @@ class PolicyLearner:
             task, self._task = self._task, None
             self._job = self.waiting = ""
             return task.result()
-        if self._due is None and self._state.changes.learning.due and self._settled(written, committed):
-            unfinished = [*self._state.open, *(one.proposal_number for one in self._state.pending.values())]
-            self._due = self._state.changes.learning.next(self._state.asked, unfinished), written
+        state = self._state
+        if self._due is None and self._settled(written, committed):
+            due = state.changes.learning.next(state.asked, state.open, state.pending)
+            self._due = None if due is None else (due, written)
         if self._due is not None and committed >= self._due[1]:
             self._task = asyncio.create_task(self._update(self._due[0]))
             self._task.add_done_callback(lambda _: self._wake())

@@ -117,6 +117,7 @@ class RunLoop:
             await self._end()
         except ExtensionError:
             await self._dispatcher.cancel()
+            await self._own.cancel(ended=True)
             if self._committing is not None:
                 await self._committing
             await self._commit()

@@ -22,7 +22,7 @@ from service.errors import (
     UsageError,
 )
 from service.net.retry import Backoff
-from service.ports import ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunClaims, RunLog, RunRecord
 from service.process.identity import is_gone
 from service.runner.desired_state import RunOrders
 from service.runner.lease import LEASE_SECONDS
@@ -65,6 +65,9 @@ class Jobs(Protocol):
 
     def open_again(self, record: RunRecord) -> AbstractAsyncContextManager[Reevaluation]:
         """Everything that candidates of a run are evaluated again with; raises the same errors."""
+
+    async def clear(self, record: RunRecord) -> None:
+        """Remove what a run leaves that has ended without being driven to its end. What fails is logged."""
 
 
 class RunWatch(RunObserver, Protocol):
@@ -218,8 +221,8 @@ class Runner:
             async with self._jobs.open(record) as job:
                 hold.driven = True
                 await drive(job, observer=self._watch, orders=hold.orders)
-        else:
-            await settle(self._log, self._clock, record, intent, self._owner)
+        elif await settle(self._log, self._clock, record, intent, self._owner) == CANCELLED:
+            await self._jobs.clear(record)
 
     async def _reevaluate(self, record: RunRecord) -> None:
         waiting = await undisturbed(partial(self._claims.reevaluations, record.id))
@@ -247,7 +250,11 @@ class Runner:
         if record.state in ENDED:
             await self._say(record, hold, self._let_be(record))
         else:
-            await self._say(record, hold, give_up(self._log, self._clock, record.id, self._owner, detail))
+            await self._say(record, hold, self._fail(record, detail))
+
+    async def _fail(self, record: RunRecord, detail: str) -> None:
+        await give_up(self._log, self._clock, record.id, self._owner, detail)
+        await self._jobs.clear(record)
 
     async def _let_be(self, record: RunRecord) -> None:
         """What cannot be evaluated again is wanted no more, or it would be tried for ever."""

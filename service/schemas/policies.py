@@ -26,6 +26,8 @@ def _currency(text: str) -> str:
         raise ValueError(str(error)) from error
 
 
+# Keys that say where a key lies.
+KEY_PLACES = ("api_key_env", "api_key_file")
 _AMOUNT = {"type": "string", "pattern": r"^[0-9]{1,12}(\.[0-9]{1,12})?$", "examples": ["0.15"]}
 Amount = Annotated[Decimal, BeforeValidator(_amount), PlainSerializer(plain), WithJsonSchema(_AMOUNT)]
 

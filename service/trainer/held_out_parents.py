@@ -64,12 +64,22 @@ def _drawn(names: Iterable[str], seed: int) -> list[str]:
 def problem_name(run: RunData) -> str:
     """The name of a run's problem, by its content too."""
     document = json.loads(run.document.read_text(encoding="utf-8"))
-    return f"problem {document['problem_name']} {document['bundle_hash'][:SHOWN_HASH]}"
+    return named_problem(document["problem_name"], document["bundle_hash"])
+
+
+def named_problem(name: str, bundle_hash: str) -> str:
+    """The name of a problem, by its content too."""
+    return f"problem {name} {bundle_hash[:SHOWN_HASH]}"
 
 
 def prompts_of(records: Path) -> Iterator[Mapping[str, Any]]:
+    """The training records of a file that can be trained on."""
+    return prompts_in(records.read_text(encoding="utf-8").splitlines())
+
+
+def prompts_in(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     """The training records that can be trained on: a whole reply of a language model to a prompt with a parent."""
-    for line in map(json.loads, records.read_text(encoding="utf-8").splitlines()):
+    for line in map(json.loads, lines):
         asked = line["asked"]
         if line["messages"] and line["parent"] and asked["format"] is not None and asked["edits"] != CONTINUE:
             yield line

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from service.config import PoliciesSettings
     from service.policy_settings.roles import Registered
     from service.problems.load import LoadedProblem
+    from service.usecases.run_leftovers import RunLeftovers
 
 LAYER = "the batch"
 
@@ -68,6 +69,7 @@ class StoredBatches:
         policies: those of the operator.
         submissions: makes what runs of stored problems are submitted to.
         registered: finds policies of the registry by name. None: there is no registry.
+        leftovers: removes what runs leave that are cancelled here. None: they leave nothing.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class StoredBatches:
         policies: "PoliciesSettings",
         submissions: Callable[[], Submissions],
         registered: "Registered | None" = None,
+        leftovers: "RunLeftovers | None" = None,
     ) -> None:
         self._policies, self._submissions, self._registered = policies, submissions, registered
+        self._leftovers = leftovers
         self._storage, self._clock = storage, storage.clock
         self._batches, self._problems = storage.batches, storage.problems
         self._reader = storage.readers.of(DEFAULT_TENANT)
@@ -142,7 +146,7 @@ class StoredBatches:
         """Want the runs that have not ended running, paused or cancelled; those that nobody drives are so at once."""
         from service.usecases.control_runs import StoredControl
 
-        control = StoredControl(self._storage, self._submissions)
+        control = StoredControl(self._storage, self._submissions, self._leftovers)
         for run in self.runs(batch_id):
             if run.state not in ENDED:
                 with suppress(ConflictError):  # it has ended meanwhile, or is about to

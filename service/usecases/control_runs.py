@@ -11,7 +11,7 @@ from evolve.search.hints import check_hint
 from evolve.search.insights import PERSON, check_insights
 from service.errors import ConflictError
 from service.identifiers import CHANGE, new_id
-from service.ports import PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
+from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
 from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
 from service.projections.bans import ban_change, lift_change
@@ -22,6 +22,7 @@ from service.projections.priorities import lift_priority_change, priority_change
 from service.projections.run_settings import settings_change
 from service.projections.run_site import POLL_SECONDS, RunSite
 from service.runner.undriven_runs import settle
+from service.usecases.run_leftovers import RunLeftovers
 
 if TYPE_CHECKING:
     from service.schemas.changes import ChangeList
@@ -107,10 +108,13 @@ class StoredControl:
     Args:
         storage: where the runs are.
         submissions: makes what forks are submitted to.
+        leftovers: removes what runs leave that are cancelled or deleted here. None: they leave nothing.
     """
 
-    def __init__(self, storage: Storage, submissions: Callable[[], Submissions]) -> None:
-        self._storage, self._submissions = storage, submissions
+    def __init__(
+        self, storage: Storage, submissions: Callable[[], Submissions], leftovers: RunLeftovers | None = None
+    ) -> None:
+        self._storage, self._submissions, self._leftovers = storage, submissions, leftovers
 
     def want(self, run: RunRecord, desired_state: str) -> RunRecord:
         """Want a run running, paused or cancelled."""
@@ -212,6 +216,8 @@ class StoredControl:
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
+        if run.state == PAUSED and self._leftovers is not None:
+            asyncio.run(self._leftovers.remove(run))
         self._storage.intents(run.tenant).delete(run.id)
         self._storage.deletions.remove(run.id)
 
@@ -225,6 +231,8 @@ class StoredControl:
     def _settle(self, run: RunRecord, desired_state: str) -> None:
         intent = Intent(desired_state=desired_state, by=COMMAND_LINE)
         try:
-            asyncio.run(settle(self._storage.log, self._storage.clock, run, intent, this_process()))
+            state = asyncio.run(settle(self._storage.log, self._storage.clock, run, intent, this_process()))
         except ConflictError:
             return  # somebody drives it, and hears what is wanted
+        if state == CANCELLED and self._leftovers is not None:
+            asyncio.run(self._leftovers.remove(run))

@@ -99,10 +99,16 @@ def flywheel_batches(batches: RecordedBatches) -> dict[str, dict[int, Batch]]:
     return found
 
 
-def held_out_batch(name: str, batches: RecordedBatches) -> Batch | None:
-    """The batch of a flywheel's held-out problems. None: it was not submitted."""
+def held_out_batches(name: str, batches: RecordedBatches) -> list[Batch]:
+    """The batches of a flywheel's held-out problems, oldest first."""
     found = [one for one in batches.batches(MAX_LOOKED_THROUGH) if _labels(one).get(HELD_OUT_LABEL) == name]
-    return found[-1] if found else None
+    return found[::-1]
+
+
+def held_out_searches(order: FlywheelOrder, batches: RecordedBatches) -> list[Batch]:
+    """The batches of its held-out problems that were searched as its rounds are, oldest first."""
+    as_rounds = {"policy": order.policy, "evaluations": order.evaluations}
+    return [batch for batch in held_out_batches(order.name, batches) if _searched_with(batch) == as_rounds]
 
 
 def recorded_rounds(name: str, batches: RecordedBatches, training: RecordedJobs) -> list[RecordedRound]:
@@ -125,13 +131,15 @@ def round_result(training: RecordedJobs, found: RecordedRound) -> Mapping[str, A
     return training.events(found.job.id, found.job.sequence - 1)[-1].payload
 
 
-def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound], held_out: Batch | None = None) -> None:
+def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound], held_out: Sequence[Batch] = ()) -> None:
     """Refuse to continue a flywheel that was begun in another way: its rounds could not be compared.
+
+    Until a training is submitted, it may get further held-out problems.
 
     Args:
         order: what it does.
         rounds: that were begun.
-        held_out: the batch of its held-out problems.
+        held_out: the batches of its held-out problems.
 
     Raises:
         ConflictError: a setting differs.
@@ -139,10 +147,8 @@ def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound], he
     for found in rounds[:1]:
         first = _first_run(found.batch)
         before = {"problems": len(found.batch.request["runs"]), "policy": first["policy"], **_searched(first["config"])}
-        before["held-out problems"] = 0 if held_out is None else len(held_out.request["runs"])
         before |= {} if found.job is None else {key: found.job.request.get(key) for key in order.training}
         asked = {"problems": order.problems, "policy": order.policy, **_searched(_config(order, 1, 0))}
-        asked["held-out problems"] = len(order.held_out)
         asked |= (
             {}
             if found.job is None
@@ -150,10 +156,18 @@ def refuse_other_order(order: FlywheelOrder, rounds: Sequence[RecordedRound], he
         )
         for key, value in asked.items():
             if value != before[key]:
-                raise ConflictError(
-                    f"the flywheel {order.name} was begun with {key} {before[key]}, not {value}: repeat its words, or"
-                    " choose another name"
-                )
+                raise _other(order, key, before[key], value)
+    first_held_out = len({run["problem"] for batch in held_out for run in batch.request["runs"]})
+    trained = any(found.job is not None for found in rounds)
+    if len(order.held_out) < first_held_out or (trained and len(order.held_out) != first_held_out):
+        raise _other(order, "held-out problems", first_held_out, len(order.held_out))
+
+
+def _other(order: FlywheelOrder, what: str, before: object, asked: object) -> ConflictError:
+    return ConflictError(
+        f"the flywheel {order.name} was begun with {what} {before}, not {asked}: repeat its words, or choose another"
+        " name"
+    )
 
 
 def refuse_unready(order: FlywheelOrder, training: TrainingSite, policies: PolicySite, *, allowed: bool) -> None:
@@ -196,16 +210,34 @@ def submit_search(order: FlywheelOrder, number: int, batches: Batches) -> Batch:
         return batches.create(checked(BatchCreate, name=f"{order.name} round {number}", runs=runs))
 
 
-def submit_held_out(order: FlywheelOrder, batches: Batches) -> Batch:
-    """Submit the batch of the held-out problems, whose prompts compare the versions of all rounds."""
+def submit_held_out(order: FlywheelOrder, batches: Batches) -> list[Batch]:
+    """Submit a batch of the held-out problems that are not searched yet. Their prompts compare versions in all rounds.
+
+    Returns:
+        The batches of all held-out problems, oldest first.
+
+    Raises:
+        ConflictError: a problem that was held out is not there, or was changed.
+    """
+    problems = [batches.add_problem(folder) for folder in order.held_out]
+    before = {run["problem"] for batch in held_out_batches(order.name, batches) for run in batch.request["runs"]}
+    if not before <= {*problems}:
+        raise ConflictError(
+            f"a problem that the flywheel {order.name} holds out was changed or removed: bring it back, or choose"
+            " another name"
+        )
+    searched = held_out_searches(order, batches)
+    known = {run["problem"] for batch in searched for run in batch.request["runs"]}
     runs = [
         {
-            "problem": batches.add_problem(folder), "policy": order.policy,
-            "config": _config(order, 1, _FIRST_HELD_OUT + place), "labels": {HELD_OUT_LABEL: order.name},
+            "problem": problem, "policy": order.policy, "config": _config(order, 1, _FIRST_HELD_OUT + place),
+            "labels": {HELD_OUT_LABEL: order.name},
         }
-        for place, folder in enumerate(order.held_out)
+        for place, problem in enumerate(problems) if problem not in known
     ]  # fmt: skip
-    return batches.create(checked(BatchCreate, name=f"{order.name} held-out problems", runs=runs))
+    if not runs:
+        return searched
+    return [*searched, batches.create(checked(BatchCreate, name=f"{order.name} held-out problems", runs=runs))]
 
 
 def submit_training(
@@ -262,6 +294,11 @@ def _config(order: FlywheelOrder, number: int, place: int) -> dict[str, Any]:
 
 def _searched(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"evaluations": config["budget"]["evaluations"], "seed of the first run": config["seed"]}
+
+
+def _searched_with(batch: Batch) -> dict[str, Any]:
+    first = _first_run(batch)
+    return {"policy": first["policy"], "evaluations": first["config"]["budget"]["evaluations"]}
 
 
 def _labels(batch: Batch) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from service.ports import (
 from service.problems.bundle import pack
 from service.problems.folder import Folder
 from service.projections.policy_gate import deciding, refusal, summarize_evaluation
-from service.usecases.version_settings import adapter_base, adapter_settings, model_settings
+from service.usecases.version_settings import adapter_base, adapter_settings, carried_settings, model_settings
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 RESERVED = ("health", "registered")  # places of the API beside the names of policies
@@ -87,8 +87,11 @@ class StoredPolicies:
         card: str = "",
         by: str = "",
         served: str = "",
+        asked: Mapping[str, Any] | None = None,
     ) -> PolicyVersion:
         """Store a model's folder as the next version, or that of an adapter with the address of its vLLM as `served`.
+
+        `asked` are keys of a policy file. They count more than those that the folder has.
 
         Raises:
             NotFoundError, RefusedError: the tenant has no such policy, or may not change it.
@@ -103,6 +106,7 @@ class StoredPolicies:
             base = base or adapter_base(files)
         else:
             settings = model_settings(files, folder.hash)
+        settings |= carried_settings(asked or {})
         read_policy({**settings, "name": name}, "the version")
         new = NewPolicyVersion(
             files=folder,

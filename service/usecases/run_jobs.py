@@ -18,6 +18,7 @@ from service.usecases.drive_run import evaluator_warnings
 from service.usecases.extensions import load_all, named_beside, refuse_kinds, refuse_run, refuse_runtime
 from service.usecases.plan import PolicyFactory, RunPlan, evaluator_request, plan_stored
 from service.usecases.run_learning import RunTrainers, no_trainer
+from service.usecases.run_leftovers import RunLeftovers
 from service.usecases.track_run import RunTracking
 
 Warn = Callable[[Sequence[str]], None]
@@ -35,6 +36,7 @@ class StoredJobs:
         warn: hears what the isolation of a run leaves open.
         tracking: sends runs to trackers while they are driven.
         trainers: give runs who trains their policies within them.
+        leftovers: removes what ended runs leave. None: they leave nothing.
     """
 
     def __init__(
@@ -48,11 +50,12 @@ class StoredJobs:
         warn: Warn = lambda _: None,
         tracking: RunTracking | None = None,
         trainers: RunTrainers = no_trainer,
+        leftovers: RunLeftovers | None = None,
     ) -> None:
         self.storage = storage
         self._policies, self._evaluators, self._extensions = policies, evaluators, extensions
         self._slots, self._warn, self._tracking = slots, warn, tracking
-        self._trainers = trainers
+        self._trainers, self._leftovers = trainers, leftovers
 
     @asynccontextmanager
     async def open(self, record: RunRecord) -> AsyncIterator[RunJob]:
@@ -104,6 +107,11 @@ class StoredJobs:
                 clock=self.storage.clock,
                 owner=this_process(),
             )
+
+    async def clear(self, record: RunRecord) -> None:
+        """Remove what a run leaves that has ended without being driven to its end."""
+        if self._leftovers is not None:
+            await self._leftovers.remove(record)
 
     @asynccontextmanager
     async def open_evaluator(self, record: RunRecord) -> AsyncIterator[Evaluator]:

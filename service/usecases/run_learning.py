@@ -60,6 +60,17 @@ def policy_of_run(run_id: str) -> str:
     return run_id.replace("_", "-").lower()
 
 
+def jobs_of_run(store: TrainingStore, tenant: str, run_id: str) -> Iterator[TrainingJob]:
+    """The updates of a run, newest first. Jobs of the tenant from before the run are not looked at."""
+    policy = policy_of_run(run_id)
+    before, earliest = "", run_id.partition("_")[2]
+    while page := store.jobs(tenant, before, _PAGE):
+        yield from (job for job in page if job.policy == policy)
+        before = page[-1].id
+        if before.partition("_")[2] < earliest:
+            return
+
+
 class StoredRunTrainer:
     """The port RunTrainer over the stores of an installation.
 
@@ -149,17 +160,12 @@ class StoredRunTrainer:
         return int(self._plan.config.answers or self._author.answers)
 
     def _submitted(self, number: int) -> TrainingJob | None:
-        """The job of an update, if an earlier sitting stored it."""
-        return next((job for job in self._jobs() if job.request.get(UPDATE, {}).get("number") == number), None)
+        """The job of an update, if an earlier sitting stored it. One that the end of the run cancelled is made anew."""
+        jobs = (job for job in self._jobs() if job.request.get(UPDATE, {}).get("number") == number)
+        return next((job for job in jobs if job.state != JOB_CANCELLED), None)
 
     def _jobs(self) -> Iterator[TrainingJob]:
-        """The jobs of the run, newest first. Jobs of the tenant from before the run are not looked at."""
-        before, earliest = "", self._plan.run_id.partition("_")[2]
-        while page := self._store.jobs(self._tenant, before, _PAGE):
-            yield from (job for job in page if job.policy == self._policy)
-            before = page[-1].id
-            if before.partition("_")[2] < earliest:
-                return
+        return jobs_of_run(self._store, self._tenant, self._plan.run_id)
 
     def _register(self) -> None:
         """Have a policy for the versions of the run."""
@@ -192,7 +198,9 @@ class StoredRunTrainer:
             folder = self._folder()
             files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
             told = {"run": self._plan.run_id, "start": self._author.name}
-            self._registry.add_version(self._tenant, self._policy, files, training=told, by=self._plan.run_id)
+            self._registry.add_version(
+                self._tenant, self._policy, files, training=told, by=self._plan.run_id, asked=self._author.describe()
+            )
         return name
 
     def _folder(self) -> Path:

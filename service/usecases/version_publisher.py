@@ -2,12 +2,13 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.errors import ConflictError, UnreachableError, UsageError
-from service.policy_settings.shipped import DEFAULTS_FILE
+from service.policy_settings.shipped import ADAPTER_DEFAULTS, DEFAULTS_FILE
 from service.ports import (
     HeldOutValues,
     PolicyEvaluation,
@@ -22,10 +23,7 @@ from service.usecases.policy_registry import CARD_FILE, StoredPolicies
 from service.usecases.run_data import RunDataWriter, forget_runs
 from service.usecases.run_learning import write_update
 from service.usecases.training_jobs import StoredTrainingJobs, refuse_unpermitted
-from service.usecases.version_settings import ADAPTER_CONFIG, asked_alike, is_adapter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from service.usecases.version_settings import ADAPTER_CONFIG, asked_alike, author_settings, is_adapter
 
 # Of an evaluation, what an event has.
 _TOLD = ("metric", "mean", "baseline_mean", "difference", "low", "high")
@@ -74,7 +72,6 @@ class VersionPublisher:
         """Store a model as a version, evaluate it, and promote it if the job asks for it. Repeating stores nothing."""
         self.check(job)
         model = backend.model(job, folder)
-        self._ask_alike(job, model)
         found = self._stored(job) or self._store(job, backend, model, folder)
         promoted = self._registry.get(job.tenant, job.policy).promoted
         told: Mapping[str, Any] = {}
@@ -92,6 +89,7 @@ class VersionPublisher:
         return PublishedVersion(version=found.version, evaluation=told, promoted=True)
 
     def _store(self, job: TrainingJob, backend: TrainingBackend, model: Path, folder: Path) -> PolicyVersion:
+        asked = self._ask_alike(job, model)
         files = {str(path.relative_to(model)): path.read_bytes() for path in model.rglob("*") if path.is_file()}
         trained = backend.training(job, folder)
         training = {"job": job.id, "backend": job.request["backend"], "runs": list(job.runs), **trained}
@@ -103,18 +101,37 @@ class VersionPublisher:
         served = self._served(job, base) if ADAPTER_CONFIG in files else ""
         card = _card(files.get(CARD_FILE, b"").decode(errors="replace"), str(training.get("held_out", "")))
         return self._registry.add_version(
-            job.tenant, job.policy, files, base=base, training=training, card=card, by=job.id, served=served
+            job.tenant,
+            job.policy,
+            files,
+            base=base,
+            training=training,
+            card=card,
+            by=job.id,
+            served=served,
+            asked=asked,
         )
 
-    def _ask_alike(self, job: TrainingJob, model: Path) -> None:
-        """Let runs ask an adapter as they ask the promoted version, else its base. A run asks its own as it does."""
-        if UPDATE in job.request or not (model / ADAPTER_CONFIG).is_file() or (model / DEFAULTS_FILE).exists():
-            return
+    def _ask_alike(self, job: TrainingJob, model: Path) -> Mapping[str, Any]:
+        """How runs ask a version beyond what its folder says; what that can say of an adapter is written into it.
+
+        An update is asked as its run asks its policy. Another adapter is asked as the promoted version, else its base.
+        """
+        adapter, update = (model / ADAPTER_CONFIG).is_file(), job.request.get(UPDATE)
+        if update is not None:
+            like = author_settings(self._jobs.reader(job.tenant).run(str(update["run"])))
+        else:
+            like = self._comparable(job) if adapter else {}
+        if adapter and not (model / DEFAULTS_FILE).exists() and (text := asked_alike(like)):
+            (model / DEFAULTS_FILE).write_text(text, encoding="utf-8")
+        if update is not None:
+            return like
+        return {name: value for name, value in like.items() if name not in ADAPTER_DEFAULTS}
+
+    def _comparable(self, job: TrainingJob) -> Mapping[str, Any]:
         promoted = self._registry.get(job.tenant, job.policy).promoted
         like = str(job.request.get("base", "")) if promoted is None else f"{job.policy}@{promoted}"
-        text = asked_alike(self._registry.named(job.tenant, like).settings) if like else ""
-        if text:
-            (model / DEFAULTS_FILE).write_text(text, encoding="utf-8")
+        return self._registry.named(job.tenant, like).settings if like else {}
 
     def _served(self, job: TrainingJob, base: str) -> str:
         """The address of the vLLM that serves an adapter: that of the job, else that of the base.

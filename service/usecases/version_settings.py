@@ -7,11 +7,14 @@ from typing import Any
 
 from service.errors import UsageError
 from service.policy_settings.shipped import ADAPTER_DEFAULTS, DEFAULTS_FILE, REGISTERED, adapter_name, read_defaults
+from service.ports import RunRecord
 from service.problems.folder import MAX_BYTES
 from service.problems.toml_writer import toml_text
 
 _MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 ADAPTER_CONFIG = "adapter_config.json"
+# Of a policy, what belongs to its model, or to its part in a run.
+_OWN = ("name", "kind", "role", "provider", "base_url", "model", "weight", "escalate_after")
 _ADAPTER = (ADAPTER_CONFIG, "adapter_model.safetensors")
 
 
@@ -41,6 +44,17 @@ def adapter_settings(policy: str, files: Mapping[str, bytes], bundle_hash: str, 
     path = Path(DEFAULTS_FILE)
     defaults = read_defaults(files[DEFAULTS_FILE], path, ADAPTER_DEFAULTS) if DEFAULTS_FILE in files else {}
     return {**defaults, "kind": "openai", "base_url": served, "model": adapter_name(policy, bundle_hash)}
+
+
+def carried_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys with which a version is asked as another policy is: of its requests, replies, price, limits and key."""
+    return {name: value for name, value in settings.items() if name not in _OWN}
+
+
+def author_settings(run: RunRecord) -> Mapping[str, Any]:
+    """The keys of the only author of a run."""
+    (author,) = (policy for policy in run.policies if policy.get("role", "author") == "author")
+    return author
 
 
 def asked_alike(settings: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import signal
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.e2e.learning import (
     updates,
 )
 from tests.fakes.adapter_server import BASE, ChattingAdapterServer, chatting_adapter_server
+from tests.patience import PATIENCE_SECONDS
 
 MODEL = "/models/tiny"
 START = "start"
@@ -101,9 +103,9 @@ def test_a_run_asks_the_adapters_that_it_trained_and_leaves_the_newest_loaded(
     assert (asking["start"], Path(asking["newest"]).name, asking["bounded"]) == (None, found[1]["model"], [False])
 
     # The newest adapter answers a run of its own, which goes on from it.
-    evolve.call(*words(tmp_path, server, updates=1)[:2], "--policy", f"{name}@3", "--evaluations", "24",
-                "--param", "format=single", "--param", "answers=1", "--set", "deterministic.window=2",
-                "--set", "learning.every=4", "--set", "learning.updates=1")  # fmt: skip
+    short = ("--evaluations", "24", "--set", "deterministic.window=2")
+    more = ("--set", "learning.every=4", "--set", "learning.updates=1")
+    evolve.call("run", str(tmp_path / "number"), "--policy", f"{name}@3", *short, *more)
     (again,) = updates(evolve)
     assert (again["policy"][-2:], again["base"]) == ("@1", f"{name}@3"), again
     assert evolve.json("policy", "show", again["policy"])["base"] == f"{name}@3"
@@ -157,6 +159,125 @@ def test_a_trainer_killed_within_an_update_costs_the_update_its_time_alone(
     (found,) = updates(evolve)
     assert found["policy"]
     assert len(server.lora.adapters) == 1
+
+
+POLICY = """
+[[policies]]
+name = "start"
+base_url = "{url}"
+api_key_env = "VLLM_KEY"
+format = "single"
+answers = 1
+samples = 3
+temperature = 0.5
+max_tokens = 512
+context_tokens = 4000
+timeout_seconds = 77
+concurrency = 2
+weight = 2
+params = {{ top_k = 7 }}
+price = {{ input = "0.5", output = "1.5" }}
+"""
+
+
+def test_a_version_is_asked_as_the_policy_of_its_run_was(
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer
+) -> None:
+    start_trainer()
+    place, problem = tmp_path / "policy.toml", str(tmp_path / "number")
+    short = ("--evaluations", "30", "--set", "deterministic.window=2", "--set", "learning.updates=2", *LEARNING)
+    with chatting_adapter_server(written, key="s3cret") as server:
+        place.write_text(POLICY.format(url=server.url))
+        evolve.environment["VLLM_KEY"] = "s3cret"
+        evolve.call("run", problem, "--policy", str(place), *short)
+        found = updates(evolve)[1]
+        (start,) = evolve.lines("runs", "--json")[0]["policies"]
+        (shown,) = evolve.lines("policy", "show", found["policy"], "--json")
+        before = len(server.chats)
+        evolve.call("run", problem, "--policy", found["policy"], "--evaluations", "12")
+    (again,) = evolve.lines("runs", "--json")[0]["policies"]
+    model = f"{found['policy'].partition('@')[0]}-{found['model'][:12]}"
+    assert again == {key: value for key, value in start.items() if key != "weight"} | {
+        "name": found["policy"],
+        "model": model,
+    }
+    assert (again["temperature"], again["max_tokens"], again["price"]["output"]) == (0.5, 512, "1.5")
+    bodies = [request.body for request in server.chats[before:]]
+    assert {(body["model"], body["temperature"], body["max_tokens"], body["top_k"]) for body in bodies} == {
+        (model, 0.5, 512, 7)
+    }
+    hidden = ("name", "api_key_env", "api_key_file")
+    assert shown["settings"] == {key: value for key, value in again.items() if key not in hidden}
+
+
+UNLUCKY = """
+import os
+
+from evolve.selection import Selected
+
+
+class Unlucky:
+    def __call__(self, view, rng, knobs):
+        if os.path.exists(os.environ["UNLUCKY"]):
+            raise ValueError("no luck today")
+        return Selected(place=0)
+"""
+
+
+def numbered() -> Any:
+    """Programs that are all different."""
+    numbers = count()
+    return lambda body: [f"```python\ndef give():\n    return {next(numbers)}\n```" for _ in range(body.get("n", 1))]
+
+
+def until_updates(run: Any, wanted: int) -> None:
+    """Read the events of a run until it has so many updates."""
+    seen = 0
+    while seen < wanted:
+        seen += json.loads(next(run.stdout))["kind"] == "policy.updated"
+
+
+def newest(evolve: Evolve) -> str:
+    found = updates(evolve)[-1]
+    return f"{found['policy'].partition('@')[0]}-{found['model'][:12]}"
+
+
+def test_a_run_that_an_extension_ends_leaves_the_newest_adapter_alone(
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer
+) -> None:
+    start_trainer()
+    (tmp_path / "unlucky.py").write_text(UNLUCKY)
+    evolve.environment |= {"PYTHONPATH": str(tmp_path), "UNLUCKY": str(tmp_path / "now")}
+    more = ("--evaluations", "4000", "--set", "learning.versions=2", "--set", "selection.unlucky:Unlucky=1", "--json")
+    with chatting_adapter_server(numbered()) as server:
+        run = evolve.start(*words(tmp_path, server, *more, updates=2))
+        until_updates(run, 2)
+        assert len(server.lora.adapters) == 2
+        (tmp_path / "now").touch()
+        run.communicate(timeout=PATIENCE_SECONDS)
+        assert evolve.json("show", "last")["reason"] == "extension_failed"
+        assert set(server.lora.adapters) == {newest(evolve)}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_killed_run_that_is_ended_afterwards_leaves_the_newest_adapter_alone(
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer, deleted: bool
+) -> None:
+    start_trainer()
+    more = ("--evaluations", "4000", "--set", "learning.versions=2", "--json")
+    with chatting_adapter_server(numbered()) as server:
+        run = evolve.start(*words(tmp_path, server, *more, updates=2))
+        until_updates(run, 2)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        assert len(server.lora.adapters) == 2
+        kept = newest(evolve)
+        if deleted:
+            evolve.call("pause", "last")
+            evolve.call("delete", evolve.lines("runs", "--json")[0]["run_id"])
+        else:
+            evolve.call("cancel", "last")
+        assert set(server.lora.adapters) == {kept}
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,16 @@ def test_a_run_asks_the_versions_that_it_trained(evolve: Evolve, tmp_path: Path,
     assert candidates(evolve) == found
 
 
+def test_updates_after_each_answer_wait_for_something_to_learn_from(
+    evolve: Evolve, start_trainer: StartTrainer
+) -> None:
+    start_trainer()
+    evolve.call(*RUN, "--set", "learning.every=1", "--set", "deterministic.window=6")
+    found = updates(evolve)
+    assert [(update["number"], update.get("reason", "")) for update in found] == [(1, ""), (2, "")]
+    assert found[0]["through"] < found[1]["through"]
+
+
 def test_a_run_killed_within_an_update_continues_as_if_it_had_not_been(
     evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer
 ) -> None:

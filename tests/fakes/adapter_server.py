@@ -128,7 +128,7 @@ class ChattingAdapterServer(OpenAIServer):
     """
 
     def __init__(self, respond: Respond, **state: Any) -> None:
-        super().__init__(respond, models=[BASE])
+        super().__init__(respond, models=[BASE], key=state.get("key") or None)
         self.lora = AdapterServer(**state)
 
     def app(self) -> Starlette:

@@ -52,6 +52,7 @@ class ToyJobs:
     troubles: dict[str, list[Exception]] = field(default_factory=dict)
     policies: dict[str, ToyPolicy] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
+    cleared: list[str] = field(default_factory=list)
     hung: set[str] = field(default_factory=set)
     failing: dict[str, Exception] = field(default_factory=dict)
     evaluator: Callable[[Problem], ToyEvaluator] = ToyEvaluator
@@ -80,6 +81,10 @@ class ToyJobs:
             clock=SystemClock(),
             owner="here",
         )
+
+    async def clear(self, record: RunRecord) -> None:
+        assert self.reader.run(record.id).state in ENDED
+        self.cleared.append(record.id)
 
     async def _meet(self, run_id: str) -> None:
         self.opened.append(run_id)
@@ -250,7 +255,7 @@ def test_a_run_that_cannot_be_opened_now_waits_and_is_tried_again(place: Place, 
 def test_a_run_that_never_can_be_opened_fails_with_the_sentence(place: Place, error: Exception) -> None:
     place.create(ONE, TWO)
     place.jobs.troubles[ONE] = [error]
-    act(place, ended(place, ONE, TWO))
+    act(place, ended(place, ONE, TWO), wait(lambda: place.jobs.cleared == [ONE]))
     assert [place.record(run).state for run in (ONE, TWO)] == ["failed", "succeeded"]
     assert place.last(ONE) == {"reason": "error", "candidate_id": None, "fitness": None, "detail": str(error)}
 
@@ -265,7 +270,7 @@ def test_a_run_that_never_can_be_opened_fails_with_the_sentence(place: Place, er
 def test_a_fault_is_tried_three_times_and_ends_its_own_run_only(place: Place, error: Exception, detail: str) -> None:
     place.create(ONE, TWO)
     place.jobs.failing[ONE] = error
-    act(place, ended(place, ONE, TWO))
+    act(place, ended(place, ONE, TWO), wait(lambda: place.jobs.cleared == [ONE]))
     assert [place.record(run).state for run in (ONE, TWO)] == ["failed", "succeeded"]
     assert place.jobs.opened.count(ONE) == 3
     assert place.last(ONE)["detail"].startswith(detail)
@@ -290,7 +295,8 @@ def test_a_run_that_was_deleted_is_let_go_of(place: Place) -> None:
 def test_a_queued_run_is_settled_without_being_opened(place: Place, desired: str, state: str) -> None:
     place.create(ONE)
     place.intents.want(ONE, desired, "ada")
-    act(place, wait(lambda: place.record(ONE).state == state))
+    cleared = [ONE] if desired == CANCELLED else []
+    act(place, wait(lambda: place.record(ONE).state == state and place.jobs.cleared == cleared))
     assert place.jobs.opened == []
     assert place.last(ONE) == {"by": "ada"}
 

@@ -1,6 +1,7 @@
 """Only the operator's policies have keys and private addresses; what others describe has neither."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from evolve.errors import ConfigurationError, PolicyUnavailable
 from evolve.program import Program
 from service.bootstrap.policies import ConfiguredPolicies
+from service.bootstrap.submissions import make_registry
 from service.config import PoliciesSettings
 from service.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from service.net.transport import AddressRefused, PinnedTransport
@@ -20,9 +22,10 @@ from service.policy_settings.shipped import shipped_names
 from service.policy_settings.sources import read_policy
 from service.ports import RunRecord, Upload
 from service.usecases.plan import plan_again
+from tests.fakes.adapter_server import chatting_adapter_server
 from tests.fakes.openai_server import openai_server
 from tests.fakes.tiny_llama import write_model
-from tests.integration.submissions.conftest import OPERATOR, PUBLIC, Build, House
+from tests.integration.submissions.conftest import OPERATOR, PUBLIC, TENANT, Build, House
 from tests.unit.problems.folders import EVALUATE, SEED
 
 ELSEWHERE = {"name": "mine", "base_url": "https://policy.example/v1", "model": "m"}
@@ -300,6 +303,33 @@ async def test_a_runner_checks_the_address_again(build: Build) -> None:
     with pytest.raises(RefusedError, match=r"127\.0\.0\.1|::1"):
         async with ConfiguredPolicies(house.settings.policies).open(plan_again(run.id, house.storage, None)):
             pass
+
+
+async def test_a_version_of_the_registry_is_asked_with_the_key_of_the_operators_policy_at_its_server(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPERATORS_OWN_KEY", "s3cret")
+    config = b'{"peft_type": "LORA", "base_model_name_or_path": "fake"}'
+    files = {"adapter_config.json": config, "adapter_model.safetensors": b"weights"}
+    with chatting_adapter_server(lambda _: [], key="s3cret") as server:
+        house = build(operator=OPERATOR.replace("http://10.0.0.5:8000/v1", server.url))
+        house.problem()
+        registry = make_registry(house.settings, house.storage)
+        registry.register(TENANT, "writer", "", shared=False, by="")
+        version = registry.add_version(TENANT, "writer", files, served=server.url)
+        server.lora.adapters[version.settings["model"]] = "folder"
+        run = house.submit(problem="p", policy="writer@1")
+        assert "OPERATORS_OWN_KEY" not in repr(run)
+        plan = plan_again(run.id, house.storage, None)
+        policies = ConfiguredPolicies(house.settings.policies, house.storage.problems.bundle, house.storage.policies)
+        async with policies.open(plan) as asked:
+            assert [member.policy.name for member in asked.members] == ["writer@1"]
+        # A policy that only calls itself so is not one, nor is that of another model.
+        for other in ({"name": "writer@2"}, {"model": "vpo"}):
+            stranger = replace(plan, policies=tuple(policy.model_copy(update=other) for policy in plan.policies))
+            with pytest.raises(RefusedError, match="127"):
+                async with policies.open(stranger):
+                    pass
 
 
 async def test_a_name_that_changes_its_mind_after_the_check_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:

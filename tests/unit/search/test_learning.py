@@ -1,6 +1,7 @@
 """Versions of a policy that a run trains: when an update is due, which versions are asked, and that replay agrees."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -10,6 +11,8 @@ from evolve.credit.policy_credit import PolicyCredit
 from evolve.errors import ConfigurationError
 from evolve.event_types import ProposalCreated
 from evolve.identity import update_id
+from evolve.program import Program
+from evolve.proposal import Candidate
 from evolve.search.deterministic_schedule import DeterministicSchedule
 from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.learning import Learning
@@ -45,10 +48,8 @@ class LearningWorld(World):
     def _send(self, search: Search | DeterministicSchedule, step: SearchStep) -> None:
         super()._send(search, step)
         learning = search.state.changes.learning
-        while learning.due:
-            state = search.state
-            unfinished = [*state.open, *(candidate.proposal_number for candidate in state.pending.values())]
-            due = learning.next(state.asked, unfinished)
+        state = search.state
+        while (due := learning.next(state.asked, state.open, state.pending)) is not None:
             name = f"toy-run@{due.number}" if due.number % 2 else ""
             data = updated(due.number, answered=due.answered, policy=name, through=due.through)
             super()._send(search, search.change(RequestedChange(data=data)))
@@ -112,7 +113,7 @@ def test_an_update_is_due_after_so_many_answers(after: int, due: list[int]) -> N
     learning = Learning(LearningConfig(every=5, after=after, updates=3))
     found = []
     for answered in range(40):
-        learning.answered = answered
+        learning.numbers[:] = range(1, answered + 1)
         if learning.due:
             found.append(answered)
             learning.updates.append(updated(len(found), answered=answered))
@@ -121,10 +122,46 @@ def test_an_update_is_due_after_so_many_answers(after: int, due: list[int]) -> N
 
 def test_the_batch_ends_before_what_is_unfinished() -> None:
     learning = Learning(LearningConfig(every=5))
+    learning.numbers += [*range(1, 14), 15, 16, 18, 19, 20]
     learning.updates.append(updated(1, answered=5, policy="toy-run@1", through=4))
-    due = learning.next(20, [14, 17])
+    due = learning.next(20, [14, 17], {})
+    assert due is not None
     assert (due.after, due.through, due.newest, due.number) == (4, 13, "toy-run@1", 2)
-    assert learning.next(20, []).through == 20
+    whole = learning.next(20, [], {})
+    assert whole is not None
+    assert whole.through == 20
+
+
+def test_an_update_waits_until_something_that_it_learns_from_is_finished() -> None:
+    learning = Learning(LearningConfig(every=2))
+    learning.numbers += [2, 3]
+    candidate = Candidate(
+        id="cnd_2",
+        proposal_number=2,
+        position=0,
+        island=0,
+        program=Program.of({"program.py": "pass\n"}),
+        fingerprint="two",
+    )
+    assert learning.due
+    assert learning.next(4, [1, 4], {}) is None  # the first proposal is open, so the batch would have no answers
+    assert learning.next(4, [4], {candidate.id: candidate}) is None  # a child of the second is not evaluated
+    due = learning.next(4, [4], {})
+    assert due is not None
+    assert (due.after, due.through) == (0, 3)
+    learning.updates.append(updated(1, answered=2, through=3))
+    learning.numbers += [5, 6]
+    assert learning.next(7, [4, 7], {}) is None
+
+
+@pytest.mark.parametrize("window", [0, 2, 5])
+def test_no_update_of_a_run_has_an_empty_batch(window: int) -> None:
+    world = LearningWorld(toy_problem())
+    search = new_search(world.problem, configured(**{"deterministic.window": window, "learning.every": 1}))
+    assert world.play(search, search.start()) == "evaluations"
+    batches = [(0, 0), *((update.answered, update.through) for update in search.state.changes.learning.updates)]
+    assert len(batches) == 7
+    assert all(later[1] > earlier[1] for earlier, later in pairwise(batches))
 
 
 def test_k_is_annealed() -> None:
