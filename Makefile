@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base environments test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -45,6 +45,13 @@ $(VENV)/.docs: $(VENV)/.dev requirements/docs.txt
 	@echo "Installing what the documentation site needs into $(VENV) ..."
 	@$(PIP) -r requirements/docs.txt
 	@touch $@
+
+# Those of `make test-NAME` that need no more than pip. With npm, `javascript` and `clients` can be made too.
+ENVIRONMENTS ?= differential trackers verifiers vllm real_model training agents
+
+environments: install ## the environments that tests of other libraries need, before they need them (7 GB)
+	@python=$$(scripts/check_machine.sh $(PYTHON)) && for name in $(ENVIRONMENTS); do \
+		PYTHON="$$python" scripts/setup_$$name.sh || { echo "$$name could not be set up." >&2; exit 1; }; done
 
 test: lint pytest ## format, lint, types, import contracts and all tests
 

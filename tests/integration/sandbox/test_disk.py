@@ -62,7 +62,7 @@ async def test_names_on_disk_are_bounded(tmp_path: Path, force: IsolationLevel) 
     source = """
         import os, time
         def solve():
-            for number in range(40_000): os.close(os.open(f"{number}", os.O_CREAT))
+            for number in range(17_000): os.close(os.open(f"{number}", os.O_CREAT))
             time.sleep(60)
     """
     async with sandbox(tmp_path, force=force, limits=PATIENT) as opened:

@@ -34,11 +34,18 @@ DERIVED = {
     "_problem",
     "config",
 }
+# Nearly all that a state holds, known without a look at what they can.
+PLAIN = {str, int, float, bool, type(None)}
+LISTS = {list, tuple, deque}
 NOT_REPLAYED = {OpenProposal: {"proposal"}, Candidate: {"program", "parents", "recovered"}}
 
 
 def told(value: Any) -> Any:
     """A value with all that it holds, as plain values; texts that a replay leaves out are left out."""
+    if type(value) in PLAIN:
+        return repr(value)
+    if type(value) in LISTS:
+        return [told(one) for one in value]
     if isinstance(value, Individual):
         return value.candidate_id, value.fitness, value.rewards, value.signed_scores, told(value.measures)
     if isinstance(value, Lineage):
@@ -62,15 +69,15 @@ def names(value: Any) -> list[str]:
 
 
 @contextmanager
-def watched() -> Iterator[list[tuple[Any, Any]]]:
-    """The states before and after each event that is applied."""
+def watched(*, before: bool = True) -> Iterator[list[tuple[Any, Any]]]:
+    """The states before and after each event that is applied; to walk a state is most of what this test does."""
     found: list[tuple[Any, Any]] = []
     apply = SearchState.apply
 
     def watch(self: SearchState, event: Event) -> None:
-        before = told(self)
+        previous = told(self) if before else None
         apply(self, event)
-        found.append((before, told(self)))
+        found.append((previous, told(self)))
 
     SearchState.apply = watch  # type: ignore[method-assign] # the one way into the state, which this test watches
     try:
@@ -88,7 +95,7 @@ def test_the_state_is_the_fold_of_the_events(way: RunConfig, askings: Any, windo
     with watched() as live:
         search = new_search(world.problem, config(way, window), askings)
         world.play(search, search.start())
-    with watched() as replayed:
+    with watched(before=False) as replayed:
         resume(world, new_search(world.problem, config(way, window), askings), world.log)
     assert len(live) == len(replayed) == len(world.log)
     for place, (event, (_, after), (_, again)) in enumerate(zip(world.log, live, replayed, strict=True)):
