@@ -73,7 +73,7 @@ def resumed(size: int, *, alive: bool) -> dict[str, Any]:
         log = SqlRunLog(database, SystemClock())
         made = new_job(log, toy_problem(), config, InstantPolicy(), InstantEvaluator())
         last = play_counted(made)
-        job = replace(made, snapshots=SqlSnapshotStore(database), snapshot_events=1)
+        job = replace(made, snapshots=SqlSnapshotStore(database))
         code_digest()  # once a process
         resume = Resume(job, size)
         whole, state = resume.fold(snapshot_at=round(last / (1 + GROWTH)))
@@ -110,7 +110,7 @@ class Resume:
         collect_rarely()
         job, spent = self._job, {"loading": 0.0, "snapshot": 0.0, "restoring": 0.0}
         search = open_search(job.run_id, job.problem, job.config, *[member.policy_request for member in job.policies])
-        snapshots, status, loaded, after = RunSnapshots(job), StatusFold(job.run_id), 0, 0
+        snapshots, status, loaded, after = RunSnapshots(job, min_events=1), StatusFold(job.run_id), 0, 0
         before = memory_from_here()
         began = time.process_time()
         if not snapshot_at:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evolve.budget import extended
 from evolve.configuration import BudgetConfig, RunConfig
-from evolve.errors import EvolveError, SnapshotError
+from evolve.errors import EvolveError, ReplayError, SnapshotError
 from evolve.lineage import LineageColumns
 from evolve.problem import Problem
 from evolve.proposal import Individual
@@ -106,7 +106,20 @@ def restore(search: Search | DeterministicSchedule, content: bytes) -> None:
     Raises:
         SnapshotError: it does not fit. The search is of no further use then.
     """
-    state = search.state
+    schedule = restore_state(search.state, content)
+    if isinstance(search, DeterministicSchedule):
+        try:
+            search.move_to(schedule)
+        except (TypeError, ValueError, KeyError, ReplayError) as error:
+            raise SnapshotError(f"the snapshot is of another schedule: {error}") from error
+
+
+def restore_state(state: SearchState, content: bytes) -> Json:
+    """Put a snapshot into the state of a search that was made anew; where its schedule stood, if it had one.
+
+    Raises:
+        SnapshotError: it does not fit. The state is of no further use then.
+    """
     if state.started or state.asked:
         raise SnapshotError("a snapshot is put into a search that has not begun")
     try:
@@ -120,8 +133,7 @@ def restore(search: Search | DeterministicSchedule, content: bytes) -> None:
         first = (shared.get(one, one) for one in _lines(parts["first"]))
         state.seen.update(zip(_lines(parts["fingerprints"]), first, strict=True))
         _put(state, tree["state"], Unpacker(found, arrays))
-        if isinstance(search, DeterministicSchedule):
-            search.move_to(tree["schedule"])
+        return tree["schedule"]
     except SnapshotError:
         raise
     except (*_UNFIT, EvolveError) as error:

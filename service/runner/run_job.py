@@ -28,7 +28,6 @@ class RunJob:
         trainer: trains the policy within the run; None: nobody does.
         versions: what came of that; None: the policy has no versions.
         snapshots: keep its state for the next who takes it up; None: nothing is kept, and all events are folded.
-        snapshot_events: the fewest events between two of them.
     """
 
     run_id: str
@@ -49,4 +48,3 @@ class RunJob:
     trainer: RunTrainer | None = None
     versions: RunVersions | None = None
     snapshots: SnapshotStore | None = None
-    snapshot_events: int = 50_000

@@ -16,19 +16,22 @@ from typing import Any
 import structlog
 
 import evolve
+from evolve.configuration import RunConfig
 from evolve.errors import SnapshotError
+from evolve.problem import Problem
 from evolve.search.deterministic_schedule import DeterministicSchedule
 from evolve.search.search import Search
 from evolve.search.snapshot import FORMAT, SnapshotDraft, draft, encode, search_digest
 from evolve.version import __version__
 from service import projections
 from service.errors import ServiceError
-from service.ports import LoggedEvent, StoredSnapshot
+from service.ports import LoggedEvent, RunLog, StoredSnapshot
 from service.runner.run_job import RunJob
 from service.runner.status import StatusFold
 from service.runner.storage_retry import STILL_SECONDS
 
-# A restart folds at most this share of the events that are in a snapshot, or the fewest between two, whichever is more.
+# A restart folds at most so many events, or this share of those that are in a snapshot, whichever is more.
+MIN_EVENTS = 50_000
 GROWTH = 0.25
 # Of the time of a sitting, at most this share goes into snapshots.
 MAX_SHARE = 0.02
@@ -64,10 +67,11 @@ class RunSnapshots:
 
     Args:
         job: the run; without a store of snapshots nothing is kept.
+        min_events: the fewest between two snapshots; None: `MIN_EVENTS`.
     """
 
-    def __init__(self, job: RunJob) -> None:
-        self._job = job
+    def __init__(self, job: RunJob, min_events: int | None = None) -> None:
+        self._job, self._min_events = job, MIN_EVENTS if min_events is None else min_events
         self._last, self._due_at = 0, 0.0
         self._work: asyncio.Task[None] | None = None
         self._off = job.snapshots is None
@@ -78,7 +82,7 @@ class RunSnapshots:
         if stored is None:
             return None
         try:
-            point = self._read(stored)
+            point = read_snapshot(self._job.log, self._job.run_id, self._job.problem, self._job.config, stored)
         except SnapshotError as error:
             self.ignore(stored.sequence, error)
             return None
@@ -98,7 +102,7 @@ class RunSnapshots:
             sequence: of the last event that was written.
         """
         grown = sequence - self._last
-        if self._off or grown < max(self._job.snapshot_events, GROWTH * self._last):
+        if self._off or grown < max(self._min_events, GROWTH * self._last):
             return None
         began = self._job.clock.monotonic()
         if began < self._due_at or (self._work is not None and not self._work.done()):
@@ -131,7 +135,8 @@ class RunSnapshots:
         assert self._job.snapshots is not None
         began = self._job.clock.monotonic()
         content = encode(drafted)
-        head = {**self._made_of(last), "status": status, "digest": hashlib.sha256(content).hexdigest()}
+        made_of = _made_of(self._job.problem, self._job.config, last)
+        head = {**made_of, "status": status, "digest": hashlib.sha256(content).hexdigest()}
         stored = StoredSnapshot(sequence=last.sequence, content=json.dumps(head).encode() + b"\n" + content)
         try:
             self._job.snapshots.save(self._job.run_id, stored)
@@ -148,31 +153,38 @@ class RunSnapshots:
             seconds=round(seconds, 3),
         )
 
-    def _read(self, stored: StoredSnapshot) -> ResumePoint:
-        head_text, _, content = stored.content.partition(b"\n")
-        try:
-            head = json.loads(head_text)
-            told = {name: head[name] for name in ("format", "code", "search", "event")}
-            fold = StatusFold.restored(self._job.run_id, head["status"])
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise SnapshotError(f"its head cannot be read: {error!r}") from error
-        last = next(self._job.log.events(self._job.run_id, stored.sequence - 1, 1), None)
-        if last is None:
-            raise SnapshotError("the run has no such event")
-        for name, value in self._made_of(last).items():
-            if told[name] != value:
-                raise SnapshotError(_ANOTHER[name])
-        if head.get("digest") != hashlib.sha256(content).hexdigest():
-            raise SnapshotError("its content is damaged")
-        return ResumePoint(stored.sequence, fold, content)
 
-    def _made_of(self, last: LoggedEvent) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "code": f"{__version__} {code_digest()}",  # the files may be newer than what this process has loaded
-            "search": search_digest(self._job.problem, self._job.config),
-            "event": _event_digest(last),
-        }
+def read_snapshot(log: RunLog, run_id: str, problem: Problem, config: RunConfig, stored: StoredSnapshot) -> ResumePoint:
+    """A snapshot that was stored of a run, checked against what the run is now.
+
+    Raises:
+        SnapshotError: it does not fit, or cannot be read.
+    """
+    head_text, _, content = stored.content.partition(b"\n")
+    try:
+        head = json.loads(head_text)
+        told = {name: head[name] for name in ("format", "code", "search", "event")}
+        fold = StatusFold.restored(run_id, head["status"])
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise SnapshotError(f"its head cannot be read: {error!r}") from error
+    last = next(log.events(run_id, stored.sequence - 1, 1), None)
+    if last is None:
+        raise SnapshotError("the run has no such event")
+    for name, value in _made_of(problem, config, last).items():
+        if told[name] != value:
+            raise SnapshotError(_ANOTHER[name])
+    if head.get("digest") != hashlib.sha256(content).hexdigest():
+        raise SnapshotError("its content is damaged")
+    return ResumePoint(stored.sequence, fold, content)
+
+
+def _made_of(problem: Problem, config: RunConfig, last: LoggedEvent) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "code": f"{__version__} {code_digest()}",  # the files may be newer than what this process has loaded
+        "search": search_digest(problem, config),
+        "event": _event_digest(last),
+    }
 
 
 _ANOTHER = {

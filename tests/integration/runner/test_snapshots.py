@@ -27,13 +27,18 @@ from tests.integration.runner.scene import Notes, job, play
 EVENTS = 60
 
 
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.runner.run_snapshots.MIN_EVENTS", EVENTS)
+
+
 @pytest.fixture
 def store(database: Database) -> SqlSnapshotStore:
     return SqlSnapshotStore(database)
 
 
 def snapped(log: SqlRunLog, store: SqlSnapshotStore, evaluations: int = 60, **config: Any) -> RunJob:
-    return replace(job(log, evaluations=evaluations, **config), snapshots=store, snapshot_events=EVENTS)
+    return replace(job(log, evaluations=evaluations, **config), snapshots=store)
 
 
 def left(work: RunJob, after: int) -> RunStatus:
