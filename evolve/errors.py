@@ -8,6 +8,7 @@ EvolveError
 ├── ProgramError        text that is not a program (paths, characters)
 ├── AnswerError         an answer that does not make a child of its parent
 ├── ReplayError         an event log that does not fit the search
+├── SnapshotError       a snapshot of a search that cannot be made or used
 ├── RewardError         invalid rewards of answers, or an invalid use of them
 └── PolicyError         a policy gave no answer
     ├── PolicyUnavailable   it may answer later: unreachable, overloaded, failing
@@ -48,6 +49,10 @@ class AnswerError(EvolveError):
 
 class ReplayError(EvolveError):
     """The event log does not fit this search."""
+
+
+class SnapshotError(EvolveError):
+    """The snapshot of the search cannot be made, or does not fit it. Its events are replayed in its place."""
 
 
 class RewardError(EvolveError):

@@ -45,6 +45,32 @@ class _Flight:
     others: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineageColumns:
+    """A lineage in columns, by row: what a snapshot holds of it.
+
+    Attributes:
+        ids: of the candidates.
+        counts, best, fitness: as the lineage has them.
+        outcomes: each outcome that was met, in the order of their numbers.
+        met: how often each was met, and how often it is in flight.
+        flights: number, row, what is awaited, and the rows of further parents, of each proposal that is not over.
+        others: rows that have further parents, with these.
+        proposals, observations: as the lineage has them.
+    """
+
+    ids: list[str]
+    counts: Counts
+    best: NDArray[np.float64]
+    fitness: NDArray[np.float64]
+    outcomes: list[tuple[float, ...]]
+    met: Counts
+    flights: list[tuple[int, int, int, tuple[int, ...]]]
+    others: list[tuple[int, tuple[int, ...]]]
+    proposals: int
+    observations: int
+
+
 class Lineage:
     """The standings of all that was evaluated in a run, in arrays by row; a candidate's row never changes.
 
@@ -238,6 +264,35 @@ class Lineage:
             above = np.where(starts[above], -1, self._counts[above, _PARENT])
         return found
 
+    def columns(self) -> LineageColumns:
+        """A copy of all of it."""
+        self.expansions(np.zeros(0, dtype=np.intp))
+        count, outcomes = len(self._ids), len(self._outcomes)
+        flights = [(number, one.row, one.awaited, one.others) for number, one in self._flights.items()]
+        return LineageColumns(
+            ids=self._ids.copy(),
+            counts=self._counts[:count].copy(),
+            best=self._best[:count].copy(),
+            fitness=self._fitness[:count].copy(),
+            outcomes=list(self._outcomes),
+            met=self._met[:outcomes].copy(),
+            flights=flights,
+            others=list(self._others.items()),
+            proposals=self.proposals,
+            observations=self.observations,
+        )
+
+    def refill(self, columns: LineageColumns) -> None:
+        """Hold what these columns hold, and nothing else."""
+        self.proposals, self.observations = columns.proposals, columns.observations
+        self._ids, self._unspread = columns.ids, []
+        self._rows = {candidate_id: row for row, candidate_id in enumerate(columns.ids)}
+        self._counts, self._best = _grown(columns.counts), _grown(columns.best)
+        self._fitness, self._met = _grown(columns.fitness), _grown(columns.met)
+        self._outcomes = {outcome: number for number, outcome in enumerate(columns.outcomes)}
+        self._flights = {number: _Flight(row, awaited, others) for number, row, awaited, others in columns.flights}
+        self._others = dict(columns.others)
+
     def _of_outcome(self, rows: Places, what: int) -> Counts:
         outcomes = self._counts[rows, _OUTCOME]
         return np.where(outcomes >= 0, self._met[outcomes, what], 0)
@@ -260,3 +315,11 @@ class Lineage:
 
 def _doubled(array: NDArray[_Number]) -> NDArray[_Number]:
     return np.concatenate([array, np.zeros_like(array)])
+
+
+def _grown(array: NDArray[_Number]) -> NDArray[_Number]:
+    """An array with as many rows as one that was doubled as it filled."""
+    size = 16
+    while size < len(array):
+        size *= 2
+    return np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), dtype=array.dtype)])

@@ -8,6 +8,7 @@ REVISIONS = (
     "0004_changed_parts",
     "0005_view_requests",
     "0006_compact_rows",
+    "0007_snapshots",
 )
 HEAD = REVISIONS[-1]
 # Development versions before the first release numbered theirs so. No revision leads on from them.

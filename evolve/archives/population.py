@@ -1,7 +1,7 @@
 """The members of an archive in contiguous arrays, so that choosing among 100,000 costs no more than among 300."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,11 @@ class Population:
     def ages(self) -> NDArray[np.int64]:
         """When each of the n members came: the lower, the older."""
         return self._arrivals[: len(self._members)]
+
+    @property
+    def arrivals(self) -> int:
+        """How many members ever came."""
+        return self._clock
 
     def get(self, candidate_id: str) -> Individual:
         """The member of this id."""
@@ -126,6 +131,23 @@ class Population:
         place = self._places[individual.candidate_id]
         self._members[place] = individual
         self._write(place, individual)
+
+    def refill(self, members: Sequence[Individual], ages: Sequence[int], arrivals: int) -> None:
+        """Hold these members and no others, as a snapshot has them.
+
+        Args:
+            members: in the order of their places.
+            ages: when each of them came.
+            arrivals: how many ever came.
+        """
+        self._members, self._clock = list(members), arrivals
+        self._places = {member.candidate_id: place for place, member in enumerate(members)}
+        self._ages = {member.candidate_id: age for member, age in zip(members, ages, strict=True)}
+        self._ranking = sorted(map(self._entry, members))
+        while len(self._fitness) < len(members):
+            self._grow()
+        for place, member in enumerate(members):
+            self._write(place, member)
 
     def _entry(self, individual: Individual) -> tuple[float, int, str]:
         return (-fitness_of(individual), self._ages[individual.candidate_id], individual.candidate_id)

@@ -24,6 +24,11 @@ class Rows:
         self._array[self._count] = row
         self._count += 1
 
+    def refill(self, rows: Floats) -> None:
+        """Hold these rows and no others."""
+        self._array, self._count = np.zeros((max(16, len(rows)), self._array.shape[1])), len(rows)
+        self._array[: len(rows)] = rows
+
     def remove(self, place: int) -> None:
         """Remove a row; the last one takes its place."""
         self._count -= 1

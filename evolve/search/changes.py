@@ -2,7 +2,15 @@
 
 from collections.abc import Callable
 
-from evolve.change_events import ChangeData, HintGiven, InsightsWritten, PolicyUpdated, PriorityGiven, PriorityLifted
+from evolve.change_events import (
+    ChangeData,
+    HintGiven,
+    InsightsWritten,
+    PolicyUpdated,
+    PriorityGiven,
+    PriorityLifted,
+    SettingsChanged,
+)
 from evolve.configuration import InsightsConfig, LearningConfig
 from evolve.event_types import ProposalCreated
 from evolve.proposal import Individual
@@ -24,6 +32,8 @@ class Changes:
         insights: the versions of its insights.
         learning: the updates of its policy.
         manual: numbers of the proposals that hold programs of people.
+        settings: what was changed of its configuration, in order.
+        budget: values that keys of its budget were given, by key.
     """
 
     def __init__(self, insights: InsightsConfig | None = None, learning: LearningConfig | None = None) -> None:
@@ -32,6 +42,8 @@ class Changes:
         self.insights = Insights(insights or InsightsConfig())
         self.learning = Learning(learning or LearningConfig())
         self.manual: set[int] = set()
+        self.settings: list[SettingsChanged] = []
+        self.budget: dict[str, float | str | None] = {}
 
     def make(self, change: ChangeData, individual: Callable[[str], Individual]) -> None:
         """Take note of a change.
@@ -44,6 +56,8 @@ class Changes:
             KeyError: it lifts what does not stand.
         """
         self.made.add(change.change_id)
+        if isinstance(change, SettingsChanged):
+            self.settings.append(change)
         if isinstance(change, HintGiven):
             self.hints.give(change)
         if isinstance(change, InsightsWritten):

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from evolve.budget import extended
 from evolve.change_events import ChangeData, InsightsWritten, RequestedChange
@@ -68,6 +69,24 @@ class DeterministicSchedule:
     def state(self) -> SearchState:
         """The state of the search."""
         return self._search.state
+
+    @property
+    def position(self) -> list[Any]:
+        """Where it stands, as JSON; what it keeps for later turns comes again after a restart."""
+        return [list(self._slots), [list(numbers) for numbers in self._attached], self._phase.name]
+
+    def move_to(self, position: Sequence[Any]) -> None:
+        """Stand at a position of a schedule of the same window.
+
+        Raises:
+            ReplayError: its window is another.
+        """
+        slots, attached, phase = position
+        if not len(slots) == len(attached) == len(self._slots):
+            raise ReplayError("the run was written under another deterministic window")
+        self._slots.extend(slots)
+        self._attached.extend(list(numbers) for numbers in attached)
+        self._phase = SchedulePhase[phase]
 
     @property
     def answer_filter(self) -> AnswerFilter:

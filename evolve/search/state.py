@@ -94,7 +94,7 @@ class SearchState:
         self.best: Individual | None = None
         self.improvements: list[tuple[int, float]] = []
         self.changes, self.bans = Changes(config.insights, config.learning), Bans()
-        self._set(config)
+        self.configure(config)
         self._targets = [objective for objective in problem.objectives if objective.target is not None]
 
     def apply(self, event: Event) -> None:
@@ -191,12 +191,12 @@ class SearchState:
                 yield from (one for one in (broken.failure, broken.origin) if one is not None)
 
     def _extended(self, data: BudgetExtended, _: Subject | None) -> None:
-        self.budget = extended(self.budget, data.key, data.to)
+        self.budget, self.changes.budget[data.key] = extended(self.budget, data.key, data.to), data.to
 
     def _changed(self, data: ChangeData, subject: Subject | None) -> None:
         self.changes.make(data, lambda name: prioritized(name, self.lineage, self.find, subject))
         if isinstance(data, SettingsChanged):
-            self._set(with_settings(self.config, data.settings))
+            self.configure(with_settings(self.config, data.settings))
             self.policy_weights |= weights_of(data.settings)
         if not isinstance(data, CandidateBanned | BanLifted):
             return
@@ -210,7 +210,7 @@ class SearchState:
             others = (one for one in (*members, *self.starts) if one.candidate_id not in self.bans)
             self.latest_unbanned = next(others, self.latest_unbanned)
 
-    def _set(self, config: RunConfig) -> None:
+    def configure(self, config: RunConfig) -> None:
         """Let a configuration hold from now on."""
         self.config = config
         for island in self.islands:

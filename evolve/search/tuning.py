@@ -32,7 +32,7 @@ Find = Callable[[str], Individual]
 
 
 @dataclass(slots=True, kw_only=True)
-class _Generation:
+class Generation:
     """The answers of one proposal while they come in; `scores` by position, None where there is none."""
 
     proposal_number: int
@@ -60,7 +60,7 @@ class TuningSession:
     base: Individual
     best: Individual
     generations: list[tuple[float | None, ...]] = field(default_factory=list)
-    current: _Generation | None = None
+    current: Generation | None = None
     since_best: int = 0
 
     @property
@@ -146,6 +146,11 @@ class TuningSessions:
                 yield session.base
                 yield session.best
 
+    def reopen(self) -> None:
+        """Find the sessions with a proposal that is not over, after those of a snapshot were put in."""
+        current = [(one.current.proposal_number, one) for one in self.by_number.values() if one.current is not None]
+        self._open = dict(sorted(current, key=lambda entry: entry[0]))
+
     def fill(self, loaded: Callable[[Individual], Individual]) -> None:
         """Put loaded individuals in the place of those that a replay left without their texts."""
         for session in self.by_number.values():
@@ -162,7 +167,7 @@ class TuningSessions:
             session = TuningSession(number=data.tuning, seed=data.seed, base=base, best=base)
             self.by_number[data.tuning] = session
             self._of_candidate[parent] = data.tuning
-        session.current = _Generation(proposal_number=data.proposal_number, scores=[None] * data.limit)
+        session.current = Generation(proposal_number=data.proposal_number, scores=[None] * data.limit)
         self._open[data.proposal_number] = session
 
     def _settle(self, candidate_id: str, fitness: float | None, find: Find) -> None:

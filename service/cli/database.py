@@ -1,12 +1,14 @@
 """Looking after the database: its schema, what it keeps, backups."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from service.bootstrap.storage import open_maintenance
+from service.bootstrap.storage import open_existing_storage, open_maintenance
 from service.cli.exit_codes import FAILED, OK
 from service.cli.formatting import plural
+from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings, redacted
 from service.db import engine
@@ -113,6 +115,35 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
         if counts["api_keys"]:
             count = plural(counts["api_keys"], "API key")
             terminal.note(f"it has {count}, valid only with the api.secret of the installation that was backed up")
+
+
+def snapshot(terminal: Terminal, db: str | None, run_id: str, *, drop: bool) -> int:
+    """Compare the snapshot of a run with a replay, or remove it; 1 when a resume would not use it, or they differ."""
+    from service.usecases.check_snapshot import check_snapshot
+
+    settings = load_settings()
+    with open_existing_storage(settings, db) as storage:
+        run = find_run(storage.reader, run_id)
+        if drop:
+            storage.snapshots.forget(run.id)
+            if terminal.as_json:
+                terminal.emit({"run": run.id, "dropped": True})
+            else:
+                terminal.show(f"removed the snapshot of {run.id}: the next resume folds its log")
+            return OK
+        with terminal.doing("replaying"):
+            found = check_snapshot(storage, run)
+    differs = ", ".join(found.differences)
+    if terminal.as_json:
+        terminal.emit({"run": run.id, **asdict(found)})
+    elif found.ignored:
+        terminal.show(f"a resume ignores the snapshot of {run.id}: {found.ignored}")
+    elif differs:
+        terminal.show(f"the snapshot of {run.id} differs from a replay in {differs}: remove it with --drop")
+    else:
+        size = f"{found.size:,} bytes"
+        terminal.show(f"the snapshot of {run.id} at event {found.sequence:,} equals a replay ({size})")
+    return FAILED if found.ignored or differs else OK
 
 
 def _confirm(terminal: Terminal, what: str) -> None:

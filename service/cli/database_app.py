@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli.options import HELP, Db, Json, Yes, terminal_of
+from service.cli.options import HELP, Db, Json, RunId, Yes, terminal_of
 
 db_app = typer.Typer(help="Manage the database.", context_settings=HELP, no_args_is_help=True)
 
@@ -50,6 +50,20 @@ def prune(
     from service.cli.database import prune
 
     prune(terminal_of(ctx, json, db), db, older_than, tuple(keep_labels or ()), dry_run=dry_run, yes=yes)
+
+
+@db_app.command("snapshot", epilog="Example: evolve db snapshot last")
+def snapshot(
+    ctx: typer.Context,
+    run: RunId,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the snapshot. The next resume folds the log.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Compare the snapshot of a run with a replay of its log. Exit 1 if they differ."""
+    from service.cli.database import snapshot
+
+    raise typer.Exit(snapshot(terminal_of(ctx, json, db), db, run, drop=drop))
 
 
 @db_app.command(epilog="Example: evolve db backup evolve-2026-03-01.backup")

@@ -29,6 +29,7 @@ from service.db.models import (
     ProposalRow,
     RunColumnsRow,
     RunRow,
+    SnapshotRow,
 )
 from service.db.policy_models import TrainingPermissionRow
 from service.db.presence import DELETING
@@ -146,7 +147,8 @@ def _remove_rest(database: Database, run_id: str) -> Iterator[None]:
                 connection.execute(delete(model).where(model.run_id == run_id, number < first + CHUNK))
             yield
     with database.write() as connection:
-        if _held(connection, run_id):  # so that nobody saves its columns in between
+        if _held(connection, run_id):  # so that nobody saves any of it in between
+            connection.execute(delete(SnapshotRow).where(SnapshotRow.run_id == run_id))
             connection.execute(delete(RunColumnsRow).where(RunColumnsRow.run_id == run_id))
             connection.execute(delete(RunRow).where(RunRow.id == run_id))
     yield

@@ -168,6 +168,18 @@ class RunColumnsRow(Base):
     content: Mapped[bytes]
 
 
+class SnapshotRow(Base):
+    """A part of a run's state up to an event; with all of its parts a runner folds only the events behind it."""
+
+    __tablename__ = "snapshots"
+
+    run_id: Mapped[BinaryKey] = mapped_column(ForeignKey("runs.id"))
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    part: Mapped[int] = mapped_column(primary_key=True)
+    parts: Mapped[int]
+    content: Mapped[bytes]
+
+
 class TextRow(Base):
     """A long text by the hash of its content: a prefix that prompts share is stored once."""
 

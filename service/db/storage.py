@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from service.db.policy_registry import SqlPolicyStore
     from service.db.problems import SqlProblemStore
     from service.db.run_columns import SqlColumnStore
+    from service.db.snapshots import SqlSnapshotStore
     from service.db.training import SqlTrainingStore
     from service.db.view_requests import SqlViewRequests
 
@@ -45,6 +46,13 @@ class SqlStorage:
         from service.db.run_columns import SqlColumnStore
 
         return SqlColumnStore(self.database)
+
+    @property
+    def snapshots(self) -> "SqlSnapshotStore":
+        """Runs as their runners knew them at some event."""
+        from service.db.snapshots import SqlSnapshotStore
+
+        return SqlSnapshotStore(self.database)
 
     @property
     def problems(self) -> "SqlProblemStore":

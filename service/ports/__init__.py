@@ -102,7 +102,7 @@ from service.ports.reader import (
     RunReader,
     SearchResult,
 )
-from service.ports.storage import BatchClaims, ColumnStore, Storage
+from service.ports.storage import BatchClaims, ColumnStore, SnapshotStore, Storage, StoredSnapshot
 from service.ports.time import (
     Clock,
 )
@@ -256,9 +256,11 @@ __all__ = [
     "Sessions",
     "Share",
     "Shares",
+    "SnapshotStore",
     "Storage",
     "StorageUsage",
     "StoredResponse",
+    "StoredSnapshot",
     "Submissions",
     "TenantAccounts",
     "TenantStorage",

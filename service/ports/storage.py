@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from service.ports.access import AuditLog, KeyStore, TenantAccounts
@@ -22,6 +23,34 @@ class ColumnStore(Protocol):
 
     def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
         """Save a run up to an event, unless more of it is saved, or it is being deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSnapshot:
+    """What a runner kept of a run; `sequence` is that of the last event in it."""
+
+    sequence: int
+    content: bytes
+
+
+class SnapshotStore(Protocol):
+    """What runners keep of the runs that they drive, so that a restart need not fold all of their events.
+
+    Nothing is lost with it but time.
+    """
+
+    def load(self, run_id: str) -> StoredSnapshot | None:
+        """The newest that is whole; None: there is none."""
+
+    def save(self, run_id: str, snapshot: StoredSnapshot) -> None:
+        """Keep a snapshot in place of older ones; nothing happens for a run that is being deleted, or is gone.
+
+        Raises:
+            StorageError: the database cannot take it; the older one stays.
+        """
+
+    def forget(self, run_id: str) -> None:
+        """Remove what is kept of a run."""
 
 
 class BatchClaims(RunClaims, Protocol):
@@ -66,6 +95,10 @@ class Storage(Protocol):
     @property
     def columns(self) -> ColumnStore:
         """Runs in columns, saved between processes."""
+
+    @property
+    def snapshots(self) -> SnapshotStore:
+        """Runs as their runners knew them at some event."""
 
     @property
     def problems(self) -> ProblemStore:

@@ -9,7 +9,7 @@ from evolve.extensions import ExtensionKind
 from evolve.ports import Embedder, Evaluator
 from evolve.problem import Problem
 from evolve.search.ensemble import EnsembleMember
-from service.ports import Analyst, Clock, Health, RunLog, RunTrainer, RunVersions, unknown_health
+from service.ports import Analyst, Clock, Health, RunLog, RunTrainer, RunVersions, SnapshotStore, unknown_health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class RunJob:
         extensions: kind and name of those that policies and the evaluator name.
         trainer: trains the policy within the run; None: nobody does.
         versions: what came of that; None: the policy has no versions.
+        snapshots: keep its state for the next who takes it up; None: nothing is kept, and all events are folded.
     """
 
     run_id: str
@@ -46,3 +47,4 @@ class RunJob:
     extensions: Sequence[tuple[ExtensionKind, str]] = ()
     trainer: RunTrainer | None = None
     versions: RunVersions | None = None
+    snapshots: SnapshotStore | None = None

@@ -9,7 +9,7 @@ import structlog
 
 from evolve.change_events import RequestedChange
 from evolve.credit.yields import EXTENSION_FAILED
-from evolve.errors import ConfigurationError, ExtensionError
+from evolve.errors import ConfigurationError, ExtensionError, ReplayError, SnapshotError
 from evolve.event_types import (
     RunCancelled,
     RunFinished,
@@ -26,6 +26,7 @@ from evolve.search.deterministic_schedule import open_search
 from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
 from evolve.search.search import SearchStep
+from evolve.search.snapshot import SnapshotDraft, restore
 from service.ports import ENDED, LoggedEvent
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
@@ -33,6 +34,7 @@ from service.runner.holdout_audit import RunExaminations, ended
 from service.runner.lease import RunLease, held
 from service.runner.own_changes import OwnChanges
 from service.runner.run_job import RunJob
+from service.runner.run_snapshots import ResumePoint, RunSnapshots
 from service.runner.run_tracer import open_tracer
 from service.runner.status import RunObserver, RunStatus, StatusFold
 from service.runner.storage_retry import StorageRetry, hear, undisturbed
@@ -83,17 +85,23 @@ class RunLoop:
         self._began = job.clock.monotonic()
         self._begun, self._sequence = False, 0
         check_embedder(job.config, job.embedder.name if job.embedder else None)
-        policy_requests = [member.policy_request for member in job.policies]
-        self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
-        self._fold = StatusFold(job.run_id)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
         self._gathering: asyncio.TimerHandle | None = None
+        self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
+        self._snapshots = RunSnapshots(job)
+        self._open()
+
+    def _open(self) -> None:
+        """Make the search, and everything that looks at it, as before the first event."""
+        job = self._job
+        policy_requests = [member.policy_request for member in job.policies]
+        self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
+        self._fold = StatusFold(job.run_id)
         self._dispatcher = Dispatcher(
             self._search, job.policies, job.evaluator, self._write, job.embedder, open_tracer(job.run_id)
         )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
-        self.patience = StorageRetry(job.clock, job.patience_seconds, self._look_for_storage)
         self._own = OwnChanges(job, self._search.state, self._dispatcher, retry=self.patience, wake=self.wake)
 
     def wake(self) -> None:
@@ -130,6 +138,7 @@ class RunLoop:
             if self._committing is not None:
                 await asyncio.wait([self._committing])
                 hear(self._committing)
+            await self._snapshots.finish()
         return self._status()
 
     def ended(self) -> RunStatus:
@@ -168,12 +177,25 @@ class RunLoop:
         return False
 
     def _replay(self) -> int:
-        """Fold what an earlier sitting logged; the sequence of its last event."""
+        """Fold what an earlier sitting logged, from a snapshot on where one fits; the sequence of its last event."""
+        point = self._snapshots.load()
+        if point is not None:
+            try:
+                return self._replay_from(point)
+            except (SnapshotError, ReplayError) as error:
+                self._snapshots.ignore(point.sequence, error)
+                self._open()
+        return self._replay_from(None)
+
+    def _replay_from(self, point: ResumePoint | None) -> int:
         job = self._job
-        self._owed = SearchStep()
+        self._owed, self._sequence = SearchStep(), 0
+        if point is not None:
+            restore(self._search, point.content)
+            self._fold, self._sequence = point.fold, point.sequence
 
         def events() -> Iterator[Event]:
-            for entry in job.log.events(job.run_id):
+            for entry in job.log.events(job.run_id, self._sequence):
                 self._sequence = entry.sequence
                 self._fold.apply(entry.event)
                 self._closing.done.apply(entry.event)
@@ -295,7 +317,10 @@ class RunLoop:
 
     async def _commit_beside(self) -> None:
         """Commit beside the loop, and let what comes then gather: a commit costs little more for fifty events."""
-        await self._commit()
+        drafted = (
+            None if self._closing.done.reason else self._snapshots.draft(self._search, self._event_buffer.sequence)
+        )
+        await self._commit(drafted)
         if self._gathering is not None:
             self._gathering.cancel()
         self._gathering = asyncio.get_running_loop().call_later(GATHERING_SECONDS, self._gathered)
@@ -304,13 +329,15 @@ class RunLoop:
         self._gathering = None
         self.wake()
 
-    async def _commit(self) -> None:
+    async def _commit(self, drafted: SnapshotDraft | None = None) -> None:
         committed = await self._event_buffer.commit()
         if committed:
             for entry in committed:
                 self._fold.apply(entry.event)
             self._sequence = committed[-1].sequence
             self._show(committed)
+            if drafted is not None:
+                self._snapshots.keep(drafted, committed[-1], self._fold)
 
     def _show(self, committed: Sequence[LoggedEvent]) -> None:
         self._observer.committed(committed, self._status())

@@ -1,8 +1,8 @@
 """Status: where a run stands, as far as it is committed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol, Self
 
 from evolve.event_types import (
     BestImproved,
@@ -75,6 +75,27 @@ class StatusFold:
         self._status, self._counters = RunStatus(run_id=run_id), Counters()
         self._pending: dict[str, tuple[int, str]] = {}
         self._evaluated: tuple[str, str, Mapping[str, float]] = ("", "", {})
+
+    @classmethod
+    def restored(cls, run_id: str, saved: Mapping[str, Any]) -> Self:
+        """The fold that `saved` gave.
+
+        Raises:
+            KeyError, TypeError: it did not.
+        """
+        fold, status = cls(run_id), dict(saved["status"])
+        fold._counters = Counters(**status.pop("counters"))
+        fold._status = RunStatus(**status | {"away": tuple(status["away"]), "run_id": run_id})
+        fold._pending = {name: (number, program) for name, (number, program) in saved["pending"].items()}
+        candidate, program, scores = saved["evaluated"]
+        fold._evaluated = candidate, program, scores
+        return fold
+
+    def saved(self) -> dict[str, Any]:
+        """All that it holds, as JSON."""
+        candidate, program, scores = self._evaluated
+        evaluated = [candidate, program, dict(scores)]
+        return {"status": asdict(self.status), "pending": dict(self._pending), "evaluated": evaluated}
 
     @property
     def status(self) -> RunStatus:

@@ -143,6 +143,7 @@ def _job(
         patience_seconds=PATIENCE_SECONDS,
         trainer=trainer,
         versions=asked.versions,
+        snapshots=storage.snapshots,
     )
 
 

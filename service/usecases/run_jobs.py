@@ -89,6 +89,7 @@ class StoredJobs:
                     elapsed_seconds=record.active_seconds,
                     trainer=self._trainers(plan),
                     versions=asked.versions,
+                    snapshots=self.storage.snapshots,
                 )
         await asyncio.to_thread(save_ended_run, self.storage.columns, self.storage.reader, record.id)
 

@@ -40,6 +40,7 @@ from service.ports import (
     RunFilter,
     RunReader,
     RunRecord,
+    StoredSnapshot,
     UsageRecord,
     ViewRequest,
     nobody,
@@ -139,6 +140,7 @@ class MemoryStorage:
         self.audit = MemoryAuditLog()
         self.deletions = MemoryDeletions(self)
         self.columns = MemoryColumns()
+        self.snapshots = MemorySnapshots()
         self.views = MemoryViewRequests(self)
 
     def intents(self, tenant: str) -> "MemoryRunIntents":
@@ -181,6 +183,22 @@ class MemoryColumns:
     def save(self, run_id: str, form: str, sequence: int, content: bytes) -> None:
         del sequence
         self._saved[run_id] = form, content
+
+
+class MemorySnapshots:
+    """The port SnapshotStore."""
+
+    def __init__(self) -> None:
+        self._saved: dict[str, StoredSnapshot] = {}
+
+    def load(self, run_id: str) -> StoredSnapshot | None:
+        return self._saved.get(run_id)
+
+    def save(self, run_id: str, snapshot: StoredSnapshot) -> None:
+        self._saved[run_id] = snapshot
+
+    def forget(self, run_id: str) -> None:
+        self._saved.pop(run_id, None)
 
 
 class MemoryViewRequests:

@@ -226,6 +226,6 @@ def test_every_table_that_hangs_on_runs_is_known(database: Database) -> None:
 
     assert {table.name for table in Base.metadata.sorted_tables if hangs(table)} == {
         "candidate_views", "candidates", "evaluations", "events", "memberships", "notes", "parents", "pins",
-        "proposals", "reevaluations", "run_changes", "run_columns", "shares", "training_permissions", "usage",
-        "view_requests", "views",
+        "proposals", "reevaluations", "run_changes", "run_columns", "shares", "snapshots", "training_permissions",
+        "usage", "view_requests", "views",
     }  # fmt: skip

@@ -11,6 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evolve.archives.population import Population
+from evolve.archives.row_table import Rows
 from evolve.configuration import RunConfig
 from evolve.events import Event
 from evolve.lineage import Lineage
@@ -49,7 +51,12 @@ def told(value: Any) -> Any:
     if isinstance(value, Individual):
         return value.candidate_id, value.fitness, value.rewards, value.signed_scores, told(value.measures)
     if isinstance(value, Lineage):
-        value.expansions(np.arange(0))  # they are counted when somebody asks
+        return told(value.columns())
+    if isinstance(value, Population):
+        members = list(value)
+        return [told(members), told(value.best(len(members))), told(value.ages), value.arrivals, told(value.rewards)]
+    if isinstance(value, Rows):
+        return told(value.values)
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):
