@@ -1,11 +1,13 @@
 """What every SnapshotStore holds."""
 
 import pytest
+from sqlalchemy import select
 
 from service.db import snapshots
 from service.db.deletion import SqlDeletions
 from service.db.engine import Database
 from service.db.intents import SqlRunIntents
+from service.db.models import SnapshotRow
 from service.db.snapshots import SqlSnapshotStore
 from service.ports import DEFAULT_TENANT, RunLog, SnapshotStore, StoredSnapshot
 from tests.contract.story import RUN, FixedClock, new_run
@@ -27,10 +29,8 @@ def snapshot(sequence: int, size: int = 35) -> StoredSnapshot:
 
 def rows(database: Database) -> list[tuple[str, int, int]]:
     with database.read() as connection:
-        found = connection.exec_driver_sql(
-            "SELECT run_id, sequence, part FROM snapshots ORDER BY run_id, sequence, part"
-        )
-        return [(str(row[0]), row[1], row[2]) for row in found]
+        columns = SnapshotRow.run_id, SnapshotRow.sequence, SnapshotRow.part
+        return [tuple(row) for row in connection.execute(select(*columns).order_by(*columns))]
 
 
 @pytest.mark.parametrize("size", [1, 9, 10, 11, 35, 40])
