@@ -2,7 +2,8 @@
 
 An id of one of the forms below is stored as a tag and the bytes of its hex digits; that of a candidate is followed by
 its two numbers, seven bits a byte. Any other text stands as it is behind the tag 0. So every id comes back as it went
-in, and ids of one form are in the order of their texts. The forms are those of databases: none is ever changed.
+in, and ids of one form are in the order of their texts. The forms are those of databases: none is ever changed, and a
+new one comes with a revision that rewrites the ids that have it.
 """
 
 import re

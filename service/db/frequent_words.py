@@ -2,7 +2,7 @@
 
 A word of the list below is stored as the character at its place in the alphabet, and every other text as it is. A text
 that would then read as something else, a single character for one, stands behind an equals sign. The places are those
-of databases: new words come to the end.
+of databases: a new word comes to the end, with a revision that rewrites the rows that have it in full.
 """
 
 import string

@@ -122,17 +122,17 @@ def load(connection: Connection, program_ids: Sequence[str | None]) -> dict[str,
         UnreadableError: what is stored of one is damaged.
     """
     wanted = list(dict.fromkeys(program_id for program_id in program_ids if program_id is not None))
-    rows = _rows(connection, wanted)
-    return {program_id: _program(rows, program_id) for program_id in wanted if program_id in rows}
+    rows, texts = _rows(connection, wanted), dict[str, bytes]()
+    return {program_id: _program(rows, program_id, texts) for program_id in wanted if program_id in rows}
 
 
 def store_in_full(connection: Connection, program_ids: Sequence[str]) -> int:
     """Store programs in full that are packed against others; how many. Damaged ones stay as they are."""
-    rows, found = _rows(connection, program_ids), list[Row]()
+    rows, found, texts = _rows(connection, program_ids), list[Row](), dict[str, bytes]()
     for program_id in program_ids:
         with suppress(UnreadableError):
-            _program(rows, program_id)  # it is this one and no other
-            found.append({"of_id": program_id, "in_full": pack(_text(rows, program_id))})
+            _program(rows, program_id, texts)  # it is this one and no other
+            found.append({"of_id": program_id, "in_full": pack(texts[program_id])})
     if found:
         connection.execute(_IN_FULL, found)
     return len(found)
@@ -192,10 +192,10 @@ def _of_candidates(connection: Connection, candidates: Iterable[str], created: s
     query = select(CandidateRow.id, CandidateRow.program_id).where(CandidateRow.program_id.is_not(None))
     for chunk in chunks(unknown):
         stored |= {row.id: row.program_id for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))}
-    rows = _rows(connection, list(stored.values()))
+    rows, texts = _rows(connection, list(stored.values())), dict[str, bytes]()
     for candidate_id, program_id in stored.items():
         with suppress(UnreadableError):  # its child is stored in full
-            program = BaseProgram(id=program_id, text=_text(rows, program_id), depth=_depth(rows, program_id))
+            program = BaseProgram(id=program_id, text=_text(rows, program_id, texts), depth=_depth(rows, program_id))
             found[candidate_id] = program
             _KNOWN.note(candidate_id, program)
     return found
@@ -224,8 +224,8 @@ def _chains(connection: Connection, program_ids: Sequence[str]) -> dict[str, Sto
     return rows
 
 
-def _program(rows: Mapping[str, StoredFiles], program_id: str) -> Program:
-    files = read_json(_text(rows, program_id))
+def _program(rows: Mapping[str, StoredFiles], program_id: str, texts: dict[str, bytes]) -> Program:
+    files = read_json(_text(rows, program_id, texts))
     try:
         found = Program(files=tuple((path, content) for path, content in files))
     except (ProgramError, TypeError, ValueError, AttributeError) as error:
@@ -236,17 +236,22 @@ def _program(rows: Mapping[str, StoredFiles], program_id: str) -> Program:
     return found
 
 
-def _text(rows: Mapping[str, StoredFiles], program_id: str) -> bytes:
+def _text(rows: Mapping[str, StoredFiles], program_id: str, texts: dict[str, bytes]) -> bytes:
     """The files of a program as JSON.
+
+    Args:
+        rows: what is stored of it and of all below it.
+        program_id: of the program.
+        texts: those that were unpacked before; what is unpacked joins them.
 
     Raises:
         UnreadableError: what is stored is damaged, or missing.
     """
-    chain = _chain(rows, program_id)
-    text = unpack(rows[chain[-1]][1])
-    for differing in reversed(chain[:-1]):
-        text = unpack(rows[differing][1], text)
-    return text
+    for link in reversed(_chain(rows, program_id)):
+        if link not in texts:
+            base, stored = rows[link]
+            texts[link] = unpack(stored, None if base is None else texts[base])
+    return texts[program_id]
 
 
 def _depth(rows: Mapping[str, StoredFiles], program_id: str) -> int:

@@ -16,6 +16,8 @@ from psycopg.sql import SQL, Identifier
 from service.db import schema
 from service.db.engine import check, connect, upgrade
 from service.db.reader import SqlRunReader
+from tests.contract.story import RUN
+from tests.integration.maintenance.test_program_differences import LONG, program, tell
 from tests.migration.rows import Rows, dump, fill
 
 BEFORE = "0005_view_requests"
@@ -66,6 +68,23 @@ def test_killed_in_the_middle_it_changes_nothing(url: str) -> None:
     opened = connect(url)
     assert {run.id for run in SqlRunReader(opened).runs()} == {row["id"] for row in before["runs"]}
     opened.close()
+
+
+def test_differences_are_full_programs_on_the_way_back(url: str) -> None:
+    upgrade(url)
+    opened = connect(url)
+    ids = tell(opened, RUN, length=LONG)
+    before = {row["id"]: row for row in contents(url)["programs"]}
+    assert sum("base" in row for row in before.values()) == LONG - 2
+    with opened.write() as connection:
+        command.downgrade(schema.configuration(connection), BEFORE)
+    files = [row["files"] for row in contents(url)["programs"]]
+    with opened.write() as connection:
+        schema.upgrade(connection, opened.name)
+    expected = [program(*range(number)) for number in range(LONG)]
+    assert SqlRunReader(opened).programs(ids) == dict(zip(ids, expected, strict=True))
+    opened.close()
+    assert all([list(file) for file in one.files] in files for one in expected)
 
 
 @pytest.fixture
