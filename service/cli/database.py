@@ -117,17 +117,17 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
             terminal.note(f"it has {count}, valid only with the api.secret of the installation that was backed up")
 
 
-def snapshot(terminal: Terminal, db: str | None, run_id: str, *, drop: bool) -> int:
+def snapshot(terminal: Terminal, db: str | None, run_id: str, *, remove: bool) -> int:
     """Compare the snapshot of a run with a replay, or remove it; 1 when a resume would not use it, or they differ."""
     from service.usecases.check_snapshot import check_snapshot
 
     settings = load_settings()
     with open_existing_storage(settings, db) as storage:
         run = find_run(storage.reader, run_id)
-        if drop:
+        if remove:
             storage.snapshots.forget(run.id)
             if terminal.as_json:
-                terminal.emit({"run": run.id, "dropped": True})
+                terminal.emit({"run": run.id, "removed": True})
             else:
                 terminal.show(f"removed the snapshot of {run.id}: the next resume folds its log")
             return OK
@@ -139,7 +139,7 @@ def snapshot(terminal: Terminal, db: str | None, run_id: str, *, drop: bool) -> 
     elif found.ignored:
         terminal.show(f"a resume ignores the snapshot of {run.id}: {found.ignored}")
     elif differs:
-        terminal.show(f"the snapshot of {run.id} differs from a replay in {differs}: remove it with --drop")
+        terminal.show(f"the snapshot of {run.id} differs from a replay in {differs}: remove it with --remove")
     else:
         size = f"{found.size:,} bytes"
         terminal.show(f"the snapshot of {run.id} at event {found.sequence:,} equals a replay ({size})")

@@ -56,14 +56,16 @@ def prune(
 def snapshot(
     ctx: typer.Context,
     run: RunId,
-    drop: Annotated[bool, typer.Option("--drop", help="Remove the snapshot. The next resume folds the log.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the snapshot. The next resume folds the log.")
+    ] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
     """Compare the snapshot of a run with a replay of its log. Exit 1 if they differ."""
     from service.cli.database import snapshot
 
-    raise typer.Exit(snapshot(terminal_of(ctx, json, db), db, run, drop=drop))
+    raise typer.Exit(snapshot(terminal_of(ctx, json, db), db, run, remove=remove))
 
 
 @db_app.command(epilog="Example: evolve db backup evolve-2026-03-01.backup")

@@ -52,7 +52,7 @@ def test_a_snapshot_that_does_not_fit_is_told_and_can_be_removed(
     told = evolve("db", "snapshot", "last", "--db", url)
     assert told.code == 1
     assert "its content is damaged" in told.out
-    assert evolve("db", "snapshot", "last", "--drop", "--db", url).code == 0
+    assert evolve("db", "snapshot", "last", "--remove", "--db", url).code == 0
     gone = evolve("db", "snapshot", "last", "--db", url)
     assert gone.code == 3
     assert "has no snapshot" in gone.err
