@@ -30,7 +30,8 @@ def snapshot(sequence: int, size: int = 35) -> StoredSnapshot:
 def rows(database: Database) -> list[tuple[str, int, int]]:
     with database.read() as connection:
         columns = SnapshotRow.run_id, SnapshotRow.sequence, SnapshotRow.part
-        return [tuple(row) for row in connection.execute(select(*columns).order_by(*columns))]
+        found = connection.execute(select(*columns).order_by(*columns))
+        return [(row.run_id, row.sequence, row.part) for row in found]
 
 
 @pytest.mark.parametrize("size", [1, 9, 10, 11, 35, 40])
