@@ -14,7 +14,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from service.db.binary import Binary
-from service.db.driver_errors import UnreadableError
+from service.db.driver_errors import DamagedRowError
 
 _PLAIN = b"\x00"
 _CACHED = 32_768  # of a batch and those before it: an id stands in several tables
@@ -74,10 +74,10 @@ def decode_id(stored: object) -> str:
     """The id that bytes stand for.
 
     Raises:
-        UnreadableError: they are none that `encode_id` made.
+        DamagedRowError: they are none that `encode_id` made.
     """
     if not isinstance(stored, bytes) or not stored:
-        raise UnreadableError("an id is not stored in bytes")
+        raise DamagedRowError("an id is not stored in bytes")
     return _decoded(stored) if len(stored) <= _MAX_CACHED else _decode(stored)
 
 
@@ -96,12 +96,12 @@ def _decode(stored: bytes) -> str:
         try:
             return stored[1:].decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise UnreadableError("an id is no text") from error
+            raise DamagedRowError("an id is no text") from error
     form = _BY_TAG.get(stored[0])
     size = 0 if form is None else 1 + form.digits // 2
     digits = stored[1:size].hex()
     if form is None or len(stored) < size or (len(stored) > size) != (form is _CANDIDATE):
-        raise UnreadableError("the bytes of an id are of no known form")
+        raise DamagedRowError("the bytes of an id are of no known form")
     if form is _RUN:
         digits = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     tail = "" if form is not _CANDIDATE else "_{}_{}".format(*_numbers(stored[size:]))
@@ -161,5 +161,5 @@ def _numbers(stored: bytes) -> tuple[int, int]:
             found.append(value)
             value = shift = 0
     if len(found) != 2 or shift or len(stored) > _MAX_NUMBERS:
-        raise UnreadableError("the numbers of a candidate's id cannot be read")
+        raise DamagedRowError("the numbers of a candidate's id cannot be read")
     return found[0], found[1]

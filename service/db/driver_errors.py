@@ -64,7 +64,7 @@ class UnstorableError(ValueError):
     """A value that JSON cannot say: infinity, or not a number."""
 
 
-class UnreadableError(ValueError):
+class DamagedRowError(ValueError):
     """Stored bytes that this product did not write: a row is damaged. Its text says what about it."""
 
 
@@ -93,7 +93,7 @@ def translated(where: str) -> Iterator[None]:
         raise StorageError(f"{where} cannot hold a value that it was given: {error.orig}") from error
     except UnstorableError as error:
         raise StorageError(f"{where} cannot hold a value that it was given: {error}") from error
-    except UnreadableError as error:
+    except DamagedRowError as error:
         raise StorageError(_DAMAGED.format(where=where, why=error)) from error
     except OverflowError as error:
         raise StorageError(_TOO_LARGE.format(where=where)) from error

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 from service.db.binary import Binary
-from service.db.driver_errors import UnreadableError, UnstorableError
+from service.db.driver_errors import DamagedRowError, UnstorableError
 
 # What is unpacked at most, as much as a line of a backup may hold: no hostile file fills the memory.
 MAX_BYTES = 256 * 1024 * 1024
@@ -124,7 +124,7 @@ def unpack_json(stored: object) -> Any:
     """The JSON that bytes stand for.
 
     Raises:
-        UnreadableError: they are none that `pack_json` made.
+        DamagedRowError: they are none that `pack_json` made.
     """
     text = unpack(stored)
     return read_json(text if text.isascii() else _BYTES.sub(_as_digits, text))
@@ -134,24 +134,24 @@ def read_json(text: bytes) -> Any:
     """What JSON in a text says.
 
     Raises:
-        UnreadableError: it is none.
+        DamagedRowError: it is none.
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UnreadableError("a packed text is not JSON") from error
+        raise DamagedRowError("a packed text is not JSON") from error
 
 
 def unpack_text(stored: object) -> str:
     """The text that bytes stand for, NUL and lone surrogates included.
 
     Raises:
-        UnreadableError: they are none that `pack` made of such a text.
+        DamagedRowError: they are none that `pack` made of such a text.
     """
     try:
         return unpack(stored).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise UnreadableError("a packed text is not UTF-8") from error
+        raise DamagedRowError("a packed text is not UTF-8") from error
 
 
 def pack(text: bytes) -> bytes:
@@ -176,22 +176,22 @@ def unpack(stored: object, base: bytes | None = None) -> bytes:
         base: the text that it was packed against.
 
     Raises:
-        UnreadableError: the bytes are damaged, or of more than a row may hold.
+        DamagedRowError: the bytes are damaged, or of more than a row may hold.
     """
     if not isinstance(stored, bytes) or not stored:
-        raise UnreadableError("a text is not stored in bytes")
+        raise DamagedRowError("a text is not stored in bytes")
     if stored[0] == _PLAIN:
         return stored[1:]
     dictionary = {_DEFLATED: _DICTIONARY, _AGAINST_BASE: base}.get(stored[0])
     if dictionary is None:
-        raise UnreadableError("a text is packed in an unknown form, or its base is missing")
+        raise DamagedRowError("a text is packed in an unknown form, or its base is missing")
     unpacker = zlib.decompressobj(_WINDOW_BITS, dictionary)
     try:
         text = unpacker.decompress(memoryview(stored)[1:], MAX_BYTES)
     except zlib.error as error:
-        raise UnreadableError(f"a packed text cannot be unpacked ({error})") from error
+        raise DamagedRowError(f"a packed text cannot be unpacked ({error})") from error
     if not unpacker.eof or unpacker.unused_data:
-        raise UnreadableError("a packed text was cut, or is too long")
+        raise DamagedRowError("a packed text was cut, or is too long")
     return text
 
 

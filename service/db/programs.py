@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from evolve.errors import ProgramError
 from evolve.program import Program
-from service.db.driver_errors import UnreadableError
+from service.db.driver_errors import DamagedRowError
 from service.db.identifiers import chunks
 from service.db.models import CandidateRow, ProgramRow
 from service.db.packed import MAX_BYTES, as_json, pack, pack_against, read_json, unpack
@@ -119,7 +119,7 @@ def load(connection: Connection, program_ids: Sequence[str | None]) -> dict[str,
     """Programs by id; those that are not there are left out.
 
     Raises:
-        UnreadableError: what is stored of one is damaged.
+        DamagedRowError: what is stored of one is damaged.
     """
     wanted = list(dict.fromkeys(program_id for program_id in program_ids if program_id is not None))
     rows, texts = _rows(connection, wanted), dict[str, bytes]()
@@ -130,7 +130,7 @@ def store_in_full(connection: Connection, program_ids: Sequence[str]) -> int:
     """Store programs in full that are packed against others; how many. Damaged ones stay as they are."""
     rows, found, texts = _rows(connection, program_ids), list[Row](), dict[str, bytes]()
     for program_id in program_ids:
-        with suppress(UnreadableError):
+        with suppress(DamagedRowError):
             _program(rows, program_id, texts)  # it is this one and no other
             found.append({"of_id": program_id, "in_full": pack(texts[program_id])})
     if found:
@@ -156,7 +156,7 @@ def _as_stored(
     rows = _rows(connection, program_ids)
     found = dict[str, BaseProgram]()
     for program_id in program_ids:
-        with suppress(UnreadableError):
+        with suppress(DamagedRowError):
             found[program_id] = replace(programs[program_id], depth=_depth(rows, program_id))
     return found
 
@@ -194,7 +194,7 @@ def _of_candidates(connection: Connection, candidates: Iterable[str], created: s
         stored |= {row.id: row.program_id for row in connection.execute(query.where(CandidateRow.id.in_(chunk)))}
     rows, texts = _rows(connection, list(stored.values())), dict[str, bytes]()
     for candidate_id, program_id in stored.items():
-        with suppress(UnreadableError):  # its child is stored in full
+        with suppress(DamagedRowError):  # its child is stored in full
             program = BaseProgram(id=program_id, text=_text(rows, program_id, texts), depth=_depth(rows, program_id))
             found[candidate_id] = program
             _KNOWN.note(candidate_id, program)
@@ -229,10 +229,10 @@ def _program(rows: Mapping[str, StoredFiles], program_id: str, texts: dict[str, 
     try:
         found = Program(files=tuple((path, content) for path, content in files))
     except (ProgramError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableError(f"the files of program {program_id} are none") from error
+        raise DamagedRowError(f"the files of program {program_id} are none") from error
     # Deflated bytes have no checksum: against another base they would become another text.
     if rows[program_id][0] is not None and found.id != program_id:
-        raise UnreadableError(f"the files of program {program_id} are those of another")
+        raise DamagedRowError(f"the files of program {program_id} are those of another")
     return found
 
 
@@ -245,7 +245,7 @@ def _text(rows: Mapping[str, StoredFiles], program_id: str, texts: dict[str, byt
         texts: those that were unpacked before; what is unpacked joins them.
 
     Raises:
-        UnreadableError: what is stored is damaged, or missing.
+        DamagedRowError: what is stored is damaged, or missing.
     """
     for link in reversed(_chain(rows, program_id)):
         if link not in texts:
@@ -266,4 +266,4 @@ def _chain(rows: Mapping[str, StoredFiles], program_id: str) -> list[str]:
         if (below := rows[base][0]) is None:
             return list(chain)
         base = below
-    raise UnreadableError(f"what program {program_id} is packed against is missing")
+    raise DamagedRowError(f"what program {program_id} is packed against is missing")

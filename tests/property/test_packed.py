@@ -10,7 +10,7 @@ from sqlalchemy.dialects import sqlite
 
 from evolve.identity import digest
 from service.db import packed
-from service.db.driver_errors import UnreadableError, UnstorableError
+from service.db.driver_errors import DamagedRowError, UnstorableError
 from service.db.packed import PackedJson, PackedText, pack, pack_against, unpack
 
 DIALECT = sqlite.dialect()
@@ -71,7 +71,7 @@ def test_a_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_json_has_not_is_refused() -> None:
     with pytest.raises(UnstorableError):
         PackedJson().process_bind_param({"a": float("nan")}, DIALECT)
-    with pytest.raises(UnreadableError, match="is not JSON"):
+    with pytest.raises(DamagedRowError, match="is not JSON"):
         PackedJson().process_result_value(pack(b'{"a": NaN}'), DIALECT)
 
 
