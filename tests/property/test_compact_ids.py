@@ -2,11 +2,12 @@
 
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evolve.identity import candidate_id, digest, proposal_id
-from service.db.compact_ids import decode_id, encode_id, is_whole, ranges
+from service.db.compact_ids import _decoded, _encoded, decode_id, encode_id, is_whole, ranges
 
 NUMBERS = st.integers(0, 10**9 - 1)
 RUNS = st.uuids().map(lambda found: f"run_{found}")
@@ -46,6 +47,18 @@ def test_an_id_of_a_known_form_takes_no_more_than_a_hash_and_two_numbers(text: s
 def test_what_begins_so_lies_in_the_ranges(text: str, data: st.DataObject) -> None:
     beginning = text[: data.draw(st.integers(1, len(text)))]
     assert any(low <= encode_id(text) < high for low, high in ranges(beginning))
+
+
+@pytest.mark.parametrize("last", ["\U0010ffff", "\ud7ff", "\x7f", "\x00"])
+def test_the_last_characters_of_the_alphabet_have_ranges_too(last: str) -> None:
+    assert any(low <= encode_id(f"a{last}b") < high for low, high in ranges(f"a{last}"))
+
+
+def test_long_texts_that_people_give_for_ids_are_not_kept() -> None:
+    kept = _encoded.cache_info().currsize, _decoded.cache_info().currsize
+    texts = [f"run_{number}{'a' * 60_000}" for number in range(3)]
+    assert [decode_id(encode_id(text)) for text in texts] == texts
+    assert (_encoded.cache_info().currsize, _decoded.cache_info().currsize) == kept
 
 
 @given(FORMS, st.data())
