@@ -63,7 +63,7 @@ class Changes:
         if isinstance(change, InsightsWritten):
             self.insights.write(change)
         if isinstance(change, PolicyUpdated):
-            self.learning.updates.append(change)
+            self.learning.update(change)
         if isinstance(change, PriorityGiven):
             self.priorities.give(change, individual(change.candidate_id))
         if isinstance(change, PriorityLifted):

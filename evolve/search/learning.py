@@ -32,19 +32,16 @@ class Learning:
     """The updates of a run's policy, as its events tell them.
 
     Attributes:
-        numbers: of the proposals that policies answered, in the order of the answers.
+        answered: how many proposals policies answered.
+        unlearnt: numbers of those that no update had in its batch, in the order of the answers.
         updates: all of them, in order, those without a version among them.
     """
 
     def __init__(self, config: LearningConfig) -> None:
         self._config = config
-        self.numbers: list[int] = []
+        self.answered = 0
+        self.unlearnt: list[int] = []
         self.updates: list[PolicyUpdated] = []
-
-    @property
-    def answered(self) -> int:
-        """How many proposals policies answered."""
-        return len(self.numbers)
 
     @property
     def due(self) -> bool:
@@ -64,6 +61,17 @@ class Learning:
         """The versions that are asked."""
         return self.versions[-self._config.versions :]
 
+    def answer(self, number: int) -> None:
+        """Take note that a policy answered a proposal."""
+        self.answered += 1
+        if self._config.every:
+            self.unlearnt.append(number)
+
+    def update(self, made: PolicyUpdated) -> None:
+        """Take note of an update."""
+        self.updates.append(made)
+        self.unlearnt = [number for number in self.unlearnt if number > made.through]
+
     def next(self, asked: int, unanswered: Collection[int], pending: Mapping[str, Candidate]) -> DueUpdate | None:
         """The next update. None: it is not due, or waits, because nothing that it could learn from is finished.
 
@@ -77,7 +85,7 @@ class Learning:
         unfinished = [*unanswered, *(candidate.proposal_number for candidate in pending.values())]
         number = len(self.updates) + 1
         after, through = self.updates[-1].through if self.updates else 0, min(unfinished, default=asked + 1) - 1
-        if not any(after < answered <= through for answered in self.numbers):
+        if not any(answered <= through for answered in self.unlearnt):
             return None
         return DueUpdate(
             number=number,

@@ -96,7 +96,7 @@ FILLED: Mapping[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Hints: (("given", "standing"), ()),
     Priorities: (("standing",), ()),
     Insights: (("evaluations", "versions", "standing", "kept", "owed"), ("_every",)),
-    Learning: (("answered", "updates"), ("_config",)),
+    Learning: (("answered", "unlearnt", "updates"), ("_config",)),
     Bans: (("standing", "removed", "_descendants"), ()),
 }  # fmt: skip
 # A proposal is rebuilt from its event, with the programs that are loaded then.

@@ -293,7 +293,7 @@ class SearchState:
         spent = self._spend(data)
         if entry.created.writes:
             return
-        self.changes.learning.numbers.append(data.proposal_number)
+        self.changes.learning.answer(data.proposal_number)
         self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)

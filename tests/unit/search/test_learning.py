@@ -113,17 +113,18 @@ def test_an_update_is_due_after_so_many_answers(after: int, due: list[int]) -> N
     learning = Learning(LearningConfig(every=5, after=after, updates=3))
     found = []
     for answered in range(40):
-        learning.numbers[:] = range(1, answered + 1)
         if learning.due:
             found.append(answered)
-            learning.updates.append(updated(len(found), answered=answered))
+            learning.update(updated(len(found), answered=answered))
+        learning.answer(answered + 1)
     assert found == due
 
 
 def test_the_batch_ends_before_what_is_unfinished() -> None:
     learning = Learning(LearningConfig(every=5))
-    learning.numbers += [*range(1, 14), 15, 16, 18, 19, 20]
-    learning.updates.append(updated(1, answered=5, policy="toy-run@1", through=4))
+    for number in (*range(1, 14), 15, 16, 18, 19, 20):
+        learning.answer(number)
+    learning.update(updated(1, answered=5, policy="toy-run@1", through=4))
     due = learning.next(20, [14, 17], {})
     assert due is not None
     assert (due.after, due.through, due.newest, due.number) == (4, 13, "toy-run@1", 2)
@@ -134,7 +135,8 @@ def test_the_batch_ends_before_what_is_unfinished() -> None:
 
 def test_an_update_waits_until_something_that_it_learns_from_is_finished() -> None:
     learning = Learning(LearningConfig(every=2))
-    learning.numbers += [2, 3]
+    for number in (2, 3):
+        learning.answer(number)
     candidate = Candidate(
         id="cnd_2",
         proposal_number=2,
@@ -149,8 +151,9 @@ def test_an_update_waits_until_something_that_it_learns_from_is_finished() -> No
     due = learning.next(4, [4], {})
     assert due is not None
     assert (due.after, due.through) == (0, 3)
-    learning.updates.append(updated(1, answered=2, through=3))
-    learning.numbers += [5, 6]
+    learning.update(updated(1, answered=2, through=3))
+    for number in (5, 6):
+        learning.answer(number)
     assert learning.next(7, [4, 7], {}) is None
 
 
