@@ -1,11 +1,12 @@
 """Statements of the log, built once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Executable, bindparam, select, update
 
 from service.db import programs
+from service.db.columns import Base
 from service.db.models import (
     CandidateRow,
     CandidateViewRow,
