@@ -77,8 +77,8 @@ def store(
     candidates: Iterable[Row],
     parents: Mapping[tuple[str, int], Row],
     programs: Mapping[str, Row],
-) -> None:
-    """Store the programs of new candidates.
+) -> dict[str, BaseProgram]:
+    """Store the programs of new candidates, and tell them by candidate.
 
     Args:
         connection: in the transaction that stores the candidates.
@@ -101,17 +101,31 @@ def store(
     if rows:
         insert_rows(connection, ProgramRow, list(rows.values()))
     _keep_bases(connection, bases, rows)
+    return {row["id"]: known[row["id"]] for row in created}
+
+
+def remembered(candidate_id: str) -> BaseProgram | None:
+    """The program of a candidate that this process stored; where another took its run over, perhaps not the run's."""
+    return _KNOWN.get(candidate_id)
 
 
 def load(connection: Connection, program_ids: Sequence[str | None]) -> dict[str, Program]:
     """Programs by id; those that are not there are left out."""
-    wanted = list(dict.fromkeys(program_id for program_id in program_ids if program_id is not None))
-    rows = _rows(connection, wanted)
-    texts = {program_id: _text(rows, program_id) for program_id in wanted if program_id in rows}
+    found = texts(connection, [program_id for program_id in program_ids if program_id is not None])
     return {
         program_id: Program(files=tuple((path, content) for path, content in json.loads(text)))
-        for program_id, text in texts.items()
+        for program_id, text in found.items()
     }
+
+
+def texts(connection: Connection, program_ids: Sequence[str]) -> dict[str, bytes]:
+    """The files of programs as JSON, by id; those that are not there are left out.
+
+    Raises:
+        ValueError: what is stored is damaged.
+    """
+    rows = _rows(connection, program_ids)
+    return {program_id: _text(rows, program_id) for program_id in dict.fromkeys(program_ids) if program_id in rows}
 
 
 def _packed(program_id: str, files: object, base: BaseProgram | None) -> tuple[BaseProgram, Row]:
