@@ -80,6 +80,7 @@ INDEXES: Sequence[Index] = (
     ("ix_notes_run_id_id", "notes", ["run_id", "id"]),
     ("ix_shares_run_id_id", "shares", ["run_id", "id"]),
 )
+WITH_PROGRAMS = b"\x03"  # how completions begin that are packed with programs
 
 
 def upgrade() -> None:
@@ -94,6 +95,7 @@ def downgrade() -> None:
     _unpack_programs()
     op.drop_index("ix_programs_base", "programs")
     op.drop_column("programs", "base")
+    _unpack_completions()
     _rebuild(_plain_type, _plain)
     _index(*EVENTS)
 
@@ -261,6 +263,29 @@ def _unpack_programs() -> None:
         for row in rows:
             files = pack(unpack(row.files, unpack(row.of_base)))
             connection.execute(programs.update().where(programs.c.id == row.id).values(files=files, base=None))
+
+
+def _unpack_completions() -> None:
+    """Pack by themselves the completions that were packed with the programs of their candidates.
+
+    The programs are stored in full by now. Stored is a tag, how many candidates these are, and their positions.
+    """
+    connection = op.get_bind()
+    proposals = sa.table("proposals", sa.column("run_id"), sa.column("number"), sa.column("completions"))
+    candidates = sa.table("candidates", *map(sa.column, ("run_id", "proposal_number", "position", "program_id")))
+    programs = sa.table("programs", sa.column("id"), sa.column("files"))
+    tag = sa.func.substr(proposals.c.completions, 1, 1) == sa.literal(WITH_PROGRAMS, sa.LargeBinary())
+    of_candidates = sa.select(candidates.c.position, programs.c.files)
+    of_candidates = of_candidates.join_from(candidates, programs, programs.c.id == candidates.c.program_id)
+    for key in connection.execute(sa.select(proposals.c.run_id, proposals.c.number).where(tag)).all():
+        row = sa.and_(proposals.c.run_id == key.run_id, proposals.c.number == key.number)
+        stored = connection.execute(sa.select(proposals.c.completions).where(row)).scalar_one()
+        of_one = of_candidates.where(candidates.c.run_id == key.run_id, candidates.c.proposal_number == key.number)
+        files = {found.position: unpack(found.files) for found in connection.execute(of_one)}
+        count = stored[1]
+        base = b"".join(files[position] for position in stored[2 : 2 + count])
+        written = pack_json(unpack_json(stored[2 + count :], base))
+        connection.execute(proposals.update().where(row).values(completions=written))
 
 
 def _index(name: str, table: str, columns: list[Any], where: str | None = None) -> None:

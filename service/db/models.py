@@ -17,6 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from service.db.binary import Binary
 from service.db.columns import Base, BinaryId, BinaryKey, Id, Key
 from service.db.frequent_words import FrequentWord, stored_word
 from service.db.packed import PackedJson, PackedText
@@ -195,7 +196,7 @@ class ProposalRow(Base):
     `prompt` lists messages as {role, parts}, parts being hashes of texts; state: asked, answered or failed;
     probability: with which the operator was drawn; rationale: what else decided, as an event tells it; charges: what
     was paid beside the completion, as the event tells it; charged_input and so on: the sums of its tokens; form: in
-    which the policy was asked to write, null: in its own.
+    which the policy was asked to write, null: in its own; completions: packed by `service.db.completions`.
     """
 
     __tablename__ = "proposals"
@@ -228,7 +229,7 @@ class ProposalRow(Base):
     charged_input: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged_cached: Mapped[int] = mapped_column(BigInteger, server_default="0")
     charged_output: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    completions: Mapped[Sequence[Any]] = mapped_column(PackedJson)
+    completions: Mapped[bytes] = mapped_column(Binary)
     reasoning: Mapped[Sequence[Any]] = mapped_column(PackedJson)
     form: Mapped[Mapping[str, Any] | None]
 

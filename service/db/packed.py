@@ -1,8 +1,8 @@
 """Texts and JSON in few bytes: deflated with a dictionary of what they have in common.
 
 Stored is a tag and the bytes: 0 for the text itself in UTF-8, 1 for the text deflated with the first dictionary, 2 for
-the text deflated with another text as its dictionary. A dictionary and its tag stand in databases, so neither is ever
-changed; a better dictionary gets a tag of its own.
+the text deflated with another text as its dictionary. The tag 3 belongs to `service.db.completions`. A dictionary and
+its tag stand in databases, so neither is ever changed; a better dictionary gets a tag of its own.
 """
 
 import json
@@ -93,7 +93,7 @@ class PackedJson(TypeDecorator[Any]):
 
 
 def as_json(value: object) -> str:
-    """A value as columns of JSON hold it, in a text or packed.
+    """A value as columns of JSON hold it, in a text or packed; the files of a program always as the same text.
 
     Raises:
         UnstorableError: JSON cannot say it.
@@ -120,13 +120,17 @@ def pack_json(value: object) -> bytes:
     return pack(_DIGITS.sub(_as_bytes, text) if len(text) <= _SMALL_BYTES else text)
 
 
-def unpack_json(stored: object) -> Any:
+def unpack_json(stored: object, base: bytes | None = None) -> Any:
     """The JSON that bytes stand for.
 
+    Args:
+        stored: what `pack_json` made, or `pack_against` of JSON.
+        base: the text that it was packed against.
+
     Raises:
-        DamagedRowError: they are none that `pack_json` made.
+        DamagedRowError: the bytes are damaged, or no JSON.
     """
-    text = unpack(stored)
+    text = unpack(stored, base)
     return read_json(text if text.isascii() else _BYTES.sub(_as_digits, text))
 
 

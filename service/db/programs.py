@@ -85,8 +85,8 @@ def store(
     candidates: Iterable[Row],
     parents: Mapping[tuple[str, int], Row],
     programs: Mapping[str, Row],
-) -> None:
-    """Store the programs of new candidates.
+) -> dict[str, BaseProgram]:
+    """Store the programs of new candidates, and tell them by candidate.
 
     Args:
         connection: in the transaction that stores the candidates.
@@ -113,6 +113,12 @@ def store(
     _keep_bases(connection, bases, rows)
     for row in created:
         _KNOWN.note(row["id"], bases[row["program_id"]])
+    return {row["id"]: bases[row["program_id"]] for row in created}
+
+
+def remembered(candidate_id: str) -> BaseProgram | None:
+    """The program of a candidate that this process stored; where another took its run over, perhaps not the run's."""
+    return _KNOWN.get(candidate_id)
 
 
 def load(connection: Connection, program_ids: Sequence[str | None]) -> dict[str, Program]:
@@ -136,6 +142,19 @@ def store_in_full(connection: Connection, program_ids: Sequence[str]) -> int:
     if found:
         connection.execute(_IN_FULL, found)
     return len(found)
+
+
+def texts(connection: Connection, program_ids: Sequence[str]) -> dict[str, bytes]:
+    """The files of programs as JSON, by id; those that are not there are left out.
+
+    Raises:
+        DamagedRowError: what is stored of one is damaged.
+    """
+    rows, found = _rows(connection, program_ids), dict[str, bytes]()
+    for program_id in dict.fromkeys(program_ids):
+        if program_id in rows:
+            _program(rows, program_id, found)  # it is this one and no other
+    return found
 
 
 def _packed(program_id: str, files: object, base: BaseProgram | None) -> tuple[BaseProgram, Row]:

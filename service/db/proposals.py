@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, RowMapping, String, cast, select
 
+from service.db import completions
 from service.db.identifiers import chunks
 from service.db.models import CandidateRow, ProposalRow, TextRow
 from service.db.outcomes import UNREADABLE
@@ -78,7 +79,11 @@ def _whole(connection: Connection, query: AnySelect) -> list[ProposalRecord]:
     for chunk in chunks([part for row in rows for message in row["prompt"] for part in message["parts"]]):
         found = connection.execute(select(TextRow.hash, TextRow.body).where(TextRow.hash.in_(chunk)))
         texts |= {text.hash: text.body for text in found}
-    return [_proposal(row, _prompt(row, texts), row["completions"], row["reasoning"]) for row in rows]
+    written = completions.load(connection, rows)
+    return [
+        _proposal(row, _prompt(row, texts), answers, row["reasoning"])
+        for row, answers in zip(rows, written, strict=True)
+    ]
 
 
 def _prompt(row: RowMapping, texts: Mapping[str, str]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Executable, bindparam, select, update
 
-from service.db import programs
+from service.db import completions, programs
 from service.db.columns import Base
 from service.db.models import (
     CandidateRow,
@@ -60,8 +60,8 @@ def write(connection: Connection, projection: Projection, *, fresh: bool = False
     copied = fresh and connection.dialect.name == "postgresql"
     _put(connection, EventRow, projection.events, copied=copied)
     _put(connection, TextRow, list(projection.texts.values()))
-    _put_proposals(connection, projection, copied=copied)
-    programs.store(connection, projection.candidates.values(), projection.parents, projection.programs)
+    created = programs.store(connection, projection.candidates.values(), projection.parents, projection.programs)
+    _put_proposals(connection, projection, completions.packed(connection, projection, created), copied=copied)
     _put_candidates(connection, projection, copied=copied)
     _put(connection, ParentRow, list(projection.parents.values()), copied=copied)
     _put(connection, EvaluationRow, list(projection.evaluations.values()), copied=copied)
@@ -87,9 +87,11 @@ def _put(connection: Connection, model: type[Base], rows: Sequence[Row], *, copi
     return len(rows)
 
 
-def _put_proposals(connection: Connection, projection: Projection, *, copied: bool) -> None:
-    rows = list(projection.proposals.values())
-    changes = dict(projection.answers)
+def _put_proposals(
+    connection: Connection, projection: Projection, written: Mapping[int, bytes], *, copied: bool
+) -> None:
+    rows = [row | {"completions": written[number]} for number, row in projection.proposals.items()]
+    changes = {number: change | {"completions": written[number]} for number, change in projection.answers.items()}
     if _put(connection, ProposalRow, rows, copied=copied) < len(rows):
         changes |= {row["number"]: {key: row[key] for key in _ANSWERED} for row in rows if row["state"] != "asked"}
     params = [{"of_run": projection.run_id, "of_number": number, **change} for number, change in changes.items()]

@@ -131,6 +131,8 @@ def before_packing(table: str, name: str, value: Any) -> Any:
         return decode_id(base64.b64decode(value))
     if isinstance(kind, PackedJson):
         return unpack_json(base64.b64decode(value))
+    if (table, name) == ("proposals", "completions"):
+        return unpack_json(base64.b64decode(value))
     if (table, name) == ("programs", "files"):
         return json.loads(unpack(base64.b64decode(value)))
     return unpack(base64.b64decode(value)).decode() if isinstance(kind, PackedText) else value
