@@ -19,6 +19,7 @@ from service.db.models import ProgramRow, ProposalRow
 from service.db.packed import as_json
 from service.db.programs import BaseProgram, KnownPrograms
 from service.db.reader import SqlRunReader
+from service.errors import StorageError
 from service.ports import LoggedEvent, RetentionPolicy
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.integration.maintenance.test_program_differences import program
@@ -173,7 +174,7 @@ def test_damaged_completions_are_refused(database: Database, damage: Callable[[b
         connection.execute(
             update(ProposalRow).where(ProposalRow.number == NUMBER).values(completions=damage(stored(database)))
         )
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(StorageError, match=sentence):
         read(database)
 
 
@@ -181,5 +182,5 @@ def test_completions_with_a_damaged_program_are_refused(database: Database) -> N
     answered(database, CHILDREN, COMPLETION)
     with database.write() as connection:
         connection.execute(update(ProgramRow).values(base=ProgramRow.id))
-    with pytest.raises(ValueError, match="packed against is missing"):
+    with pytest.raises(StorageError, match="packed against is missing"):
         read(database)
