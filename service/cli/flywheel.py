@@ -10,6 +10,7 @@ from threading import Thread
 from service.bootstrap.sites import BatchSite, open_batches, open_policies, open_site, open_training
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import BACKENDS, make_backends, make_trainer
+from service.cli import formatting
 from service.cli.batch_here import drive_batch, refuse_weak_isolation
 from service.cli.batch_progress import batch_code, wait_for_batch
 from service.cli.exit_codes import FAILED, INTERRUPTED, OK
@@ -31,11 +32,13 @@ from service.ports import (
 )
 from service.projections.run_site import RunSite
 from service.schemas.batches import Batch
+from service.telemetry import configure_logging
 from service.usecases.flywheel import (
     FlywheelOrder,
     RecordedRound,
     held_out_batches,
     held_out_searches,
+    jobs_before,
     recorded_rounds,
     refuse_other_order,
     refuse_unready,
@@ -80,6 +83,7 @@ def run_flywheel(
     Raises:
         NotFoundError, UsageError, RefusedError, ConflictError: the flywheel cannot begin, or was begun in another way.
     """
+    configure_logging(terminal.verbosity, color=terminal.color)
     flywheel = _Flywheel(terminal, where, options, backends)
     flywheel.refuse()
     rounds = range(1, options.rounds + 1)
@@ -242,6 +246,10 @@ class _Flywheel:
             if job.state in (JOB_FAILED, JOB_CANCELLED):
                 training.resume(job.id)
             job = training.get(job.id)
+            able = [name for name, one in self._opened().items() if not one.missing()] if self._here else []
+            if before := jobs_before(job, training, able):
+                verb = "comes" if before == 1 else "come"
+                self._terminal.note(f"{formatting.plural(before, 'training job')} of this database {verb} first")
             with self._trainer(job.id) if self._here else _nobody():
                 try:
                     job = follow_job(self._terminal, training, job, job.sequence if found.job else 0)

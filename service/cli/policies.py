@@ -12,6 +12,7 @@ from service.cli.terminal import Terminal, plain
 from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import NotFoundError, UsageError
+from service.policy_settings.shipped import ADAPTER_DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from service.schemas.policy_registry import PolicyVersion, VersionEvaluation
     from service.usecases.policy_site import PolicySite
 
+MAX_LIST_CHARACTERS = 60
 NONE_YET = "there is no policy in the registry yet: add a model with evolve policy add NAME FOLDER"
 
 
@@ -181,14 +183,21 @@ def _show_versions(terminal: Terminal, versions: "list[PolicyVersion]") -> None:
 def _show_version(terminal: Terminal, found: "PolicyVersion") -> None:
     lines = [f"{found.name}: {found.state}", f"sha256 {found.bundle_hash}"]
     lines += [f"base {plain(found.base)}"] if found.base else []
-    lines += [
-        f"{plain(name)} {plain(str(value))}" if not isinstance(value, list) else f"{plain(name)} {len(value)}"
-        for name, value in sorted(found.training.items())
-    ]
+    asked = [f"{name} {found.settings[name]}" for name in ADAPTER_DEFAULTS if name in found.settings]
+    lines += [plain(f"asked with {', '.join(asked)}")] if asked else []
+    lines += [plain(f"{name} {_words(value)}") for name, value in sorted(found.training.items())]
     lines += [f"{one.metric} on {len(one.problems)} problems: {_difference(one)}" for one in found.evaluations]
     if found.promotion is not None and found.promotion.forced:
         lines.append(f"promoted by force: {plain(found.promotion.reason)}. The gate: {found.promotion.refusal}")
     terminal.show("\n".join(lines), *([plain(found.card)] if found.card else []))
+
+
+def _words(value: object) -> str:
+    """A value in a line. Of a long list, how many it has."""
+    if not isinstance(value, list):
+        return str(value)
+    told = ", ".join(map(str, value))
+    return told if value and len(told) <= MAX_LIST_CHARACTERS else str(len(value))
 
 
 def _difference(one: "VersionEvaluation") -> str:

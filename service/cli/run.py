@@ -25,6 +25,7 @@ from service.cli.records import as_score, find_run
 from service.cli.run_options import RunOptions, require_own_problem
 from service.cli.summary import RunOutcome, read_outcome, show_summary, summary_json
 from service.cli.terminal import OutputClosed, Terminal, evolve, plain
+from service.cli.training_report import no_updates
 from service.config import Settings, load_settings, redacted
 from service.errors import InvalidProblemError, ServiceError, StorageError
 from service.ports import PAUSED
@@ -77,6 +78,8 @@ def run_search(terminal: Terminal, options: RunOptions) -> int:
                 terminal.emit(summary_json(outcome))
         elif not interrupted and outcome.run.reason != UNSCORED:
             show_summary(terminal, outcome, redacted(storage.url))
+            if none := no_updates(site, outcome.run):
+                terminal.note(f"updates of the policy: {none}")
         return _code(terminal, options, outcome, interrupted=interrupted)
 
 

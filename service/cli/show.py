@@ -25,7 +25,7 @@ from service.cli.records import (
     run_name,
 )
 from service.cli.terminal import Terminal, plain
-from service.cli.training_report import update_rows
+from service.cli.training_report import update_rows, updates_of
 from service.errors import NotFoundError, UsageError
 from service.identifiers import candidate_place
 from service.ports import Bundle, CandidateRecord, ProposalRecord, ResultReader, RunRecord
@@ -81,7 +81,7 @@ def show_anything(
         named = replace(found, source=named_source(found, bundles))
         rows = run_rows(named, site.front(found), site.assessment(found), _limit(site, found), site.failures(found))
         configuration = next(place for place, (name, _) in enumerate(rows) if name == "configuration")
-        told = [*update_rows(_updates(site, found)), *seed_rows(failed_seeds(reader.candidates(found.id)))]
+        told = [*update_rows(site, found), *seed_rows(failed_seeds(reader.candidates(found.id)))]
         rows[configuration:configuration] = told
         terminal.show(facts(rows))
         if found.best_candidate_id:
@@ -106,13 +106,8 @@ def _run_json(site: RunSite, run: RunRecord) -> dict[str, Any]:
         "assessment": assessment_json(site.assessment(run)),
         "ended_by": None if limit is None else limit.as_json(),
         "failures": failures_json(site.failures(run)),
-        "updates": [dict(update) for update in _updates(site, run)],
+        "updates": [dict(update) for update in updates_of(site, run)],
     }
-
-
-def _updates(site: RunSite, run: RunRecord) -> Sequence[Mapping[str, Any]]:
-    """The updates of a run's policy. Its events are asked for only where it makes any."""
-    return site.updates(run) if (run.config.get("learning") or {}).get("every") else []
 
 
 def _limit(site: RunSite, run: RunRecord) -> EndingLimit | None:

@@ -31,7 +31,8 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_ev
                 os._exit(INTERRUPTED)
             heard.append(number)
             trainer.leave()
-            terminal.note("Stopping. Another trainer continues the job from its checkpoint. Press Ctrl-C to quit now.")
+            job = " Another trainer continues the job from its checkpoint." if trainer.busy else ""
+            terminal.note(f"Stopping.{job} Press Ctrl-C to quit now.")
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, hear)

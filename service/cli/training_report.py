@@ -2,11 +2,16 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.cli import formatting
 from service.cli.terminal import Terminal, plain
 from service.jsonlines import as_line
+from service.ports import ENDED
+
+if TYPE_CHECKING:
+    from service.ports import RunRecord
+    from service.projections.run_site import RunSite
 
 _TAUGHT = ("loss", "token_accuracy")  # of fine-tuning on demonstrations
 _SHOWN = ("set_reward", "group_std", "unread", "kl", "entropy")
@@ -47,9 +52,27 @@ def tracker_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def update_rows(updates: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def updates_of(site: "RunSite", run: "RunRecord") -> Sequence[Mapping[str, Any]]:
+    """The updates of a run's policy. Its events are asked for only where it makes any."""
+    return site.updates(run) if (run.config.get("learning") or {}).get("every") else []
+
+
+def update_rows(site: "RunSite", run: "RunRecord") -> list[tuple[str, str]]:
     """A row for each update: when it was due, what it made, from how many answers, and how far it moved."""
-    return [(f"update {one['number']}", _update_words(one)) for one in updates]
+    rows = [(f"update {one['number']}", _update_words(one)) for one in updates_of(site, run)]
+    none = no_updates(site, run)
+    return [*rows, *([("updates", none)] if none else [])]
+
+
+def no_updates(site: "RunSite", run: "RunRecord") -> str:
+    """Why a run that was to train its policy did not. Empty: it did, or may do so yet."""
+    learns = bool((run.config.get("learning") or {}).get("every"))
+    if not learns or run.state not in ENDED or updates_of(site, run):
+        return ""
+    return (
+        "none: the run ended before the first was trained. Search longer, or let the run wait for its updates with"
+        " --set deterministic.window=2"
+    )
 
 
 def _update_words(update: Mapping[str, Any]) -> str:

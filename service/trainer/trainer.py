@@ -130,7 +130,7 @@ class Trainer:
     ) -> None:
         self._store, self._backends, self._publisher = store, backends, publisher
         self._clock, self._owner, self._root = clock, owner, root
-        self._leaving = threading.Event()
+        self._leaving, self._busy = threading.Event(), False
         self._reasons = {name: reason for name, one in backends.items() if (reason := one.missing())}
         self._able = tuple(name for name in backends if name not in self._reasons)
 
@@ -143,6 +143,11 @@ class Trainer:
     def reasons(self) -> Mapping[str, str]:
         """Why the other back ends cannot train here, by name."""
         return self._reasons
+
+    @property
+    def busy(self) -> bool:
+        """Whether it works on a job."""
+        return self._busy
 
     def run(self, until: Callable[[], bool] = lambda: False) -> None:
         """Drive jobs until `leave` is called, or `until` says so between two of them."""
@@ -157,7 +162,9 @@ class Trainer:
             if found is None:
                 self._leaving.wait(POLL_SECONDS)
             else:
+                self._busy = True
                 self._drive(*found)
+                self._busy = False
 
     def leave(self) -> None:
         """Let go of the job as it stands. Another trainer continues it from its checkpoint."""
@@ -277,14 +284,15 @@ class _Hold:
             _CancelledError, _LeavingError: the job is not to go on here.
             LeaseLostError: another trainer took it.
         """
-        if self.leaving.is_set():
-            raise _LeavingError
-        if not now and time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
+        leaving = self.leaving.is_set()
+        if not (now or leaving) and time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
             return
         desired = self.store.renew(self.job.id, self.fence, LEASE_SECONDS)
         self.renewed = time.monotonic()
-        if desired == JOB_CANCELLED:
+        if desired == JOB_CANCELLED:  # also on leaving: maybe nobody looks at the job again
             raise _CancelledError
+        if leaving:
+            raise _LeavingError
 
     def kept(self) -> "_LeaseRenewal":
         """Renews the lease in a thread for as long as the block lasts."""

@@ -4,14 +4,14 @@ A flywheel has no record of its own. A round is a batch, whose runs have the nam
 round as labels, and the training job that learnt from these runs. So a command that was killed continues from them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from service.errors import ConflictError, RefusedError, UsageError
-from service.ports import JOB_SUCCEEDED, RunRecord
+from service.ports import JOB_ENDED, JOB_SUCCEEDED, RunRecord
 from service.problems.family import ProblemFamily
 from service.schemas.batches import Batch, BatchCreate
 from service.schemas.requests import checked
@@ -122,6 +122,12 @@ def recorded_rounds(name: str, batches: RecordedBatches, training: RecordedJobs)
         learnt = [job for job in jobs if ids & set(job.runs) and job.id not in taken]
         rounds.append(RecordedRound(number=number, batch=batch, runs=runs, job=learnt[-1] if learnt else None))
     return rounds
+
+
+def jobs_before(job: TrainingJob, training: RecordedJobs, able: Collection[str]) -> int:
+    """Number of the jobs that a trainer with these back ends takes before a job."""
+    waiting = [one for one in training.jobs(MAX_LOOKED_THROUGH) if one.state not in JOB_ENDED]
+    return sum(one.created_at < job.created_at and one.request.get("backend") in able for one in waiting)
 
 
 def round_result(training: RecordedJobs, found: RecordedRound) -> Mapping[str, Any]:

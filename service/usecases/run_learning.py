@@ -162,7 +162,7 @@ class StoredRunTrainer:
     def _submitted(self, number: int) -> TrainingJob | None:
         """The job of an update, if an earlier sitting stored it. One that the end of the run cancelled is made anew."""
         jobs = (job for job in self._jobs() if job.request.get(UPDATE, {}).get("number") == number)
-        return next((job for job in jobs if job.state != JOB_CANCELLED), None)
+        return next((job for job in jobs if JOB_CANCELLED not in (job.state, job.desired_state)), None)
 
     def _jobs(self) -> Iterator[TrainingJob]:
         return jobs_of_run(self._store, self._tenant, self._plan.run_id)

@@ -255,4 +255,7 @@ def refuse_unpermitted(runs: Sequence[str], may: Callable[[str], bool]) -> None:
     """
     for run_id in runs:
         if not may(run_id):
-            raise RefusedError(f"the run {run_id} may not be trained on: allow it with PUT /v1/training-permissions")
+            raise RefusedError(
+                f"the run {run_id} may not be trained on: allow it with evolve training allow {run_id}, or with"
+                " PUT /v1/training-permissions"
+            )

@@ -132,7 +132,9 @@ def test_a_run_that_nobody_may_train_on_gets_no_versions(evolve: Evolve, start_t
 
 
 def test_a_run_in_no_fixed_order_does_not_wait_for_trainers(evolve: Evolve) -> None:
-    evolve.call(*RUN, "--evaluations", "400", "--set", "deterministic.window=0")
+    said = evolve.said(*RUN, "--evaluations", "400", "--set", "deterministic.window=0")
+    assert (said.code, "let the run wait for its updates with --set deterministic.window=2" in said.err) == (0, True)
+    assert "the run ended before the first was trained" in evolve.call("show", "last")
     assert not updates(evolve)
     (job,) = evolve.lines("training", "list", "--json")
     assert job["state"] == "cancelled"

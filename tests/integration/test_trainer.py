@@ -143,6 +143,26 @@ def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None
     assert place.kinds(working)[-1] == "training.cancelled"
 
 
+def test_a_cancelled_job_ends_with_the_trainer_that_leaves(place: Place) -> None:
+    job = place.submit(steps=10_000)
+    backend = CountingBackend(seconds=0.01)
+    trainer = make_trainer(place.settings, place.storage, folder=place.folder, backends={"count": backend})
+    assert not trainer.busy
+
+    def leave() -> None:
+        until(lambda: place.get(job).checkpoint)
+        assert trainer.busy
+        place.jobs.cancel("default", job.id)
+        trainer.leave()
+
+    leaver = threading.Thread(target=leave)
+    leaver.start()
+    trainer.run()
+    leaver.join()
+    assert place.get(job).state == "cancelled"
+    assert not trainer.busy
+
+
 class Remembering(CountingBackend):
     """A back end that remembers what it may not evaluate on."""
 

@@ -8,7 +8,8 @@ import pytest
 from service.ports import RunRecord
 from service.projections.flywheel import flywheel_round
 from service.schemas.series import SeriesPoint
-from service.schemas.training import TrainingJob
+from service.schemas.training import TrainingEvent, TrainingJob
+from service.usecases.flywheel import jobs_before
 from tests.unit.test_comparison import told_run
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,6 +27,31 @@ def job(**changes: Any) -> TrainingJob:
         "created_at": AT, "started_at": None, "finished_at": None, "waiting_for": "",
     }  # fmt: skip
     return TrainingJob(**(fields | changes))
+
+
+class RecordedJobs:
+    """The port of the same name over jobs."""
+
+    def __init__(self, *jobs: TrainingJob) -> None:
+        self._jobs = list(jobs)
+
+    def jobs(self, limit: int) -> list[TrainingJob]:
+        return self._jobs[:limit]
+
+    def events(self, job_id: str, after: int) -> list[TrainingEvent]:
+        raise NotImplementedError((job_id, after))
+
+
+def test_jobs_come_first_that_the_trainer_can_train_and_that_wait_for_longer() -> None:
+    def waiting(minute: int, backend: str, state: str = "queued") -> TrainingJob:
+        return job(state=state, request={"backend": backend}, created_at=AT.replace(minute=minute))
+
+    own = waiting(5, "maze")
+    others = (waiting(1, "maze"), waiting(2, "maze", "running"), waiting(3, "maze", "cancelled"), waiting(4, "trl"))
+    training = RecordedJobs(own, waiting(6, "maze"), *others)
+    assert jobs_before(own, training, ["maze"]) == 2
+    assert jobs_before(own, training, ["maze", "trl"]) == 3
+    assert jobs_before(own, training, []) == 0
 
 
 def path(*bests: float | None) -> list[SeriesPoint]:
