@@ -13,6 +13,8 @@ TESTS ?= tests
 PYTEST_ARGS ?= -n logical
 CODE := evolve service training migrations tests benchmarks scripts
 JAVASCRIPT := scripts/javascript/node_modules/.bin
+# Two files at once: a test waits for its server and its processes, and the tests of a file share them.
+FILES_AT_ONCE := -n 2 --dist loadfile
 RUN_ARGS ?=
 SERVE_ARGS ?=
 
@@ -104,17 +106,17 @@ format-js: ## rewrite the dashboard's scripts and styles to the house format
 	$(JAVASCRIPT)/biome format --write --config-path=scripts/javascript service/dashboard/static
 
 test-browser: install ## the dashboard in a real Chromium, which Debian has (400 MB)
-	$(BIN)/pytest -n logical tests/browser
+	$(BIN)/pytest -n $$(nproc) tests/browser
 
 test-vllm: install ## a real vLLM on the processor, with a small instruct model, in an environment of its own (3 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh
 	scripts/setup_real_model.sh
-	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q
+	EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python $(BIN)/pytest tests/vllm -q $(FILES_AT_ONCE)
 
 test-training: ## torch, TRL and veRL on the processor, in an environment of its own (2 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_training.sh
 	@# Where there is a vLLM, an adapter is loaded into it.
-	$(if $(wildcard .venv-vllm/.vllm),EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python) .venv-training/bin/pytest tests/training -q $(TRAINING_ARGS)
+	$(if $(wildcard .venv-vllm/.vllm),EVOLVE_TEST_VLLM_PYTHON=.venv-vllm/bin/python) .venv-training/bin/pytest tests/training -q $(FILES_AT_ONCE) $(TRAINING_ARGS)
 
 test-clients: install ## clients generated in Python and TypeScript run a job; needs Node.js and npm (150 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_clients.sh

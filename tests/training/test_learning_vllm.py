@@ -11,8 +11,8 @@ from tests.e2e.evolving import Evolve
 from tests.e2e.learning import asked, updates
 from tests.training.problem import make_point
 from tests.training.test_trl_vllm import loaded, rated
+from tests.vllm.real_model import MODEL as REAL_MODEL
 from tests.vllm.server import MODEL, REAL, VllmServer, vllm_server
-from tests.vllm.test_real_model import MODEL as REAL_MODEL
 
 pytestmark = [pytest.mark.training, pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(2400)]
 
