@@ -148,7 +148,8 @@ async def test_the_end_of_a_run_unloads_all_versions_but_the_newest() -> None:
 
 async def test_the_end_of_a_run_unloads_a_version_whose_update_was_not_recorded() -> None:
     scene = Scene([1])
-    scene.learning.numbers += range(1, 6)
+    for number in range(1, 6):
+        scene.learning.answer(number)
     for _ in range(400):
         scene.learner.turn(written=1, committed=1)
         if any(one.startswith("open") for one in scene.versions.asked):
