@@ -128,7 +128,9 @@ def open_controller(settings: "Settings", where: SourceOptions) -> Iterator["Run
             yield RunController(site=remote_site(client), control=RemoteControl(client), alone=False)
         return
     with open_existing_storage(settings, where.db) as storage:
-        control = StoredControl(storage, partial(_submissions, settings, storage), _leftovers(settings, storage))
+        control = StoredControl(
+            storage, partial(_submissions, settings, storage), partial(_leftovers, settings, storage)
+        )
         yield RunController(site=stored_site(storage.reader, storage.url), control=control, alone=True)
 
 
@@ -157,7 +159,7 @@ def open_batches(settings: "Settings", where: SourceOptions, *, make: bool = Fal
     with (open_storage if make else open_existing_storage)(settings, where.db) as storage:
         submissions, registered = partial(_submissions, settings, storage), partial(_registered, settings, storage)
         batches = StoredBatches(
-            storage, settings.policies, submissions, registered, leftovers=_leftovers(settings, storage)
+            storage, settings.policies, submissions, registered, leftovers=partial(_leftovers, settings, storage)
         )
         yield BatchSite(batches=batches, storage=storage)
 
@@ -226,7 +228,7 @@ def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
 
 
 def _leftovers(settings: "Settings", storage: "SqlStorage") -> "RunLeftovers":
-    """What reads the operator's policies reads them when a run that trained its policy ends here."""
+    """Made when a run ends here. It reads the operator's policies if that run trained its policy."""
     from service.usecases.run_leftovers import RunLeftovers
 
     def versions(run: RunRecord) -> "LoadedVersions | None":

@@ -69,7 +69,7 @@ class StoredBatches:
         policies: those of the operator.
         submissions: makes what runs of stored problems are submitted to.
         registered: finds policies of the registry by name. None: there is no registry.
-        leftovers: removes what runs leave that are cancelled here. None: they leave nothing.
+        leftovers: makes what removes what runs leave that are cancelled here. None: they leave nothing.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class StoredBatches:
         policies: "PoliciesSettings",
         submissions: Callable[[], Submissions],
         registered: "Registered | None" = None,
-        leftovers: "RunLeftovers | None" = None,
+        leftovers: "Callable[[], RunLeftovers] | None" = None,
     ) -> None:
         self._policies, self._submissions, self._registered = policies, submissions, registered
         self._leftovers = leftovers

@@ -22,10 +22,10 @@ from service.projections.priorities import lift_priority_change, priority_change
 from service.projections.run_settings import settings_change
 from service.projections.run_site import POLL_SECONDS, RunSite
 from service.runner.undriven_runs import settle
-from service.usecases.run_leftovers import RunLeftovers
 
 if TYPE_CHECKING:
     from service.schemas.changes import ChangeList
+    from service.usecases.run_leftovers import RunLeftovers
 
 COMMAND_LINE = "command line"
 
@@ -108,11 +108,14 @@ class StoredControl:
     Args:
         storage: where the runs are.
         submissions: makes what forks are submitted to.
-        leftovers: removes what runs leave that are cancelled or deleted here. None: they leave nothing.
+        leftovers: makes what removes what runs leave that are cancelled or deleted here. None: they leave nothing.
     """
 
     def __init__(
-        self, storage: Storage, submissions: Callable[[], Submissions], leftovers: RunLeftovers | None = None
+        self,
+        storage: Storage,
+        submissions: Callable[[], Submissions],
+        leftovers: "Callable[[], RunLeftovers] | None" = None,
     ) -> None:
         self._storage, self._submissions, self._leftovers = storage, submissions, leftovers
 
@@ -217,7 +220,7 @@ class StoredControl:
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
         if run.state == PAUSED and self._leftovers is not None:
-            asyncio.run(self._leftovers.remove(run))
+            asyncio.run(self._leftovers().remove(run))
         self._storage.intents(run.tenant).delete(run.id)
         self._storage.deletions.remove(run.id)
 
@@ -235,4 +238,4 @@ class StoredControl:
         except ConflictError:
             return  # somebody drives it, and hears what is wanted
         if state == CANCELLED and self._leftovers is not None:
-            asyncio.run(self._leftovers.remove(run))
+            asyncio.run(self._leftovers().remove(run))
