@@ -69,13 +69,13 @@ class SqlKeyStore:
         with self._database.read() as connection:
             return [_record(row) for row in connection.execute(query).mappings()]
 
-    def revoke(self, tenant: str, key_id: str, at: datetime) -> KeyRecord:
-        """Close a key for good; repeating changes nothing.
+    def revoke(self, tenant: str | None, key_id: str, at: datetime) -> KeyRecord:
+        """Close a key of a tenant, None: of any tenant, for good; repeating changes nothing.
 
         Raises:
             NotFoundError: the tenant has no such key.
         """
-        mine = (ApiKeyRow.tenant == tenant, is_id(ApiKeyRow.id, key_id))
+        mine = [is_id(ApiKeyRow.id, key_id), *([] if tenant is None else [ApiKeyRow.tenant == tenant])]
         with self._database.write() as connection:
             connection.execute(
                 update(ApiKeyRow).where(*mine).values(revoked_at=func.coalesce(ApiKeyRow.revoked_at, at))

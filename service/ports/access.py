@@ -82,8 +82,8 @@ class KeyStore(Protocol):
     def keys(self, tenant: str, after: str = "", limit: int = 50) -> list[KeyRecord]:
         """Keys of a tenant in order of their ids, which is that of age."""
 
-    def revoke(self, tenant: str, key_id: str, at: datetime) -> KeyRecord:
-        """Close a key for good; repeating changes nothing.
+    def revoke(self, tenant: str | None, key_id: str, at: datetime) -> KeyRecord:
+        """Close a key of a tenant, None: of any tenant, for good; repeating changes nothing.
 
         Raises:
             NotFoundError: the tenant has no such key.

@@ -128,8 +128,12 @@ async def test_the_operator_makes_keys_of_other_tenants(told: Told, owner: httpx
     made = await made_key(owner, tenant="team-b")
     assert made["tenant"] == "team-b"
     assert made["id"] not in (await owner.get("/v1/api-keys")).text
+    async with told.client(Scope.KEYS_MANAGE) as manager:
+        assert (await manager.delete(f"/v1/api-keys/{made['id']}")).status_code == 404
     async with browser(told) as client:
         assert (await client.get("/v1/usage", headers=bearer(made["key"]))).json()["tenant"] == "team-b"
+        assert (await owner.delete(f"/v1/api-keys/{made['id']}")).json()["revoked_at"] is not None
+        assert (await client.get("/v1/usage", headers=bearer(made["key"]))).status_code == 401
 
 
 async def test_every_change_and_every_refusal_stands_in_the_audit(told: Told, owner: httpx.AsyncClient) -> None:

@@ -28,7 +28,7 @@ _MADE: dict[int | str, dict[str, Any]] = {201: {"model": NewApiKey, "headers": L
 def create_key(body: KeyCreate, caller: Managing, parts: PartsDep, once: OnceDep) -> Response:
     """Create a key. It cannot have more scopes than the key that creates it. Only this answer shows it."""
     tenant = body.tenant or caller.tenant
-    if tenant != caller.tenant and (caller.tenant != DEFAULT_TENANT or Scope.OPERATE not in caller.scopes):
+    if tenant != caller.tenant and not _operates(caller):
         raise ApiFault(
             403, Code.FORBIDDEN, "keys of other tenants are made with a key of the operator that may operate"
         )
@@ -69,8 +69,9 @@ def list_keys(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, c
 
 @router.delete("/api-keys/{key_id}", response_model=ApiKey, operation_id="revoke_key")
 def revoke_key(key_id: KeyId, caller: Managing, parts: PartsDep) -> ApiKey:
-    """Revoke a key permanently. Repeating has no effect."""
-    return ApiKey(**_fields(parts.keys.revoke(caller.tenant, key_id, parts.clock.now())))
+    """Revoke a key permanently. Repeating has no effect. Whoever may make keys of other tenants may revoke them."""
+    tenant = None if _operates(caller) else caller.tenant
+    return ApiKey(**_fields(parts.keys.revoke(tenant, key_id, parts.clock.now())))
 
 
 @router.get("/audit", response_model=AuditPage, operation_id="list_audit")
@@ -81,6 +82,10 @@ def list_audit(caller: Managing, parts: PartsDep, limit: Limit = DEFAULT_LIMIT, 
     rows, following = paging.cut(found, lambda row: row.id)
     lines = [AuditLine(**{name: getattr(row, name) for name in AuditLine.model_fields}) for row in rows]
     return AuditPage(items=lines, next_cursor=following)
+
+
+def _operates(caller: Caller) -> bool:
+    return caller.tenant == DEFAULT_TENANT and Scope.OPERATE in caller.scopes
 
 
 def _fields(record: KeyRecord) -> dict[str, Any]:

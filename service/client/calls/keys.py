@@ -15,7 +15,7 @@ def list_keys(*, limit: int | None = None) -> Call[KeyPage]:
 
 
 def revoke_key(key_id: str) -> Call[ApiKey]:
-    """Revoke a key permanently. Repeating has no effect."""
+    """Revoke a key permanently. Repeating has no effect. Whoever may make keys of other tenants may revoke them."""
     return Call(method="DELETE", path=place("/v1/api-keys/{}", key_id), answer=ApiKey)
 
 
