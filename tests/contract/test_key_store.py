@@ -90,6 +90,13 @@ def test_a_revoked_key_stays_revoked_since_the_first_time(keys: KeyStore) -> Non
     assert not found.valid(START)
 
 
+def test_a_key_of_any_tenant_is_revoked_for_none(keys: KeyStore) -> None:
+    keys.add(key(), "hash-1")
+    assert keys.revoke(None, "key_0001", START).revoked_at == START
+    with pytest.raises(NotFoundError):
+        keys.revoke(None, "key_0002", START)
+
+
 @pytest.mark.parametrize(("tenant", "key_id"), [("other", "key_0001"), ("lab", "key_0002"), ("lab", "\x00")])
 def test_a_key_of_another_is_not_there_to_be_revoked(keys: KeyStore, tenant: str, key_id: str) -> None:
     keys.add(key(), "hash-1")

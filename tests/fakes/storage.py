@@ -616,9 +616,9 @@ class MemoryKeys:
         found = [one for one in self._records.values() if one.tenant == tenant and one.id > after]
         return sorted(found, key=lambda record: record.id)[:limit]
 
-    def revoke(self, tenant: str, key_id: str, at: datetime) -> KeyRecord:
+    def revoke(self, tenant: str | None, key_id: str, at: datetime) -> KeyRecord:
         record = self._records.get(key_id)
-        if record is None or record.tenant != tenant:
+        if record is None or tenant not in (None, record.tenant):
             raise NotFoundError(f"there is no key {key_id}")
         self._records[key_id] = replace(record, revoked_at=record.revoked_at or at)
         return self._records[key_id]
