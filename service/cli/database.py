@@ -129,7 +129,7 @@ def snapshot(terminal: Terminal, db: str | None, run_id: str, *, remove: bool) -
             if terminal.as_json:
                 terminal.emit({"run": run.id, "removed": True})
             else:
-                terminal.show(f"removed the snapshot of {run.id}: the next resume folds its log")
+                terminal.show(f"removed the snapshot of {run.id}: the next resume replays its log")
             return OK
         with terminal.doing("replaying"):
             found = check_snapshot(storage, run)

@@ -57,7 +57,7 @@ def snapshot(
     ctx: typer.Context,
     run: RunId,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the snapshot. The next resume folds the log.")
+        bool, typer.Option("--remove", help="Remove the snapshot. The next resume replays the log.")
     ] = False,
     db: Db = None,
     json: Json = False,
