@@ -84,8 +84,8 @@ def resumed(size: int, *, alive: bool) -> dict[str, Any]:
         loaded, third = resume.fold(on_demand=False)
         if found := differences(state, again) or differences(state, third):
             raise SystemExit(f"the snapshot gives another state: {', '.join(found)}")
-        found = {"candidates": size, "all_alive": alive, "log": whole, "snapshot": {**resume.taken, **quick}}
-        return {**found, "all_loaded": loaded, "shown_microseconds": resume.shown(again)}
+        ways = {"log": whole, "snapshot": {**resume.taken, **quick}, "all_loaded": loaded}
+        return {"candidates": size, "all_alive": alive, **ways, "shown_microseconds": resume.shown(again)}
 
 
 def play_counted(job: RunJob) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from evolve.proposal import Individual
+from service.errors import StorageError
 from service.ports import RunLog
 from service.runner.storage_retry import StorageRetry
 
@@ -27,16 +28,20 @@ class ProgramLoader:
         self._kept: OrderedDict[str, Individual] = OrderedDict()
 
     async def load(self, candidate_ids: Sequence[str]) -> list[Individual]:
-        """Individuals by their ids; one without a program or an evaluation is left out.
+        """Individuals by their ids.
 
         Raises:
             NotFoundError: the run has no such candidate.
+            StorageError: one has no program: a policy must not be shown an empty text in its place.
             StorageAwayError: the database was away for longer than patience lasts.
         """
         found = {one: self._kept[one] for one in candidate_ids if one in self._kept}
         if absent := [one for one in candidate_ids if one not in found]:
             read = await self._retry.call(partial(self._log.individuals, self._run_id, absent))
             found |= {individual.candidate_id: individual for individual in read}
+        for name in candidate_ids:
+            if name not in found:
+                raise StorageError(f"the program of candidate {name} is not in the database: restore it from a backup")
         for name, individual in found.items():
             if individual.program.size <= _KEPT_CHARACTERS:
                 self._kept[name] = individual
