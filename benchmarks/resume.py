@@ -1,9 +1,10 @@
 """What it takes to resume a long run: `python -m benchmarks.resume`.
 
-A runner that takes a run up folds its events, and loads the programs that are still alive. Runs of each size are made
-with an instant policy and evaluator, once with the archive of the default and once with one that keeps every program.
-Each is then taken up twice in the same process: from the whole log, and from a snapshot. The snapshot is as old as one
-can be, so a fifth of the events stand behind it. All is in processor time of the process.
+A runner that takes a run up folds its events. It loads the programs of members of the archives when a proposal shows
+them. Runs of each size are made with an instant policy and evaluator, once with the archive of the default and once
+with one that keeps every program. Each is then taken up three times in the same process: from the whole log, from a
+snapshot, and from a snapshot with all programs loaded. The snapshot is as old as one can be, so a fifth of the events
+stand behind it. All is in processor time of the process.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import structlog
 
 from benchmarks.harness import (
@@ -48,6 +50,7 @@ from service.timestamps import SystemClock
 TARGET = 1_000_000
 TARGET_SECONDS = 60
 MIB = 1024 * 1024
+SHOWN = 200  # proposals that are loaded for
 
 
 def main() -> None:
@@ -78,9 +81,11 @@ def resumed(size: int, *, alive: bool) -> dict[str, Any]:
         resume = Resume(job, size)
         whole, state = resume.fold(snapshot_at=round(last / (1 + GROWTH)))
         quick, again = resume.fold()
-        if found := differences(state, again):
+        loaded, third = resume.fold(on_demand=False)
+        if found := differences(state, again) or differences(state, third):
             raise SystemExit(f"the snapshot gives another state: {', '.join(found)}")
-        return {"candidates": size, "all_alive": alive, "log": whole, "snapshot": {**resume.taken, **quick}}
+        ways = {"log": whole, "snapshot": {**resume.taken, **quick}, "all_loaded": loaded}
+        return {"candidates": size, "all_alive": alive, **ways, "shown_microseconds": resume.shown(again)}
 
 
 def play_counted(job: RunJob) -> int:
@@ -101,11 +106,12 @@ class Resume:
         self._job, self._size = job, size
         self.taken: dict[str, Any] = {}
 
-    def fold(self, snapshot_at: int = 0) -> tuple[dict[str, Any], SearchState]:
+    def fold(self, snapshot_at: int = 0, *, on_demand: bool = True) -> tuple[dict[str, Any], SearchState]:
         """What a runner does before it goes on with a run, and what it knows then.
 
         Args:
             snapshot_at: the event at which a snapshot is taken, from the whole log then; 0: one is used.
+            on_demand: whether members are loaded when they are shown, as a runner loads them.
         """
         collect_rarely()
         job, spent = self._job, {"loading": 0.0, "snapshot": 0.0, "restoring": 0.0}
@@ -136,7 +142,7 @@ class Resume:
             spent["loading"], loaded = time.process_time() - began, len(found)
             return found
 
-        search.replay(events(), individuals, lambda ids: job.log.candidates(job.run_id, ids))
+        search.replay(events(), individuals, lambda ids: job.log.candidates(job.run_id, ids), on_demand=on_demand)
         total = time.process_time() - began - spent["snapshot"]
         folding = total - spent["loading"] - spent["restoring"]
         found = {
@@ -149,6 +155,15 @@ class Resume:
             "peak_mib": round((peak_memory() - before) / MIB),
         }
         return found, search.state
+
+    def shown(self, state: SearchState) -> float:
+        """Microseconds to load the programs of a proposal: four members that nobody has read before."""
+        members = [one.candidate_id for island in state.islands for one in island.archive.members]
+        drawn = np.random.default_rng(1).choice(members, size=(SHOWN, 4)).tolist()
+        began = time.process_time()
+        for ids in drawn:
+            self._job.log.individuals(self._job.run_id, ids)
+        return round(1e6 * (time.process_time() - began) / SHOWN)
 
     def _take(
         self,

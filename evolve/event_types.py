@@ -275,7 +275,8 @@ class ProposalFailed(EventData):
 class CandidateCreated(EventData):
     """An answer became a candidate.
 
-    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed.
+    `recovered` says how its answer was not written as asked, `changed` what of the parent it changed, and `size` how
+    many characters the program has; older events do not say that.
     """
 
     kind: ClassVar[EventKind] = EventKind.CANDIDATE_CREATED
@@ -288,6 +289,7 @@ class CandidateCreated(EventData):
     early_stop_threshold: float | None = field(default=None, metadata=OMITTED)
     recovered: tuple[str, ...] = field(default=(), metadata=OMITTED)
     changed: str = field(default="", metadata=OMITTED)
+    size: int | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

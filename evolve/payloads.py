@@ -145,6 +145,7 @@ def describe_candidate(candidate: Candidate) -> CandidateCreated:
         early_stop_threshold=candidate.early_stop_threshold,
         recovered=tuple(candidate.recovered),
         changed=candidate.changed,
+        size=candidate.program.size,
     )
 
 

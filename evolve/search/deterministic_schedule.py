@@ -173,13 +173,15 @@ class DeterministicSchedule:
         events: Iterable[Event],
         individuals: Callable[[Sequence[str]], Iterable[Individual]],
         candidates: Callable[[Sequence[str]], Iterable[Candidate]],
+        *,
+        on_demand: bool = False,
     ) -> ResumedWork:
-        """Fold the events of an earlier run and take up the schedule where it stopped.
+        """Fold the events of an earlier run and take up the schedule where it stopped; see `Search.replay`.
 
         Raises:
             ReplayError: the events were not written under this schedule.
         """
-        return self._search.replay(self._follow(events), individuals, candidates)
+        return self._search.replay(self._follow(events), individuals, candidates, on_demand=on_demand)
 
     def _advance(self) -> SearchStep:
         steps: list[SearchStep] = []

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -15,14 +15,18 @@ from evolve.events import Event
 from evolve.identity import evaluation_id
 from evolve.policy_events import PolicyAdapted, PolicyBecameUnavailable, PolicyRecovered
 from evolve.ports import NO_TRACER, Embedder, Evaluator, SearchTracer
-from evolve.proposal import Answer, Candidate, CompletedReply, Proposal
+from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal
 from evolve.search.deterministic_schedule import DeterministicSchedule
 from evolve.search.embedding import DeliveryQueue, Embedding
 from evolve.search.ensemble import EnsembleMember
+from evolve.search.members_on_demand import show
 from evolve.search.policy_queue import DENIED_RETRY_SECONDS, PolicyQueue
 from evolve.search.search import Search, SearchStep
+from evolve.search.unloaded import unloaded_in
 
 NO_LAST_WORD = "the policy ended without a last word"
+
+Load = Callable[[Sequence[str]], Awaitable[Sequence[Individual]]]
 
 
 class Dispatcher:
@@ -41,6 +45,7 @@ class Dispatcher:
         write: is given the events of every step, in order.
         embedder: embeds what answers make before they are told; None: nothing is compared by embeddings.
         tracer: records proposals and evaluations.
+        load: brings individuals with their programs by their ids, for proposals of a search that was resumed on demand.
 
     Attributes:
         cut: by number, last words of proposals that were not told, those of cancelled calls among them.
@@ -54,8 +59,9 @@ class Dispatcher:
         write: Callable[[Sequence[Event]], None],
         embedder: Embedder | None = None,
         tracer: SearchTracer = NO_TRACER,
+        load: Load | None = None,
     ) -> None:
-        self._search = search
+        self._search, self._load = search, load
         self._tracer = tracer
         self._policy_queues = {member.policy.name: PolicyQueue(member.policy, self._limits) for member in members}
         self._embedding = Embedding(embedder, search.answer_filter, self.wake) if embedder else None
@@ -261,6 +267,9 @@ class Dispatcher:
         self._arrived.set()
 
     async def _propose(self, policy_queue: PolicyQueue, proposal: Proposal) -> None:
+        if self._load is not None and (unloaded := unloaded_in(proposal)):
+            loaded = {one.candidate_id: one for one in await self._load(unloaded)}
+            proposal = show(self._search.state, proposal, loaded)
         with self._tracer.proposal(proposal):
             await self._have_answered(policy_queue, proposal)
 

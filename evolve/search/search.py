@@ -22,6 +22,7 @@ from evolve.search.ensemble import Ensemble, PolicyRequest
 from evolve.search.event_recorder import EventRecorder, compare_decision
 from evolve.search.insights import first_insights
 from evolve.search.islands import Island
+from evolve.search.members_on_demand import every_member, members_to_load
 from evolve.search.migration import migrants, survivor, targets
 from evolve.search.prompt_pool import written_prompt
 from evolve.search.proposer import Proposer
@@ -133,8 +134,7 @@ class Search:
             away: policies that are not drawn.
             busy: policies that have no room: where one of these is drawn, there is no proposal yet.
         """
-        number = self.state.asked + 1
-        drawn = self._ensemble.draw(number, away, self.state.account.since_best)
+        drawn = self._ensemble.draw(number := self.state.asked + 1, away, self.state.account.since_best)
         if drawn is None or drawn.policy_request.policy in busy or self._seeding or self.state.latest is None:
             return SearchStep()
         limit = partial(answer_limit, self.state, away)
@@ -315,8 +315,7 @@ class Search:
         events = EventRecorder(self.state)
         for written in insights:
             events.add(written)
-        owed = self.state.changes.insights.owed
-        for event in let_go(self.state.open, self.state.pending.values(), cut, owed):
+        for event in let_go(self.state.open, self.state.pending.values(), cut, self.state.changes.insights.owed):
             events.take(event)
         return SearchStep(events=events.taken())
 
@@ -325,11 +324,14 @@ class Search:
         events: Iterable[Event],
         individuals: Callable[[Sequence[str]], Iterable[Individual]],
         candidates: Callable[[Sequence[str]], Iterable[Candidate]],
+        *,
+        on_demand: bool = False,
     ) -> ResumedWork:
         """Fold the events of an earlier run of this search, then load only the programs that are still alive.
 
         Args:
             individuals, candidates: bring what storage holds of the ids asked for.
+            on_demand: leave out members of archives, as far as no decision needs them in memory.
 
         Raises:
             ReplayError: the events are not those of a search like this one.
@@ -337,17 +339,15 @@ class Search:
         for event in events:
             compare_decision(self.state, event)
             self.state.apply(event)
-        pending = sorted(
-            self.state.pending.values(), key=lambda candidate: (candidate.proposal_number, candidate.position)
-        )
-        loaded = self.state.fill(
-            individuals(self.state.unloaded()), candidates([candidate.id for candidate in pending])
-        )
+        pending = sorted(self.state.pending.values(), key=lambda one: (one.proposal_number, one.position))
+        several = any(forms > 1 for forms in self._ensemble.forms.values())
+        needed = members_to_load(self.state, sizes=several) if on_demand else every_member
+        owed = candidates([candidate.id for candidate in pending])
+        loaded = self.state.fill(individuals(self.state.unloaded(needed)), owed)
         for entry in self.state.open.values():
             entry.proposal = self._proposer.rebuild(entry.created, loaded)
-        proposals = [entry.proposal for entry in self.state.open.values() if entry.proposal]
-        owed = [self.state.pending[candidate.id] for candidate in pending]
-        return ResumedWork(proposals=tuple(proposals), candidates=tuple(owed))
+        proposals = tuple(entry.proposal for entry in self.state.open.values() if entry.proposal)
+        return ResumedWork(proposals=proposals, candidates=tuple(self.state.pending[one.id] for one in pending))
 
     def _over(self, elapsed_seconds: float) -> str | None:
         if self._seeding:

@@ -27,8 +27,9 @@ from evolve.search.run_settings import with_settings
 from evolve.search.search import Search
 from evolve.search.snapshot_codec import Array, Json, Packer, Unpacker, pack_individual, unpack_individual
 from evolve.search.state import SearchState
+from evolve.search.unloaded import UNLOADED
 
-FORMAT = 1
+FORMAT = 2
 _LEVEL = 1  # of the compression: the most of it are random digits
 _TYPES = {"i": np.dtype("<i8"), "f": np.dtype("<f8")}
 _UNFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, zlib.error)
@@ -145,7 +146,7 @@ def differences(one: SearchState, other: SearchState) -> list[str]:
     packers = Packer(), Packer()
     trees = [packer.pack(state)["of"] for packer, state in zip(packers, (one, other), strict=True)]
     found = [name for name in trees[0] if json.dumps(trees[0][name]) != json.dumps(trees[1][name])]
-    individuals = [[_text(pack_individual(one)) for one in packer.individuals] for packer in packers]
+    individuals = [[_text(pack_individual(_unsized(one))) for one in packer.individuals] for packer in packers]
     arrays = [[(_shape(array), _bytes(array)) for array in packer.arrays] for packer in packers]
     columns = [state.lineage.columns() for state in (one, other)]
     pairs: dict[str, Sequence[Any]] = {
@@ -165,6 +166,10 @@ def search_digest(problem: Problem, config: RunConfig) -> str:
     fold = replace(config, budget=BudgetConfig())
     about = (problem.name, problem.language, problem.objectives, problem.measures, seeds, dict(problem.origins), fold)
     return hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unsized(individual: Individual) -> Individual:
+    return replace(individual, program=UNLOADED)
 
 
 def _put(state: SearchState, packed: Json, unpacker: Unpacker) -> None:

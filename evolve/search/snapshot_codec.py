@@ -43,7 +43,7 @@ from evolve.search.priorities import Priorities, StandingPriority
 from evolve.search.prompt_pool import PoolPrompt, PromptPool
 from evolve.search.state import SearchState
 from evolve.search.tuning import Generation, TuningSession, TuningSessions
-from evolve.search.unloaded import UNLOADED
+from evolve.search.unloaded import UNLOADED, known_size, unloaded_program
 
 Array = NDArray[np.number[Any]]
 Json = Any
@@ -314,22 +314,23 @@ _UNPACKED: Mapping[str, Callable[[Unpacker, Json], Any]] = {
 
 
 def pack_individual(individual: Individual) -> Json:
-    """The JSON of an individual, without its program and texts; of one that is known by its fitness, that alone."""
+    """The JSON of an individual, with the size of its program; of one that is known by its fitness, that alone."""
     known = [individual.candidate_id, str(individual.evaluation.outcome), individual.fitness]
     if individual.fitness is not None and not individual.rewards:
         return known
-    return [*known, dict(individual.evaluation.scores), dict(individual.measures)]
+    size = known_size(individual.program)
+    return [*known, size, dict(individual.evaluation.scores), dict(individual.measures)]
 
 
 def unpack_individual(problem: Problem, packed: Json) -> Individual:
     """The individual of a JSON, as a replay has it."""
     name, outcome, fitness, *rest = packed
-    scores, measures = rest or ({}, {})
+    size, scores, measures = rest or (None, {}, {})
     evaluation = Evaluation(outcome=Outcome(outcome), scores=scores)
     scored = fitness is not None and bool(rest)
     return Individual(
         candidate_id=name,
-        program=UNLOADED,
+        program=unloaded_program(size),
         evaluation=evaluation,
         fitness=fitness,
         rewards=reward_vector(problem, evaluation) if scored else (),

@@ -149,10 +149,10 @@ class SearchState:
         """Answers asked for and not yet come, of policies that are not among these."""
         return sum(entry.outstanding for entry in self.open.values() if entry.created.policy not in policies)
 
-    def unloaded(self) -> list[str]:
-        """Ids of the individuals whose programs and texts a replay must still bring."""
+    def unloaded(self, needed: Callable[[Individual], bool]) -> list[str]:
+        """Ids of the individuals whose programs and texts a replay must still bring; of members, those needed."""
         wanted = {i.candidate_id: None for i in self._loose()}
-        wanted |= {member.candidate_id: None for island in self.islands for member in island.archive.members}
+        wanted |= {one.candidate_id: None for island in self.islands for one in island.archive.members if needed(one)}
         wanted |= dict.fromkeys(self.changes.priorities.standing)
         for entry in self.open.values():
             wanted |= dict.fromkeys([*dict(entry.created.parents), *entry.created.failures])
@@ -167,7 +167,7 @@ class SearchState:
         self.trials.fill(lambda origin: loaded_twin(known, origin))
         self.tuning.fill(lambda tuned: loaded_twin(known, tuned))
         for island in self.islands:
-            for member in list(island.archive.members):
+            for member in [one for one in island.archive.members if one.candidate_id in known]:
                 island.archive.members.replace(loaded_twin(known, member))
             island.fill(lambda failure: loaded_twin(known, failure))
         self.bans.fill(lambda member: loaded_twin(known, member))

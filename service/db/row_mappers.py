@@ -83,17 +83,19 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
 
 
 def _rows(connection: Connection, query: AnySelect, run_id: str, ids: Sequence[str]) -> Iterator[RowMapping]:
+    # Not a condition: SQLite would then go through all of the run by its index, however few ids are asked for.
+    told = query.add_columns((CandidateRow.run_id == run_id).label("of_run"))
     for chunk in chunks(ids):
-        of_run = query.where(CandidateRow.id.in_(chunk), CandidateRow.run_id == run_id)
-        yield from connection.execute(of_run).mappings()
+        rows = connection.execute(told.where(CandidateRow.id.in_(chunk))).mappings()
+        yield from (row for row in rows if row["of_run"])
 
 
 def _ordered(connection: Connection, run_id: str, ids: Sequence[str], found: Mapping[str, _Value]) -> list[_Value]:
     absent = [candidate_id for candidate_id in ids if candidate_id not in found]
     known: set[str] = set()
     for chunk in chunks(absent):
-        query = select(CandidateRow.id).where(CandidateRow.id.in_(chunk), CandidateRow.run_id == run_id)
-        known.update(connection.execute(query).scalars())
+        query = select(CandidateRow.id, CandidateRow.run_id).where(CandidateRow.id.in_(chunk))
+        known.update(found_id for found_id, of_run in connection.execute(query) if of_run == run_id)
     for candidate_id in absent:
         if candidate_id not in known:
             raise NotFoundError(f"there is no candidate {candidate_id} in run {run_id}")

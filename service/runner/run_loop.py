@@ -25,14 +25,17 @@ from evolve.extensions import Extensions
 from evolve.search.deterministic_schedule import open_search
 from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
+from evolve.search.members_on_demand import needs_members
 from evolve.search.search import SearchStep
 from evolve.search.snapshot import SnapshotDraft, restore
+from evolve.search.unloaded import is_unloaded
 from service.ports import ENDED, LoggedEvent
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
 from service.runner.holdout_audit import RunExaminations, ended
 from service.runner.lease import RunLease, held
 from service.runner.own_changes import OwnChanges
+from service.runner.program_loader import ProgramLoader
 from service.runner.run_job import RunJob
 from service.runner.run_snapshots import ResumePoint, RunSnapshots
 from service.runner.run_tracer import open_tracer
@@ -83,7 +86,7 @@ class RunLoop:
         self._observer = observer
         self._orders = orders
         self._began = job.clock.monotonic()
-        self._begun, self._sequence = False, 0
+        self._begun, self._on_demand, self._sequence = False, False, 0
         check_embedder(job.config, job.embedder.name if job.embedder else None)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
@@ -98,8 +101,9 @@ class RunLoop:
         policy_requests = [member.policy_request for member in job.policies]
         self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
         self._fold = StatusFold(job.run_id)
+        load = ProgramLoader(job.log, job.run_id, self.patience).load
         self._dispatcher = Dispatcher(
-            self._search, job.policies, job.evaluator, self._write, job.embedder, open_tracer(job.run_id)
+            self._search, job.policies, job.evaluator, self._write, job.embedder, open_tracer(job.run_id), load
         )
         self._closing = RunExaminations(job.run_id, job.problem, job.config, job.evaluator, job.log, self._write)
         self._own = OwnChanges(job, self._search.state, self._dispatcher, retry=self.patience, wake=self.wake)
@@ -162,7 +166,7 @@ class RunLoop:
         """One turn of the loop; whether it was the last."""
         self._hold.check()
         self._extend()
-        self._make_changes()
+        await self._make_changes()
         self._change_itself()
         if not self._full:
             self._dispatcher.ask(self._elapsed)
@@ -205,7 +209,9 @@ class RunLoop:
             events(),
             lambda ids: job.log.individuals(job.run_id, ids),
             lambda ids: job.log.candidates(job.run_id, ids),
+            on_demand=True,
         )
+        self._on_demand = not needs_members(self._search.state)
         self._owed = SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)
         return self._sequence
 
@@ -224,7 +230,7 @@ class RunLoop:
             except ConfigurationError as error:
                 _log.warning("budget.refused", run_id=self._job.run_id, key=key, reason=str(error))
 
-    def _make_changes(self) -> None:
+    async def _make_changes(self) -> None:
         for change in self._orders.take_changes():
             try:
                 self._dispatcher.take(self._search.change(change))
@@ -232,6 +238,16 @@ class RunLoop:
                 change_id = change.data.change_id
                 _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
                 self._dispatcher.take(self._search.refuse(change, str(error)))
+            await self._load_members()
+
+    async def _load_members(self) -> None:
+        """Load all members of a run that was resumed on demand, once a change makes decisions need them."""
+        state, job = self._search.state, self._job
+        if not self._on_demand or not needs_members(state):
+            return
+        self._on_demand = False
+        ids = state.unloaded(is_unloaded)
+        state.fill(await self.patience.call(lambda: job.log.individuals(job.run_id, ids)), ())
 
     def _change_itself(self) -> None:
         if self._search.ended(self._elapsed):

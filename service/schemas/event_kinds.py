@@ -259,6 +259,7 @@ class CandidateCreatedEvent(EventBase):
     changed: str = Field(
         default="", description="What of its parent it changed: `constants`, `structure` or `both`. Left out for a root"
     )
+    size: Count = Field(default=0, description="Characters of its program. Left out of older events")
 
 
 class CandidateRejectedEvent(EventBase):

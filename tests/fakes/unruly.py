@@ -1,6 +1,6 @@
 """An unruly world: policies answer fewer, more, twice or rubbish, evaluators fail, and all of it comes in any order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from evolve.search.islands import Island
 from evolve.search.search import Search, SearchStep
 from evolve.search.state import SearchState
 from tests.fakes.vectors import look
+from tests.fakes.world import brought
 
 FAILURES = (Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASH, Outcome.LOST, Outcome.STAGE)
 EXTREMES = (0.0, -0.0, 1e308, -1e308, 1.7e308, 5e-324, float("inf"), float("nan"), 10**400, True, "high", None)
@@ -38,6 +39,7 @@ class UnrulyWorld:
         log: every event that the search gave.
         evaluated: ids of the candidates that were scored.
         boundaries: lengths of the log after each call.
+        earlier: individuals of a run that was resumed on demand, for the proposals that show them.
     """
 
     problem: Problem
@@ -49,6 +51,7 @@ class UnrulyWorld:
     evaluated: list[str] = field(default_factory=list)
     individuals: dict[str, Individual] = field(default_factory=dict)
     candidates: dict[str, Candidate] = field(default_factory=dict)
+    earlier: Mapping[str, Individual] = field(default_factory=dict)
     _conversations: list[tuple[int, Iterator[Reply]]] = field(default_factory=list)
     _unscored: list[Candidate] = field(default_factory=list)
 
@@ -105,6 +108,8 @@ class UnrulyWorld:
 
     def _converse(self, search: Search | DeterministicSchedule, place: int) -> None:
         number, replies = self._conversations[place]
+        if (entry := search.state.open.get(number)) and entry.proposal:
+            brought(search.state, entry.proposal, self.earlier)
         match next(replies, None):
             case Answer() as answer:
                 look(search, number, [answer])

@@ -1,7 +1,7 @@
 """A toy world for searches: programs are `x = NUMBER`, the best x is 3, and things come back in any order."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
@@ -15,7 +15,10 @@ from evolve.program import Program
 from evolve.proposal import Answer, Candidate, CompletedReply, Individual, Proposal, RejectedText, Usage
 from evolve.search.deterministic_schedule import DeterministicSchedule, open_search
 from evolve.search.ensemble import PolicyRequest
+from evolve.search.members_on_demand import show
 from evolve.search.search import Search, SearchStep
+from evolve.search.state import SearchState
+from evolve.search.unloaded import unloaded_in
 
 BUSY = 6
 ASKING = PolicyRequest(policy="toy", answers=3, samples=2)
@@ -81,6 +84,7 @@ class World:
         log: every event the search gave.
         faulty: whether proposals are refused, dropped and answered by their parent too, by their seeds.
         boundaries: lengths of the log at which a commit may have been the last: steps are committed whole.
+        earlier: individuals of a run that was resumed on demand, for the proposals that show them.
     """
 
     problem: Problem
@@ -91,6 +95,7 @@ class World:
     evaluated: list[str] = field(default_factory=list)
     individuals: dict[str, Individual] = field(default_factory=dict)
     candidates: dict[str, Candidate] = field(default_factory=dict)
+    earlier: Mapping[str, Individual] = field(default_factory=dict)
     _arrivals: list[Callable[[], SearchStep]] = field(default_factory=list)
 
     def play(self, search: Search | DeterministicSchedule, begin: SearchStep) -> str | None:
@@ -126,6 +131,7 @@ class World:
         return search.tell(candidate.id, score(self.problem, candidate.program))
 
     def _reply(self, search: Search | DeterministicSchedule, proposal: Proposal) -> SearchStep:
+        proposal = brought(search.state, proposal, self.earlier)
         fault = proposal.seed % 8 if self.faulty else 0
         if fault == 1:
             return search.fail(proposal.number, f"refused {proposal.seed % 16}")
@@ -152,13 +158,22 @@ def new_search(
     return open_search("run_toy", problem, config, *askings)
 
 
-def resume(world: World, search: Search | DeterministicSchedule, events: Sequence[Event]) -> SearchStep:
+def brought(state: SearchState, proposal: Proposal, earlier: Mapping[str, Individual]) -> Proposal:
+    """A proposal with the programs that it shows, as a dispatcher brings them before it asks a policy."""
+    unloaded = unloaded_in(proposal)
+    return show(state, proposal, {one: earlier[one] for one in unloaded}) if unloaded else proposal
+
+
+def resume(
+    world: World, search: Search | DeterministicSchedule, events: Sequence[Event], *, on_demand: bool = False
+) -> SearchStep:
     """Replay events into a fresh search, as a restart would; the step it owes."""
     bare = [Event.stored(event.kind, payload=event.payload) for event in events]
     resumed = search.replay(
         bare,
         lambda ids: [world.individuals[i] for i in ids],
         lambda ids: [world.candidates[i] for i in ids],
+        on_demand=on_demand,
     )
     if not events:
         return search.start()

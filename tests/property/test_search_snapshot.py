@@ -45,16 +45,24 @@ def test_a_snapshot_and_the_events_behind_it_give_what_all_events_give(
     position, content = len(world.log), encode(draft(search))
     world.go_on(search, after)
     stored = replace(config, budget=search.state.budget) if extended else config
-    whole, quick = opened(problem, stored), opened(problem, stored)
+    whole, quick, sparing = opened(problem, stored), opened(problem, stored), opened(problem, stored)
     restore(quick, content)
-    owed = [resumed(world, whole, world.log), resumed(world, quick, world.log[position:])]
+    restore(sparing, content)
+    owed = [
+        resumed(world, whole, world.log),
+        resumed(world, quick, world.log[position:]),
+        resumed(world, sparing, world.log[position:], on_demand=True),
+    ]
     assert known(quick.state) == known(whole.state) == known(search.state)
     assert differences(quick.state, whole.state) == []
-    assert owed[0] == owed[1]
+    assert differences(sparing.state, whole.state) == []
+    assert owed[0] == owed[1] == owed[2]
     ends = []
-    for again, owing in zip((whole, quick), owed, strict=True):
-        rest = UnrulyWorld(problem, temper, np.random.default_rng(order + 1))
+    for again, owing in zip((whole, quick, sparing), owed, strict=True):
+        rest = UnrulyWorld(problem, temper, np.random.default_rng(order + 1), earlier=world.individuals)
         rest.begin(owing)
         rest.play(again)
         ends.append(([event.payload for event in rest.log], decided(again.state)))
     assert ends[0] == ends[1]
+    assert ends[0][0] == ends[2][0]
+    assert differences(sparing.state, whole.state) == []

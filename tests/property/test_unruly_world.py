@@ -139,9 +139,14 @@ def opened(problem: Problem, config: RunConfig) -> Search | DeterministicSchedul
     return open_search("run_unruly", problem, config, PolicyRequest(policy="unruly"))
 
 
-def resumed(world: UnrulyWorld, search: Search | DeterministicSchedule, log: list[Event]) -> SearchStep:
+def resumed(
+    world: UnrulyWorld, search: Search | DeterministicSchedule, log: list[Event], *, on_demand: bool = False
+) -> SearchStep:
     owed = search.replay(
-        bare(log), lambda ids: [world.individuals[i] for i in ids], lambda ids: [world.candidates[i] for i in ids]
+        bare(log),
+        lambda ids: [world.individuals[i] for i in ids],
+        lambda ids: [world.candidates[i] for i in ids],
+        on_demand=on_demand,
     )
     return SearchStep(candidates=owed.candidates, proposals=owed.proposals)
 

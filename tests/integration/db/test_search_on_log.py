@@ -96,16 +96,20 @@ def test_what_is_stored_is_what_the_search_knows(
 
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("on_demand", [False, True])
 def test_a_search_cut_off_goes_on_from_storage_to_the_same_end(
-    log: SqlRunLog, fence: int, archive: str, part: float
+    log: SqlRunLog, fence: int, archive: str, part: float, on_demand: bool
 ) -> None:
     whole, _ = played(archive, window=4)
     cut = whole.boundaries[int(part * len(whole.boundaries))]
     commit(log, fence, whole.log[:cut], batch=23)
-    rest = World(whole.problem)
+    rest = World(whole.problem, earlier=whole.individuals)
     search = new_search(whole.problem, config(archive, window=4))
     resumed = search.replay(
-        bare(log.events(RUN)), lambda ids: log.individuals(RUN, ids), lambda ids: log.candidates(RUN, ids)
+        bare(log.events(RUN)),
+        lambda ids: log.individuals(RUN, ids),
+        lambda ids: log.candidates(RUN, ids),
+        on_demand=on_demand,
     )
     rest.play(search, SearchStep(candidates=resumed.candidates, proposals=resumed.proposals))
     assert whole.log[:cut] + rest.log == whole.log

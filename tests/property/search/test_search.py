@@ -91,20 +91,38 @@ def test_a_deterministic_run_is_equal_whatever_the_order_of_completion(
 
 
 @given(
-    data=st.data(), window=st.integers(0, 6), way=WAYS, part=st.floats(0, 0.97), askings=ASKINGS, faulty=st.booleans()
+    data=st.data(),
+    window=st.integers(0, 6),
+    way=WAYS,
+    part=st.floats(0, 0.97),
+    askings=ASKINGS,
+    faulty=st.booleans(),
+    on_demand=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
 def test_a_run_cut_anywhere_goes_on_to_the_same_end(
-    data: st.DataObject, window: int, way: RunConfig, part: float, askings: Sequence[PolicyRequest], faulty: bool
+    data: st.DataObject,
+    window: int,
+    way: RunConfig,
+    part: float,
+    askings: Sequence[PolicyRequest],
+    faulty: bool,
+    on_demand: bool,
 ) -> None:
     problem = repeated(toy_problem(several=True, seeds=(0.0, 5.0)))
     whole = World(problem, faulty=faulty)
     search = new_search(problem, config(way, window), askings)
     whole.play(search, search.start())
     prefix = whole.log[: whole.boundaries[int(part * len(whole.boundaries))]]
-    again = World(problem, faulty=faulty, individuals=whole.individuals, candidates=whole.candidates)
+    again = World(
+        problem,
+        faulty=faulty,
+        individuals=whole.individuals,
+        candidates=whole.candidates,
+        earlier=dict(whole.individuals),
+    )
     second = new_search(problem, config(way, window), askings)
-    again.play(second, resume(again, second, prefix))
+    again.play(second, resume(again, second, prefix, on_demand=on_demand))
     if window:
         assert prefix + again.log == whole.log
     assert second.state.account.evaluations == 40
