@@ -30,9 +30,10 @@ from tests.services import postgres_server
 
 LEASE_SECONDS = 3600.0
 SIZES = """
-SELECT relname, pg_relation_size(oid), coalesce(pg_total_relation_size(nullif(reltoastrelid, 0)), 0),
-       pg_indexes_size(oid), pg_total_relation_size(oid)
-FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+SELECT coalesce(pg_partition_root(oid), oid)::regclass::text, sum(pg_relation_size(oid))::bigint,
+       sum(coalesce(pg_total_relation_size(nullif(reltoastrelid, 0)), 0))::bigint,
+       sum(pg_indexes_size(oid))::bigint, sum(pg_total_relation_size(oid))::bigint
+FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace GROUP BY 1
 """
 INDEXES = """
 SELECT indexrelname, pg_relation_size(indexrelid) FROM pg_stat_user_indexes

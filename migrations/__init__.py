@@ -9,6 +9,7 @@ REVISIONS = (
     "0005_view_requests",
     "0006_compact_rows",
     "0007_snapshots",
+    "0008_event_partitions",
 )
 HEAD = REVISIONS[-1]
 # Development versions before the first release numbered theirs so. No revision leads on from them.

@@ -18,6 +18,7 @@ from service.ports import (
     EvaluationLeases,
     EvaluationRecords,
     KeyStore,
+    Partitions,
     PolicyRegistry,
     ProblemStore,
     RateLimiter,
@@ -68,6 +69,7 @@ class ApiDependencies:
     queued: Callable[[], int]
     intents: Callable[[str], RunIntents]
     deletions: Deletions
+    partitions: Partitions
     problems: ProblemStore
     repositories: Callable[[str], Repository | None]
     submissions: Submissions

@@ -71,7 +71,7 @@ async def open_parts(
             standings=storage.reader.sequences,
             queued=storage.reader.queued,
             intents=storage.intents,
-            deletions=storage.deletions,
+            **_upkeep(storage),
             problems=storage.problems,
             repositories=RepositoryBases(storage.problems.bundle),
             submissions=make_submissions(settings, storage, queue=queue, broker=broker),
@@ -100,6 +100,10 @@ async def open_parts(
             local_key=local_key,
             checks=_cached(found.checks, storage.database, stack),
         )
+
+
+def _upkeep(storage: "SqlStorage") -> dict[str, Any]:
+    return {"deletions": storage.deletions, "partitions": storage.partitions}
 
 
 def _training(settings: Settings, storage: "SqlStorage") -> dict[str, Any]:

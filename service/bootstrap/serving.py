@@ -29,7 +29,7 @@ from service.process.supervise import Part, keep_up, together
 from service.queue.memory import MemoryBroker
 from service.queue.metrics import keep_gauges
 from service.timestamps import SystemClock
-from service.usecases.maintenance import remove_deleted
+from service.usecases.maintenance import keep_partitions, remove_deleted
 from service.webhooks.deliver import WebhookDispatcher
 
 if TYPE_CHECKING:
@@ -155,12 +155,13 @@ def _local_key(settings: Settings, db: str | None, address: Address) -> LocalKey
 
 @asynccontextmanager
 async def _beside(parts: "ApiDependencies", settings: Settings) -> AsyncIterator[None]:
-    """What goes on beside the answering of requests: webhooks are told, gauges read, deleted runs removed."""
+    """What goes on beside the answering of requests: webhooks, gauges, what deleted runs leave, partitions."""
     dispatcher = WebhookDispatcher(parts.webhooks, parts.clock, draw=random.random, private=settings.webhooks.private)
     works: dict[str, Part] = {
         "webhooks": dispatcher.run,
         "gauges": partial(keep_gauges, parts.workers, parts.queued, GAUGE_SECONDS),
         "deletions": partial(remove_deleted, parts.deletions),
+        "partitions": partial(keep_partitions, parts.partitions),
     }
     tasks = [asyncio.create_task(keep_up(name, work, GAUGE_SECONDS)) for name, work in works.items()]
     try:

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Table, create_engine, delete, exc, func, insert, inspect, select, text
 from sqlalchemy.pool import NullPool
 
-from service.db import archive, schema
+from service.db import archive, partitions, schema
 from service.db.archive import BackupFile, DamagedError, RowBatch
 from service.db.driver_errors import translated
 from service.db.engine import Database, take_time
-from service.db.models import Tenant
+from service.db.models import EventRow, Tenant
 from service.db.packed import PackedJson, as_json
 from service.db.tables import all_tables
 from service.errors import ConflictError, NotFoundError, RefusedError, StorageError, UsageError
@@ -75,7 +75,11 @@ def restore(database: Database, path: Path) -> dict[str, int]:
         _check_empty(connection, database.name)
         connection.execute(delete(Tenant))
         counts = dict.fromkeys((table.name for table in all_tables()), 0)
+        laid_out = connection.dialect.name != "postgresql"
         for batch in source.batches:
+            if batch.table is EventRow.__table__ and not laid_out:
+                _lay_out(connection)
+                laid_out = True
             try:
                 connection.execute(insert(batch.table), list(batch.rows))
             except (exc.StatementError, ValueError) as error:
@@ -85,6 +89,12 @@ def restore(database: Database, path: Path) -> dict[str, int]:
                 raise DamagedError(f"{path} is damaged: {reason}") from error
             counts[batch.table.name] += len(batch.rows)
     return counts
+
+
+def _lay_out(connection: Connection) -> None:
+    """Make partitions of the weeks of the runs; who may not make any stores all events in one."""
+    with suppress(exc.DBAPIError), connection.begin_nested():
+        partitions.lay_out(connection)
 
 
 def contents(path: Path) -> str:
@@ -145,6 +155,8 @@ def _write_archive(database: Database, partial: Path, revision: str, clock: Cloc
     with translated(database.name), database.engine.connect() as connection:
         connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         take_time(connection)
+        # Before the moment that is read is taken: no partition whose runs it has is emptied from here on.
+        connection.execute(text(f"LOCK TABLE {partitions.TABLE} IN ACCESS SHARE MODE"))
         with partial.open("wb") as file:
             archive.write(file, revision, clock.now(), _reading(connection))
 

@@ -31,6 +31,7 @@ from service.db.models import (
     RunRow,
     SnapshotRow,
 )
+from service.db.partition_care import SqlPartitions
 from service.db.policy_models import TrainingPermissionRow
 from service.db.presence import DELETING
 
@@ -112,7 +113,10 @@ class SqlDeletions:
             pass
 
     def _all(self) -> Iterator[None]:
-        for run_id in marked(self._database):
+        runs = marked(self._database)
+        if runs:
+            SqlPartitions(self._database).release()
+        for run_id in runs:
             yield from remove(self._database, run_id)
 
 

@@ -73,6 +73,11 @@ class Database:
             if not connection.in_transaction():
                 raise StorageAwayError(f"{self.name} gave the transaction up: try again")
 
+    @property
+    def in_unit(self) -> bool:
+        """Whether this thread is inside a unit."""
+        return self._joined() is not None
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that writes: it has the writer's lock from its beginning, and is durable when it ends.
@@ -179,11 +184,19 @@ def upgrade(url: str) -> None:
         UsageError: the URL is none that can be opened.
         StorageError: the database is away, locked, newer, or of a version before the first release.
     """
+    from service.db import partitions
+    from service.db.partition_care import SqlPartitions
+
     database = connect(url)
     try:
         with database.write() as connection:
             take_time(connection)
+            behind = schema.revision(connection).behind
             schema.upgrade(connection, database.name)
+            if behind and connection.dialect.name == "postgresql":  # at once: so that no event comes before them
+                for partition in partitions.missing(connection, database.clock.now()):
+                    partitions.add(connection, partition)
+        SqlPartitions(database).prepare()
     finally:
         database.close()
 

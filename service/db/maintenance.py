@@ -14,6 +14,7 @@ from service.db.engine import Database
 from service.db.intents import SqlRunIntents
 from service.db.leases import database_time
 from service.db.models import RunRow
+from service.db.partition_care import SqlPartitions
 from service.errors import ConflictError, NotFoundError
 from service.ports import ENDED, Clock, RetentionPolicy
 
@@ -50,7 +51,14 @@ def prune(database: Database, clock: Clock, retention: RetentionPolicy, *, dry_r
     unfinished = SqlDeletions(database)
     while unfinished.advance():
         pass
-    removed = {"runs": sum(_remove_run(database, clock, *run) for run in ended)}
+    held = SqlPartitions(database, clock)
+    held.prepare()
+    gone = [run_id for run_id, tenant in ended if _mark(database, clock, run_id, tenant)]
+    held.release()  # now, so that the events of whole weeks need not be deleted row by row
+    for run_id in gone:
+        for _ in remove(database, run_id):
+            pass
+    removed = {"runs": len(gone)}
     removed |= garbage_collection.remove(database, before)
     return removed | {name: _remove_rows(database, model, condition) for name, model, condition in expired}
 
@@ -102,13 +110,11 @@ def _bears(labels: Mapping[str, str], wanted: Sequence[str]) -> bool:
     return any(word in labels or word in {f"{key}={value}" for key, value in labels.items()} for word in wanted)
 
 
-def _remove_run(database: Database, clock: Clock, run_id: str, tenant: str) -> bool:
+def _mark(database: Database, clock: Clock, run_id: str, tenant: str) -> bool:
     try:
         SqlRunIntents(database, tenant, clock).delete(run_id)
     except (ConflictError, NotFoundError):  # somebody took it up, or removed it, meanwhile
         return False
-    for _ in remove(database, run_id):
-        pass
     return True
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from service.db.deletion import SqlDeletions
     from service.db.intents import SqlRunClaims, SqlRunIntents
     from service.db.keys import SqlKeyStore
+    from service.db.partition_care import SqlPartitions
     from service.db.policy_registry import SqlPolicyStore
     from service.db.problems import SqlProblemStore
     from service.db.run_columns import SqlColumnStore
@@ -109,6 +110,13 @@ class SqlStorage:
         from service.db.deletion import SqlDeletions
 
         return SqlDeletions(self.database)
+
+    @property
+    def partitions(self) -> "SqlPartitions":
+        """Parts of the log by time."""
+        from service.db.partition_care import SqlPartitions
+
+        return SqlPartitions(self.database)
 
     @property
     def views(self) -> "SqlViewRequests":

@@ -66,7 +66,7 @@ from service.ports.log import (
     RunLog,
     nobody,
 )
-from service.ports.maintenance import Maintenance, RetentionPolicy
+from service.ports.maintenance import Maintenance, Partitions, RetentionPolicy
 from service.ports.policies import Activity, Analyst, Health, ModelDescription, RunPolicies, unknown_health
 from service.ports.policy_registry import (
     ARCHIVED,
@@ -218,6 +218,7 @@ __all__ = [
     "OpenedEvaluator",
     "OutcomeCount",
     "ParentEdge",
+    "Partitions",
     "Pin",
     "PolicyEvaluation",
     "PolicyHealth",

@@ -38,3 +38,10 @@ class Maintenance(Protocol):
 
     def restore(self, path: Path) -> dict[str, int]:
         """Fill the database, which is empty, from a backup. Return how many rows each table has now."""
+
+
+class Partitions(Protocol):
+    """Parts of a database's log by time, whose space is given back whole."""
+
+    def prepare(self) -> None:
+        """Make the parts of the time to come that are missing. Failures are logged."""

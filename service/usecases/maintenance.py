@@ -8,9 +8,10 @@ import structlog
 
 from service.config import RetentionSettings
 from service.errors import StorageError, UsageError
-from service.ports import Deletions, RetentionPolicy
+from service.ports import Deletions, Partitions, RetentionPolicy
 
 DELETION_SECONDS = 2.0
+PARTITION_SECONDS = 3600.0
 
 log = structlog.get_logger(__name__)
 
@@ -45,4 +46,11 @@ async def remove_deleted(deletions: Deletions, pause_seconds: float = DELETION_S
                 pass
         except StorageError as error:  # it is begun anew where it was broken off
             log.warning("deletion.broke_off", error=str(error))
+        await asyncio.sleep(pause_seconds)
+
+
+async def keep_partitions(partitions: Partitions, pause_seconds: float = PARTITION_SECONDS) -> None:
+    """Make partitions before their time begins, as long as the process is there."""
+    while True:
+        await asyncio.to_thread(partitions.prepare)
         await asyncio.sleep(pause_seconds)

@@ -39,10 +39,15 @@ def fill(connection: Connection, rows: Rows) -> None:
             connection.execute(insert(table).values(values))
 
 
+def is_partition(name: str) -> bool:
+    """Whether a table is a part of the table `events`, which has its rows."""
+    return name.startswith("events_")
+
+
 def _tables(connection: Connection) -> list[Table]:
     metadata = MetaData()
-    metadata.reflect(connection)
-    return [table for table in metadata.sorted_tables if table.name != "alembic_version"]
+    metadata.reflect(connection, only=lambda name, _: name != "alembic_version" and not is_partition(name))
+    return list(metadata.sorted_tables)
 
 
 def _shown(row: Mapping[Any, Any]) -> dict[str, Any]:

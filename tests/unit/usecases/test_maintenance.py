@@ -10,7 +10,7 @@ from service.config import RetentionSettings
 from service.errors import StorageError, UsageError
 from service.ports import PAUSED, RetentionPolicy
 from service.usecases.control_runs import StoredControl
-from service.usecases.maintenance import read_retention, remove_deleted
+from service.usecases.maintenance import keep_partitions, read_retention, remove_deleted
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.usecases.conftest import TENANT, Installation
 
@@ -53,3 +53,22 @@ async def test_deleted_runs_are_removed_even_after_the_database_was_away(install
     removing.cancel()
     with suppress(asyncio.CancelledError):
         await removing
+
+
+async def test_partitions_are_looked_after_again_and_again() -> None:
+    looked, thrice = list[None](), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Partitions:
+        """Counts."""
+
+        def prepare(self) -> None:
+            looked.append(None)
+            if len(looked) == 3:
+                loop.call_soon_threadsafe(thrice.set)
+
+    keeping = asyncio.create_task(keep_partitions(Partitions(), pause_seconds=0.001))
+    await asyncio.wait_for(thrice.wait(), PATIENCE_SECONDS)
+    keeping.cancel()
+    with suppress(asyncio.CancelledError):
+        await keeping
