@@ -299,7 +299,6 @@ async def _sample(clients: Mapping[int, FleetClient], phase: Phase, tally: Tally
     """Note once a second, while the fleet is measured, whose tasks the clients have."""
     while phase.name != END:
         if phase.name == MEASURE:
-            tally.held[int(time.time())] = Counter(
-                client.run_number for client in clients.values() if client.run_number is not None
-            )
+            numbers = (client.run_number for client in clients.values())
+            tally.held[int(time.time())] = dict(Counter(number for number in numbers if number is not None))
         await asyncio.sleep(1.0)

@@ -279,20 +279,30 @@ def held_by_runs(
     """How the clients were shared in each quarter of a minute, by the tasks that they had.
 
     Returns:
-        Jain's index, and the least of a run, as a part of an equal share.
+        The part of the clients that had one, Jain's index, and the least of a run, as a part of an equal share.
     """
-    seconds: dict[int, Counter[int]] = {}
-    for tally in tallies:
-        for second, counts in tally["held"].items():
-            seconds.setdefault(int(second), Counter()).update({int(run): count for run, count in counts.items()})
+    samples = [
+        {int(second): {int(run): count for run, count in counts.items()} for second, counts in tally["held"].items()}
+        for tally in tallies
+    ]
     greedy = [number for number, run in enumerate(runs) if not run["cap"]]
     equal = (plan.clients - sum(run["cap"] for run in runs)) / max(1, len(greedy))
+    seconds = [second for sample in samples for second in sample]
     found, began = [], min(seconds, default=0)
     for start in range(began, max(seconds, default=-1) + 1, WINDOW_SECONDS):
-        inside = [counts for second, counts in seconds.items() if start <= second < start + WINDOW_SECONDS]
-        means = [sum(counts[number] for counts in inside) / max(1, len(inside)) for number in greedy]
+        means = dict.fromkeys(range(plan.runs), 0.0)
+        for sample in samples:  # each process misses other seconds
+            inside = [counts for second, counts in sample.items() if start <= second < start + WINDOW_SECONDS]
+            for counts in inside:
+                for run, count in counts.items():
+                    means[run] += count / len(inside)
         found.append(
-            {"after_seconds": start - began, "jain": jain(means), "least": round(min(means, default=0.0) / equal, 3)}
+            {
+                "after_seconds": start - began,
+                "busy": round(sum(means.values()) / plan.clients, 3),
+                "jain": jain([means[run] for run in greedy]),
+                "least": round(min(means[run] for run in greedy) / equal, 3),
+            }
         )
     return found
 
