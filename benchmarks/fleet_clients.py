@@ -6,7 +6,9 @@ die in it without a word, or go silent for longer than a lease lasts and then co
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,6 +44,8 @@ class FleetPlan:
         scale: by how much every time is stretched: of evaluations, leases, renewals and heartbeats.
         deaths: chance that a client dies in an evaluation.
         stalls: chance that it goes silent in one for longer than its lease lasts.
+        apart: seconds between the beginnings of two runs, once the clients wait; None: all runs begin before the
+            clients.
     """
 
     clients: int
@@ -51,6 +55,7 @@ class FleetPlan:
     scale: float
     deaths: float
     stalls: float
+    apart: float | None = None
 
     @property
     def terms(self) -> LeaseSettings:
@@ -70,8 +75,13 @@ class FleetPlan:
 
 @dataclass
 class Tally:
-    """What the clients of a process saw."""
+    """What the clients of a process saw.
 
+    Attributes:
+        held: by second of the clock of all, how many clients had a task of each run, by the number of the run.
+    """
+
+    held: dict[int, dict[int, int]] = field(default_factory=dict)
     lease_seconds: list[float] = field(default_factory=list)
     waited_seconds: list[float] = field(default_factory=list)
     idle_seconds: float = 0.0
@@ -119,6 +129,7 @@ class FleetClient:
         self._plan, self._leases, self._name, self._phase, self._tally = plan, leases, name, phase, tally
         self._rng = np.random.default_rng(seed)
         self._silent = False
+        self.run_number: int | None = None
         self._heartbeat = WorkerHeartbeat(
             worker_id=name,
             pool=POOL,
@@ -137,7 +148,12 @@ class FleetClient:
             while self._phase.name != END:
                 began = asyncio.get_running_loop().time()
                 lease = await self._take(began)
-                if lease is not None and not await self._work(lease):
+                if lease is None:
+                    continue
+                self.run_number = int(lease.task.bundle_hash, 16)
+                lives = await self._work(lease)
+                self.run_number = None
+                if not lives:
                     self._tally.died += 1
                     self._silent = True
                     return
@@ -262,15 +278,27 @@ async def work(opened: OpenLeases, queue: str, plan: FleetPlan, process: int, ta
     """Let the clients of this process work, until the fleet ends, and count what they see."""
     phase = Phase()
     following = asyncio.create_task(phase.follow(queue))
+    clients: dict[int, FleetClient] = {}
+    sampling = asyncio.create_task(_sample(clients, phase, tally))
 
     async def slot(number: int) -> None:
         generation = 0
         while phase.name != END:
             name = f"fleet-{process}-{number}-{generation}"
             seed = (process, number, generation)
-            await FleetClient(plan, opened(name), name, phase, tally, seed).run()
+            clients[number] = FleetClient(plan, opened(name), name, phase, tally, seed)
+            await clients[number].run()
             generation += 1
             await phase.wait(plan.terms.lease_seconds)
 
     await asyncio.gather(*(slot(number) for number in range(plan.clients)))
-    await following
+    await asyncio.gather(following, sampling)
+
+
+async def _sample(clients: Mapping[int, FleetClient], phase: Phase, tally: Tally) -> None:
+    """Note once a second, while the fleet is measured, whose tasks the clients have."""
+    while phase.name != END:
+        if phase.name == MEASURE:
+            numbers = (client.run_number for client in clients.values())
+            tally.held[int(time.time())] = dict(Counter(number for number in numbers if number is not None))
+        await asyncio.sleep(1.0)

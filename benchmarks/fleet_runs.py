@@ -155,6 +155,7 @@ async def _drive(
     )
     policy = FleetPolicy(salt=one.number, phase=phase, concurrency=2)
     bundle = Bundle(hash=f"{one.number:064x}", content=b"nothing")
+    await asyncio.sleep((plan.apart or 0.0) * one.number)
     async with AsyncExitStack() as stack:
         async with turn:  # a runner takes its runs up one by one, too
             client = await stack.enter_async_context(connect(queue))

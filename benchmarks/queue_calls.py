@@ -92,8 +92,7 @@ async def calls(url: str, workers: int, times: int) -> dict[str, dict[str, float
             await lease(number)
             await worker.heartbeat(heartbeat(f"worker-{number}"))
         held = list(leases)
-        for number in range(times + 1):
-            await queue.submit(task(workers + number), BUNDLE)
+        await measured.measure("submit", times, lambda number: queue.submit(task(workers + number), BUNDLE))
         await measured.measure("lease", times, lease)
         await measured.measure("renew", times, lambda number: fleet[number % workers].renew(held[number % workers]))
         await measured.measure("heartbeat", times, beat)

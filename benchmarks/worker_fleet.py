@@ -147,23 +147,42 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> float:
     return round(time.monotonic() - began, 1)
 
 
-def fleet(service: Service, plan: FleetPlan, door: str, seconds: float) -> dict[str, Any]:
-    """One fleet: filled, measured, and finished."""
+def started(
+    stack: ExitStack, service: Service, plan: FleetPlan, door: str
+) -> tuple["subprocess.Popen[str]", list["subprocess.Popen[str]"]]:
+    """The processes of a fleet: that of the runs, and those of the clients."""
     text = json.dumps(asdict(plan))
     each = json.dumps(asdict(plan) | {"clients": plan.clients // PROCESSES})
     where = (service.url, service.key) if door == "http" else ("", "")
-    with part("--drive", text, service.database, service.queue) as driver, ExitStack() as stack:
-        with Redis.from_url(service.queue) as queue:
-            queue.config_set("maxclients", min(OPEN_FILES - RESERVED, CONNECTIONS * plan.clients + RESERVED))
-            # The runs are there before the clients: none has all of them.
-            wait_for(lambda: queue.zcard("evolve:claims:cpu") >= plan.runs or driver.poll() is not None, FILL_SECONDS)
+
+    def drive() -> "subprocess.Popen[str]":
+        return stack.enter_context(part("--drive", text, service.database, service.queue))
+
+    def let_work() -> list["subprocess.Popen[str]"]:
         words = [("--work", each, service.queue, *where, str(number)) for number in range(PROCESSES)]
-        workers = [stack.enter_context(part(*one)) for one in words]
+        return [stack.enter_context(part(*one)) for one in words]
+
+    with Redis.from_url(service.queue) as queue:
+        queue.config_set("maxclients", min(OPEN_FILES - RESERVED, CONNECTIONS * plan.clients + RESERVED))
+        if plan.apart is not None:
+            workers = let_work()
+            wait_for(lambda: queue.zcard("evolve:ends:cpu") >= 0.97 * plan.clients, FILL_SECONDS)
+            return drive(), workers
+        driver = drive()  # the runs are there before the clients: none has all of them
+        wait_for(lambda: queue.zcard("evolve:claims:cpu") >= plan.runs or driver.poll() is not None, FILL_SECONDS)
+        return driver, let_work()
+
+
+def fleet(service: Service, plan: FleetPlan, door: str, warm: float, seconds: float) -> dict[str, Any]:
+    """One fleet: filled, measured from so many mean times later on, and finished."""
+    with ExitStack() as stack:
+        driver, workers = started(stack, service, plan, door)
         pids = {"driver": [driver.pid], "clients": [worker.pid for worker in workers], "api": [service.pid]}
         servers = Servers(service, pids)
         filled = wait_for(lambda: servers.pending() >= 0.97 * plan.clients or driver.poll() is not None, FILL_SECONDS)
         sys.stderr.write(f"{plan.clients} clients: {servers.pending()} at work after {filled} s\n")
-        time.sleep(WARM_MEANS * plan.mean_seconds * plan.scale)
+        time.sleep(max(0.0, (plan.apart or 0.0) * plan.runs - filled))
+        time.sleep(warm * plan.mean_seconds * plan.scale)
         servers.redis.set("fleet:phase", MEASURE)
         time.sleep(1)
         before, commands, began = servers.spent(), servers.commands(), time.monotonic()
@@ -235,6 +254,7 @@ def summed(
         "queue_wait_ms": {"p50": quantile(waits, 0.5), "p99": quantile(waits, 0.99)},
         "jain_runs": jain(greedy),
         "jain_tenants": jain([got[tenant] / due[tenant] for tenant in due]),
+        "shares": held_by_runs(plan, runs, tallies),
         "created": sum(run["created"] for run in runs),
         "committed": sum(run["evaluated"] for run in runs),
         "doubles": sum(run["doubles"] for run in runs),
@@ -248,6 +268,43 @@ def summed(
         },
         "per_1000_leases": {name: round(value / thousand, 2) for name, value in spent.items()},
     }
+
+
+WINDOW_SECONDS = 15
+
+
+def held_by_runs(
+    plan: FleetPlan, runs: Sequence[Mapping[str, Any]], tallies: Sequence[Mapping[str, Any]]
+) -> list[dict[str, float]]:
+    """How the clients were shared in each quarter of a minute, by the tasks that they had.
+
+    Returns:
+        The part of the clients that had one, Jain's index, and the least of a run, as a part of an equal share.
+    """
+    samples = [
+        {int(second): {int(run): count for run, count in counts.items()} for second, counts in tally["held"].items()}
+        for tally in tallies
+    ]
+    greedy = [number for number, run in enumerate(runs) if not run["cap"]]
+    equal = (plan.clients - sum(run["cap"] for run in runs)) / max(1, len(greedy))
+    seconds = [second for sample in samples for second in sample]
+    found, began = [], min(seconds, default=0)
+    for start in range(began, max(seconds, default=-1) + 1, WINDOW_SECONDS):
+        means = dict.fromkeys(range(plan.runs), 0.0)
+        for sample in samples:  # each process misses other seconds
+            inside = [counts for second, counts in sample.items() if start <= second < start + WINDOW_SECONDS]
+            for counts in inside:
+                for run, count in counts.items():
+                    means[run] += count / len(inside)
+        found.append(
+            {
+                "after_seconds": start - began,
+                "busy": round(sum(means.values()) / plan.clients, 3),
+                "jain": jain([means[run] for run in greedy]),
+                "least": round(min(means[run] for run in greedy) / equal, 3),
+            }
+        )
+    return found
 
 
 _COUNTS = ("died", "stalled", "refused", "lost", "redelivered", "unreachable")
@@ -270,6 +327,8 @@ def main() -> None:
     parser.add_argument("--scale", type=float, nargs="+", default=[1.0], help="by how much all times are stretched")
     parser.add_argument("--deaths", type=float, default=0.002, help="chance that a client dies in an evaluation")
     parser.add_argument("--stalls", type=float, default=0.002, help="chance that a client goes silent in one")
+    parser.add_argument("--apart", type=float, help="seconds between two runs, once clients wait; else runs come first")
+    parser.add_argument("--warm", type=float, default=WARM_MEANS, help="mean times before it is measured")
     parser.add_argument("--door", choices=["redis", "http"], default="redis")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--drive", nargs=3, help="drive the runs: plan, database, queue")
@@ -295,9 +354,10 @@ def main() -> None:
             scale=scale,
             deaths=options.deaths,
             stalls=options.stalls,
+            apart=options.apart,
         )
         with scratch() as folder, open_service(Path(folder)) as service:
-            fleets.append(fleet(service, plan, options.door, options.seconds))
+            fleets.append(fleet(service, plan, options.door, options.warm, options.seconds))
         sys.stderr.write(json.dumps(fleets[-1]) + "\n")
     report("worker_fleet", {"seconds": options.seconds, "fleets": fleets}, options.out)
 

@@ -62,6 +62,19 @@ class LeaseState(StrEnum):
     LOST = "lost"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolBacklog:
+    """Tasks of a pool that no worker has taken yet, as a submitter last heard.
+
+    Attributes:
+        own: how many of them are this submitter's.
+        oldest_seconds: for how long the oldest of all submitters had waited; 0: none waited.
+    """
+
+    own: int = 0
+    oldest_seconds: float = 0.0
+
+
 class WorkerState(StrEnum):
     """Whether a worker takes tasks; one that drains finishes what it has, and ends."""
 
@@ -225,6 +238,9 @@ class EvaluationQueue(Protocol):
         Raises:
             UnreachableError: the queue does not answer.
         """
+
+    def backlog(self, pool: str) -> PoolBacklog:
+        """What waits for a worker of the pool, by what `share` and `submit` last heard, nobody having had it."""
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and give up the share."""

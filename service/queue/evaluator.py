@@ -14,13 +14,13 @@ from evolve.program import Program
 from service import tracing
 from service.errors import UnreachableError
 from service.ports import Bundle, EvaluationQueue, EvaluationTask
-from service.queue.fairness import claim
+from service.queue.fairness import claim, lookahead
+from service.queue.submission_gate import SubmissionGate
 
 if TYPE_CHECKING:
     from service.queue.memory import MemoryBroker
 
 WATCH_SECONDS = 1.0
-LOOKAHEAD = 8
 CPU, GPU, CONTAINER, GPU_CONTAINER = "cpu", "gpu", "container", "gpu-container"
 # Pools whose workers have Podman or Docker.
 CONTAINER_POOLS = (CONTAINER, GPU_CONTAINER)
@@ -35,7 +35,7 @@ class QueuedEvaluator:
 
     def __init__(self, queue: EvaluationQueue, bundle: Bundle, pool: str) -> None:
         self._queue, self._bundle, self._pool = queue, bundle, pool
-        self._share = 0
+        self._gate = SubmissionGate(lambda: queue.backlog(pool))
         self._waiting = ""
         self._maximum = self._max_before = 0
         self._awaited: dict[str, asyncio.Future[Evaluation]] = {}
@@ -43,7 +43,7 @@ class QueuedEvaluator:
     @property
     def slots(self) -> int:
         """Its share of the workers' slots, and one in eight beyond: who is done finds the next task there."""
-        return self._share + max(1, self._share // LOOKAHEAD)
+        return self._gate.share + lookahead(self._gate.share)
 
     @property
     def waiting(self) -> str:
@@ -63,9 +63,11 @@ class QueuedEvaluator:
             scoring=scoring,
         )
         try:
-            with _sending(task) as sent:
-                await self._queue.submit(replace(task, traceparent=sent.traceparent), self._bundle)
-            return await answer
+            async with self._gate.turn():
+                with _sending(task) as sent:
+                    await self._queue.submit(replace(task, traceparent=sent.traceparent), self._bundle)
+                self._gate.admit()  # by what the queue told of its backlog
+                return await answer
         except asyncio.CancelledError:
             await self._queue.cancel(evaluation_id)
             raise
@@ -80,7 +82,7 @@ class QueuedEvaluator:
         """
         wants = max(self._maximum, self._max_before)
         self._max_before, self._maximum = self._maximum, len(self._awaited)
-        self._share = await self._queue.share(self._pool, claim(wants, self.slots))
+        self._gate.follow(await self._queue.share(self._pool, claim(wants, self.slots)))
 
     async def collect(self) -> None:
         """Hand results to who awaits them, without end."""
@@ -95,7 +97,7 @@ class QueuedEvaluator:
         while True:
             try:
                 await self.claim()
-                self._waiting = "" if self._share else _no_worker(self._pool)
+                self._waiting = "" if self._gate.share else _no_worker(self._pool)
             except UnreachableError as error:
                 self._waiting = str(error)
             await asyncio.sleep(WATCH_SECONDS)

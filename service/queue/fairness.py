@@ -6,6 +6,34 @@ from collections.abc import Iterable, Mapping
 WITHOUT_LIMIT = 1 << 20
 # What such a submitter could use is not known before it has it. It counts for this, or for twice what it uses.
 GREEDY_SLOTS = 32
+# A run has at least so many of its tasks wait, and beyond that one in so many of its share.
+MIN_WAITING = 2
+LOOKAHEAD = 8
+# A pool is congested once a task has waited for so long: what its workers do meanwhile is in the queue.
+CONGESTED_SECONDS = 2.0
+
+
+def lookahead(share: int) -> int:
+    """How many tasks a run may have beyond its share: a worker that is done finds its next task there."""
+    return max(1, share // LOOKAHEAD)
+
+
+def may_submit(share: int, submitted: int, waiting: int, oldest_seconds: float) -> bool:
+    """Whether a run submits another task now.
+
+    In a congested pool no slot is free for long: a run then has nothing beyond its share, and keeps few of its tasks
+    waiting below it. So a run that comes late waits for the next free slots, and not for all that the others submitted
+    before.
+
+    Args:
+        share: of the slots that are the run's own.
+        submitted: how many tasks without a result it has in the queue, waiting and under way.
+        waiting: how many of them no worker has taken, less those that were submitted for tasks that ended since.
+        oldest_seconds: for how long the oldest task of the pool has waited.
+    """
+    if oldest_seconds < CONGESTED_SECONDS:
+        return submitted < share + lookahead(share)
+    return submitted < max(1, share) and waiting < max(MIN_WAITING, share // LOOKAHEAD)
 
 
 def claim(uses: int, has: int) -> int:

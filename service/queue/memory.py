@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,7 @@ from service.ports import (
     Lease,
     LeaseName,
     LeaseState,
+    PoolBacklog,
     WorkerHeartbeat,
     WorkerState,
 )
@@ -31,13 +32,14 @@ Inbox = asyncio.Queue[EvaluationResult]
 
 @dataclass(slots=True)
 class _Entry:
-    """One submission of a task. `worker`: who has it; empty: nobody."""
+    """One submission of a task. `worker`: who has it; empty: nobody. `untaken`: what waits of its submitter."""
 
     id: str
     task: EvaluationTask
     bundle: Bundle
     inbox: Inbox
     submitted_at: float
+    untaken: set[str]
     worker: str = ""
     delivery: int = 0
     renewed_at: float = 0.0
@@ -70,6 +72,7 @@ class MemoryBroker:
     async def add(self, entry: _Entry) -> None:
         """Have a task wait for a worker, with its problem's folder."""
         self.keep(entry.bundle)
+        entry.untaken.add(entry.task.evaluation_id)
         self.pool(entry.task.pool).append(entry)
         async with self.arrived:
             self.arrived.notify_all()
@@ -109,12 +112,20 @@ class MemoryEvaluationQueue:
         self._submitter = secrets.token_hex(8)
         self._inbox: Inbox = asyncio.Queue()
         self._outstanding: dict[str, _Entry] = {}
+        self._untaken: defaultdict[str, set[str]] = defaultdict(set)
 
     async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
         """Hand over a task with its problem's folder."""
         task = wire.task_from_json(wire.task_to_json(task))
         now = self._broker.clock.monotonic()
-        entry = _Entry(id=secrets.token_hex(8), task=task, bundle=bundle, inbox=self._inbox, submitted_at=now)
+        entry = _Entry(
+            id=secrets.token_hex(8),
+            task=task,
+            bundle=bundle,
+            inbox=self._inbox,
+            submitted_at=now,
+            untaken=self._untaken[task.pool],
+        )
         self._outstanding[task.evaluation_id] = entry
         await self._broker.add(entry)
 
@@ -131,6 +142,7 @@ class MemoryEvaluationQueue:
         if entry is None:
             return
         entry.cancelled = True
+        entry.untaken.discard(evaluation_id)
         waiting = self._broker.pool(entry.task.pool)
         if entry in waiting:
             waiting.remove(entry)
@@ -146,6 +158,13 @@ class MemoryEvaluationQueue:
             if heartbeat.pool == pool and heartbeat.state is WorkerState.ACTIVE
         )
         return fair_share(sum(heartbeat.slots for heartbeat in active), self._broker.wanted(pool), self._submitter)
+
+    def backlog(self, pool: str) -> PoolBacklog:
+        """What waits now."""
+        waiting, now = self._broker.pool(pool), self._broker.clock.monotonic()
+        return PoolBacklog(
+            own=len(self._untaken[pool]), oldest_seconds=now - waiting[0].submitted_at if waiting else 0.0
+        )
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and give up the share."""
@@ -208,6 +227,7 @@ class MemoryEvaluationLeases:
         except TimeoutError:
             return None
         entry.worker, entry.delivery = self._worker_id, entry.delivery + 1
+        entry.untaken.discard(entry.task.evaluation_id)
         now = entry.renewed_at = self._broker.clock.monotonic()
         self._broker.pending[entry.id] = entry
         waited_seconds = now - entry.submitted_at

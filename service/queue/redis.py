@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +22,12 @@ from service.ports import (
     Lease,
     LeaseName,
     LeaseState,
+    PoolBacklog,
     WorkerHeartbeat,
     WorkerState,
 )
 from service.queue import connection, scripts, wire
+from service.queue.backlog import Backlog, entry_id
 from service.queue.connection import BLOCK_SECONDS, GROUP, reaching
 from service.queue.fairness import fair_share
 from service.queue.lease_settings import LeaseSettings
@@ -65,11 +68,13 @@ class RedisEvaluationQueue:
         self._missing = client.register_script(scripts.MISSING)
         self._pools: set[str] = set()
         self._outstanding: dict[str, _PendingTask] = {}
+        self._backlogs: defaultdict[str, Backlog] = defaultdict(Backlog)
         self._sending = asyncio.Lock()
 
     async def submit(self, task: EvaluationTask, bundle: Bundle) -> None:
         """Hand over a task; while Redis is away it is kept, and sent by `results`."""
         sent = self._outstanding[task.evaluation_id] = _PendingTask(task, bundle)
+        self._backlogs[task.pool].add(task.evaluation_id)
         sending = asyncio.ensure_future(self._send_first(sent))
         try:
             await asyncio.shield(sending)
@@ -101,7 +106,10 @@ class RedisEvaluationQueue:
     async def cancel(self, evaluation_id: str) -> None:
         """Take a task back; where Redis is away, it may still be done, and its result is not taken."""
         sent = self._outstanding.pop(evaluation_id, None)
-        if sent is not None and sent.entry:
+        if sent is None:
+            return
+        self._backlogs[sent.task.pool].remove(evaluation_id)
+        if sent.entry:
             await self._take_back(sent)
 
     async def share(self, pool: str, wants: int) -> int:
@@ -111,12 +119,19 @@ class RedisEvaluationQueue:
         async with reaching():
             keys = [connection.claims(pool), connection.wants(pool)]
             keys += [connection.workers(pool), connection.slots(pool), connection.ends(pool)]
-            slots, uncounted, flat = await self._share(keys=keys, args=[self._submitter, wants, stays])
+            keys.append(connection.tasks(pool))
+            said: Any = await self._share(keys=keys, args=[self._submitter, wants, stays, GROUP])
+            slots, uncounted, flat, last, waited = said
             if uncounted > 0:
                 heartbeats = await living(self._redis, pool, self._terms)
                 slots = sum(heartbeat.slots for heartbeat in heartbeats if heartbeat.state is WorkerState.ACTIVE)
+        self._backlogs[pool].heard(entry_id(last), waited / 1e3)
         wanted = {name.decode(): int(count) for name, count in zip(flat[::2], flat[1::2], strict=True)}
         return fair_share(slots, wanted, self._submitter)
+
+    def backlog(self, pool: str) -> PoolBacklog:
+        """What waits, as Redis last told with a share or with a task that was sent."""
+        return self._backlogs[pool].now
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and remove what is kept for this submitter."""
@@ -137,13 +152,17 @@ class RedisEvaluationQueue:
     async def _send(self, sent: _PendingTask) -> None:
         task, stays = sent.task, _milliseconds(self._terms.bundle_seconds)
         keys = [connection.bundle(sent.bundle.hash), connection.tasks(task.pool), connection.pools()]
-        args: list[Any] = [stays, task.pool, wire.task_to_json(task), self._results, task.evaluation_id]
+        args: list[Any] = [stays, task.pool, wire.task_to_json(task), self._results, task.evaluation_id, GROUP]
         async with reaching():
             # Without the folder first: it may be large, and is nearly always there.
-            entry: Any = await self._add(keys=keys, args=args) or await self._add(keys, [*args, sent.bundle.content])
-        sent.entry = entry.decode()
+            said: Any = await self._add(keys=keys, args=args) or await self._add(keys, [*args, sent.bundle.content])
+        entry, last, waited = said
+        sent.entry, backlog = entry.decode(), self._backlogs[task.pool]
         if self._outstanding.get(task.evaluation_id) is not sent:
             await self._take_back(sent)
+        else:
+            backlog.sent(task.evaluation_id, entry_id(entry))
+        backlog.heard(entry_id(last), waited / 1e3)
 
     async def _take_back(self, sent: _PendingTask) -> None:
         mark, stream = connection.cancellation(sent.task.pool, sent.entry), connection.tasks(sent.task.pool)
@@ -167,8 +186,10 @@ class RedisEvaluationQueue:
     def _take(self, fields: Mapping[bytes, bytes]) -> EvaluationResult | None:
         """A result, once: none where the task was answered before, or taken back."""
         evaluation_id = fields.get(b"evaluation_id", b"").decode(errors="replace")
-        if self._outstanding.pop(evaluation_id, None) is None:
+        sent = self._outstanding.pop(evaluation_id, None)
+        if sent is None:
             return None
+        self._backlogs[sent.task.pool].answered(evaluation_id)
         evaluation = wire.evaluation_from_json(fields.get(b"evaluation", b""))
         return EvaluationResult(evaluation_id=evaluation_id, evaluation=evaluation)
 

@@ -24,16 +24,40 @@ local function remove(stream, group, id)
 end
 """
 
-# KEYS bundle, stream, pools; ARGV milliseconds, pool, task, reply, evaluation id, content: no task without its bundle
-ADD = """
-if ARGV[6] then
-  redis.call('SET', KEYS[1], ARGV[6], 'PX', ARGV[1])
+# The id that a group has handed out last, and for how many milliseconds the first entry behind it has waited.
+_BACKLOG = """
+local function backlog(stream, group)
+  local groups, last = redis.pcall('XINFO', 'GROUPS', stream), '0-0'
+  if groups.err then return {last, 0} end
+  for _, flat in ipairs(groups) do
+    local named = {}
+    for at = 1, #flat, 2 do named[flat[at]] = flat[at + 1] end
+    if named.name == group then last = named['last-delivered-id'] end
+  end
+  local first = redis.call('XRANGE', stream, '(' .. last, '+', 'COUNT', 1)
+  if #first == 0 then return {last, 0} end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  return {last, math.max(0, now - string.match(first[1][1], '^%d+'))}
+end
+"""
+
+# KEYS bundle, stream, pools; ARGV milliseconds, pool, task, reply, evaluation id, group, content: no task without its
+# bundle. Its entry, and the backlog that it came to.
+ADD = (
+    _BACKLOG
+    + """
+if ARGV[7] then
+  redis.call('SET', KEYS[1], ARGV[7], 'PX', ARGV[1])
 elseif redis.call('PEXPIRE', KEYS[1], ARGV[1]) == 0 then
   return false
 end
 redis.call('SADD', KEYS[3], ARGV[2])
-return redis.call('XADD', KEYS[2], '*', 'task', ARGV[3], 'reply', ARGV[4], 'evaluation_id', ARGV[5])
+local before = backlog(KEYS[2], ARGV[6])
+local entry = redis.call('XADD', KEYS[2], '*', 'task', ARGV[3], 'reply', ARGV[4], 'evaluation_id', ARGV[5])
+return {entry, before[1], before[2]}
 """
+)
 
 # KEYS stream, cancellation; ARGV group, id, consumer, delivery
 RENEW = (
@@ -145,10 +169,12 @@ local function count(slots, id, now)
 end
 """
 
-# KEYS claims, wants, workers, slots, ends; ARGV submitter, wanted, milliseconds: the slots of the workers that live,
-# how many workers are in no sum (of an earlier version), and what each submitter wants whose word is not too old
+# KEYS claims, wants, workers, slots, ends, stream; ARGV submitter, wanted, milliseconds, group: the slots of the
+# workers that live, how many workers are in no sum (of an earlier version), what each submitter wants whose word is
+# not too old, and the backlog of the pool
 SHARE = (
     _COUNTED
+    + _BACKLOG
     + """
 local now = milliseconds()
 for _, silent in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])) do
@@ -168,7 +194,8 @@ for _, silent in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now)) do
   count(KEYS[4], silent, nil)
 end
 local uncounted = redis.call('SCARD', KEYS[3]) - redis.call('ZCARD', KEYS[5])
-return {tonumber(redis.call('HGET', KEYS[4], '') or 0), uncounted, redis.call('HGETALL', KEYS[2])}
+return {tonumber(redis.call('HGET', KEYS[4], '') or 0), uncounted, redis.call('HGETALL', KEYS[2]),
+  unpack(backlog(KEYS[6], ARGV[4]))}
 """
 )
 

@@ -25,6 +25,7 @@ from tests.contract.queueing import (
     results,
     task,
 )
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(params=["memory", "redis", "memory over http", "redis over http"])
@@ -338,6 +339,68 @@ class TestShares:
         await self.living(bench, 8)
         await bench.worker("b").heartbeat(replace(heartbeat("b", slots=1), state=WorkerState.DRAINING))
         assert await queue.share(POOL, 100) == 7
+
+
+async def untaken(queue: EvaluationQueue, pool: str = POOL) -> int:
+    """How many of a submitter's own tasks wait, as it hears now."""
+    await queue.share(pool, 1)
+    return queue.backlog(pool).own
+
+
+class TestBacklog:
+    async def test_only_own_tasks_that_no_worker_took_wait(self, bench: Bench, queue: EvaluationQueue) -> None:
+        other = bench.submitter()
+        assert (await untaken(queue), queue.backlog(POOL).oldest_seconds) == (0, 0.0)
+        await other.submit(task(9), BUNDLE)
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        await queue.submit(task(8, pool="gpu"), BUNDLE)
+        assert [await untaken(queue), await untaken(queue, "gpu"), await untaken(other)] == [3, 1, 1]
+        worker = bench.worker("a")
+        for left in (3, 2, 1, 0):
+            await leased(worker)
+            assert await untaken(queue) == left
+        assert (await untaken(other), queue.backlog(POOL).oldest_seconds) == (0, 0.0)
+        assert await untaken(queue, "gpu") == 1
+
+    async def test_a_result_tells_that_its_task_does_not_wait(self, bench: Bench, queue: EvaluationQueue) -> None:
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        worker = bench.worker("a")
+        assert await worker.complete([await leased(worker) for _ in range(2)][1], GOOD)
+        assert len(await results(queue, 1)) == 1
+        assert queue.backlog(POOL).own == 1
+
+    async def test_a_task_that_is_handed_out_again_does_not_wait(self, bench: Bench, queue: EvaluationQueue) -> None:
+        for number in range(2):
+            await queue.submit(task(number), BUNDLE)
+        await leased(bench.worker("died"))
+        await bench.lapse()
+        assert await untaken(queue) == 1
+        assert (await leased(bench.worker("b"))).delivery == 2
+        assert await untaken(queue) == 1
+
+    async def test_a_task_that_is_returned_waits_again(self, bench: Bench, queue: EvaluationQueue) -> None:
+        await queue.submit(task(), BUNDLE)
+        worker = bench.worker("a")
+        assert await worker.release(await leased(worker))
+        collecting = asyncio.create_task(results(queue, 1))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await untaken(queue) != 1:  # noqa: ASYNC110 - it is sent again while results are read
+                await asyncio.sleep(0.01)
+        assert await worker.complete(await leased(worker), GOOD)
+        await collecting
+        assert await untaken(queue) == 0
+
+    async def test_what_is_taken_back_does_not_wait(self, bench: Bench, queue: EvaluationQueue) -> None:
+        for number in range(3):
+            await queue.submit(task(number), BUNDLE)
+        await leased(bench.worker("a"))
+        assert await untaken(queue) == 2
+        for number, left in ((0, 2), (2, 1), (1, 0)):
+            await queue.cancel(task(number).evaluation_id)
+            assert queue.backlog(POOL).own == left
+        assert (await untaken(queue), queue.backlog(POOL).oldest_seconds) == (0, 0.0)
 
 
 class TestWorkers:

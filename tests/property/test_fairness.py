@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.queue.fairness import fair_share
+from service.queue.fairness import CONGESTED_SECONDS, fair_share, may_submit
 
 WANTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 40), min_size=1)
 
@@ -39,3 +39,19 @@ def test_nobody_gains_by_saying_less_or_more_than_it_wants(slots: int, wants: di
 @given(wants=WANTS)
 def test_where_there_is_nothing_nobody_has_anything(wants: dict[str, int]) -> None:
     assert fair_share(0, wants, "a") == 0
+
+
+@given(share=st.integers(0, 200), submitted=st.integers(0, 300), waiting=st.integers(0, 300))
+def test_a_run_submits_its_share_and_an_eighth_more_while_the_pool_is_not_congested(
+    share: int, submitted: int, waiting: int
+) -> None:
+    may = may_submit(share, submitted, waiting, CONGESTED_SECONDS / 2)
+    assert may == (submitted < share + max(1, share // 8))
+
+
+@given(share=st.integers(0, 200), submitted=st.integers(0, 300), waiting=st.integers(0, 300))
+def test_in_a_congested_pool_a_run_has_no_more_than_its_share_and_an_eighth_of_it_waits(
+    share: int, submitted: int, waiting: int
+) -> None:
+    may = may_submit(share, submitted, waiting, CONGESTED_SECONDS)
+    assert may == (submitted < max(share, 1) and waiting < max(2, share // 8))

@@ -60,6 +60,33 @@ async def test_cancelling_a_call_takes_its_task_back() -> None:
         assert await worker.lease(0.01) is None
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_cancelled_evaluation_that_was_not_submitted_yet_leaves_its_turn_to_the_next(turns: int) -> None:
+    """Cancelled before, while and after its turn comes."""
+    bench = MemoryBench()
+    worker = bench.worker("a")
+    await worker.heartbeat(heartbeat("a", 1))
+    async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
+        calls = [
+            asyncio.create_task(evaluator.evaluate(task(number).program, task(number).evaluation_id))
+            for number in range(5)
+        ]
+        lease = await worker.lease(5)
+        assert lease is not None
+        assert len(bench.broker.pool(POOL)) == evaluator.slots - 1 == 1
+        assert await worker.complete(lease, GOOD)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        calls[2].cancel()
+        await serve(worker, 3)
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        assert [one == GOOD for one in found] == [True, True, False, True, True]
+        assert isinstance(found[2], asyncio.CancelledError)
+        assert not bench.broker.pool(POOL)
+        assert not bench.broker.pending
+        assert evaluator._gate._admitted == evaluator._gate._not_submitted == 0
+
+
 class Claims(MemoryEvaluationQueue):
     """A queue whose claims a test can follow; `next` waits for one made from now on."""
 
