@@ -1,6 +1,6 @@
 """Share of the cores' time that goes into evaluations: `python -m benchmarks.cores`.
 
-A program burns CPU for 100 ms (or 1 s) in the sandbox, on as many slots as there are cores; the share is what the
+A program burns CPU for 10 ms, 100 ms or 1 s in the sandbox, on as many slots as there are cores; the share is what the
 programs burned, as measured inside them, over cores x wall time. Beside it stands what bare processes that do nothing
 but burn get of the cores just before and after: a shared machine gives nobody all of them.
 """
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
     rows = []
-    for seconds, count in ((0.1, 400), (1.0, 60)):
+    for seconds, count in ((0.01, 1000), (0.1, 400), (1.0, 60)):
         before = available(options.cores)
         row = asyncio.run(measure(seconds, count, options.cores))
         bare = (before + available(options.cores)) / 2

@@ -1,4 +1,7 @@
-"""The child that runs a program or an evaluator: puts the layers on, takes its order, works, and never comes back."""
+"""The child that runs a program or an evaluator: puts the layers on, takes its order, works, and never comes back.
+
+It may be forked before its order comes. It then applies the layers that are the same for every order while it waits.
+"""
 
 import gc
 import os
@@ -22,7 +25,7 @@ Work = Callable[[Channel, Task, Any], None]
 
 
 def live(held: list[Confinement], waiting: Channel, _: object) -> None:
-    """In the child: take the order, put the layers on, take the task, and work.
+    """In the child: apply the common layers, take the order, apply those of its role, take the task, and work.
 
     Args:
         held: the layers; the list is emptied before the task is taken.
@@ -30,11 +33,15 @@ def live(held: list[Confinement], waiting: Channel, _: object) -> None:
         _: what is not let go of: for nearly each object that is, a page of memory is copied.
     """
     try:
+        failure = _apply_common_layers(held[0])
         order, (stream, prints) = waiting.receive_with_descriptors(DESCRIPTORS)
         channel = Channel(socket.socket(fileno=stream))
         try:
-            _rearrange(prints)
-            held.pop().wear(order["role"], stream, order["cpu_seconds"])
+            if failure is not None:
+                raise failure
+            os.dup2(prints, 1)
+            os.dup2(prints, 2)
+            held.pop().apply_role(order["role"], stream, order["cpu_seconds"])
             order = channel.receive()
             task = order["task"]
             _reseed(task["seed"])
@@ -61,12 +68,19 @@ def _open_imports(folder: str) -> None:
         os.environ["PYTHONPATH"] = folder
 
 
-def _rearrange(prints: int) -> None:
-    """Take the child to a session of its own, and let it print to us; there is nothing to read, as for the keeper."""
-    os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(prints, 1)
-    os.dup2(prints, 2)
+def _apply_common_layers(confinement: Confinement) -> Exception | None:
+    """Take the child to a session of its own, with every layer that no order changes.
+
+    Returns:
+        Why that failed. The keeper can be told once the order brings the stream.
+    """
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        confinement.apply_common()
+    except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
+        return error
+    return None
 
 
 def _reseed(seed: int) -> None:

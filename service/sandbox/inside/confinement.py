@@ -1,21 +1,21 @@
 """The layers round one cell: which hold here, found out by trying, and how a child puts them on."""
 
 import contextlib
-import json
 import os
 import resource
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from . import kernel, landlock, limits, namespaces, seccomp, visible_files, wipe
+from .forked_call import in_child
 from .sandbox_spec import MAX_FILES, ROOMS, SCORER, SCORER_READ_VARIABLE, SandboxSpec, interpreter_paths
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the mount point, over which ours is put
 Layer = tuple[str, bool, str]
+Steps = list[tuple[str, Callable[[], None]]]
 
 
 class Confinement:
@@ -27,7 +27,7 @@ class Confinement:
 
     def __init__(self, cell: SandboxSpec, unavailable: str) -> None:
         self._no_user = "only the superuser can become another user"
-        if cell.uid >= 0 and (complaint := _in_child(lambda: _refusal_of(cell.uid))):
+        if cell.uid >= 0 and (complaint := in_child(lambda: _refusal_of(cell.uid))):
             self._no_user, cell = complaint, replace(cell, uid=-1)
         self._cell = cell
         self._inside = not unavailable
@@ -100,8 +100,17 @@ class Confinement:
             self._mount_scratch(scratch)
         return self._renew_shared_memory()
 
-    def wear(self, role: str, channel: int, cpu_seconds: float) -> None:
-        """Put every layer on, in the child, in the one order that works.
+    def apply_common(self) -> None:
+        """In the child: apply the layers that are the same for every order, before one is known.
+
+        Raises:
+            OSError: a layer that held at the start holds no longer; the child must not go on.
+        """
+        limits.prefer_as_victim(processor=self._cell.image)
+        self._apply(self._common_steps())
+
+    def apply_role(self, role: str, channel: int, cpu_seconds: float) -> None:
+        """In the child: apply the other layers, in the one order that works.
 
         Args:
             role: whose scratch the child gets.
@@ -113,27 +122,30 @@ class Confinement:
         """
         scratch = self._cell.scratch(role)
         os.chdir(scratch)
-        if cpu_seconds != self._cell.cpu_seconds:
-            self._limits = limits.with_cpu_seconds(self._limits, cpu_seconds)
-        limits.prefer_as_victim(processor=self._cell.image)
-        for name, step in self._steps(role, channel):
-            if name in self._on:
-                step()
+        if self._limits_processor_time:
+            limits.limit_processor_time(cpu_seconds)
+        self._apply(self._role_steps(role, channel))
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         os.environ.update(self._cell.device_variables)
         if role == SCORER and self._cell.scorer_readable:
             os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
         visible_files.enter(self._views[role])
 
-    def _steps(self, role: str, channel: int) -> list[tuple[str, Callable[[], None]]]:
+    def _apply(self, steps: Steps) -> None:
+        for name, step in steps:
+            if name in self._on:
+                step()
+
+    def _common_steps(self) -> Steps:
         return [
             ("limits", self._limit),
             ("user", self._become_user),
             ("capabilities", self._drop_capabilities),
-            ("landlock", lambda: self._landlock(role)),
-            ("descriptors", lambda: _close_all_but(channel)),
             ("seccomp", self._seccomp),
         ]
+
+    def _role_steps(self, role: str, channel: int) -> Steps:
+        return [("landlock", lambda: self._landlock(role)), ("descriptors", lambda: _close_all_but(channel))]
 
     def _prepare_mounts(self) -> None:
         if self._inside:
@@ -309,20 +321,22 @@ class Confinement:
 
     def _drop_unavailable_limits(self) -> None:
         """Leave out limits that this system does not have, and say so; one that fails later fails its evaluation."""
-        unavailable: list[int] = _in_child(lambda: limits.unavailable(self._limits)) or []
-        self._limits = [(which, pair) for which, pair in self._limits if which not in unavailable]
+        unavailable: list[int] = in_child(lambda: limits.unavailable(self._limits)) or []
+        self._limits_processor_time = resource.RLIMIT_CPU not in unavailable
+        left_out = {*unavailable, resource.RLIMIT_CPU}  # the order brings the limit on processor time
+        self._limits = [(which, pair) for which, pair in self._limits if which not in left_out]
         if unavailable:
             names = ", ".join(map(limits.name, unavailable))
             self._layers["limits"] = (False, f"this system cannot set {names}")
 
     def _tried_on(self) -> dict[str, str]:
         """What each layer says when a child puts it on: a complaint, or nothing."""
-        found: dict[str, str] | None = _in_child(self._complaints)
+        found: dict[str, str] | None = in_child(self._complaints)
         return dict.fromkeys(self._on, "the child trying it died") if found is None else found
 
     def _complaints(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for name, step in self._steps(SCORER, -1):
+        for name, step in [*self._common_steps(), *self._role_steps(SCORER, -1)]:
             if name not in self._on:
                 continue
             try:
@@ -375,24 +389,6 @@ def _refusal_of(user: int) -> str:
     except OSError as error:
         return f"no process can become another user here: {error.strerror}"
     return ""
-
-
-def _in_child(work: Callable[[], Any]) -> Any:
-    """What a function returns in a child of its own, which its changes end with; None: the child died."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.write(writing, json.dumps(work()).encode())
-        except BaseException:  # noqa: BLE001 - the keeper sees no answer, and the log says why
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as file:
-        answer = file.read()
-    os.waitpid(pid, 0)
-    return json.loads(answer) if answer else None
 
 
 def _close_all_but(channel: int) -> None:

@@ -26,6 +26,7 @@ class ForkClient:
         self._line, self.pid = Channel(line), pid
         self.found: Mapping[str, Any] = {}
         self._changes: list[str] | None = []
+        self._end_ordered = False
         self.collected_seconds = 0.0
 
     def fileno(self) -> int:
@@ -41,16 +42,17 @@ class ForkClient:
         self.found = self._hear()
 
     def fork(self, role: str, cpu_seconds: float, stream: int, prints: int) -> None:
-        """Order a child, which takes its work from a stream.
+        """Order a child, which takes its work from a stream, and wait until the one before it has ended.
 
         Raises:
-            LostError: the fork server is gone.
+            LostError: the fork server is gone, or the child before could not be ended.
         """
         order = {"do": "fork", "role": role, "cpu_seconds": cpu_seconds}
         try:
             self._line.send_with_descriptors(order, [stream, prints])
         except OSError as error:
             raise _gone() from error
+        self.await_end()
 
     def status(self) -> int:
         """How the child ended, once there is something to read.
@@ -62,17 +64,29 @@ class ForkClient:
         return status
 
     def end(self, role: str, *, compare: bool) -> None:
-        """Have the child and everything below ended, and the scratch of a role emptied.
+        """Order that the child and everything below be ended, and the scratch of a role emptied. See `await_end`.
 
         Args:
             role: of the child.
             compare: have the fork server look then whether it changed, as only hostile code makes it.
 
         Raises:
-            LostError: that failed.
+            LostError: the fork server is gone.
         """
-        found = self._ask("ended", {"do": "end", "role": role, "compare": compare})["changes"]
-        self._changes = found if found is not None or compare else self._changes
+        self._send({"do": "end", "role": role, "compare": compare})
+        self._end_ordered = True
+        self._changes = None if compare else self._changes
+
+    def await_end(self) -> None:
+        """Wait until the end that was ordered last, if any, is done.
+
+        Raises:
+            LostError: it failed.
+        """
+        if self._end_ordered:
+            self._end_ordered = False
+            found = self._await("ended")["changes"]
+            self._changes = found if found is not None else self._changes
 
     def changes(self) -> list[str]:
         """What changed of the fork server since its birth, as it was after the last hostile child.
@@ -80,6 +94,7 @@ class ForkClient:
         Raises:
             LostError: it is gone.
         """
+        self.await_end()
         if self._changes is None:
             self._changes = self._ask("changes", {"do": "report"})["changes"]
         return self._changes or []
@@ -102,11 +117,19 @@ class ForkClient:
         return False
 
     def _ask(self, about: str, order: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to an order; what it said of the child before is void."""
+        """The answer to an order."""
+        self.await_end()
+        self._send(order)
+        return self._await(about)
+
+    def _send(self, order: Mapping[str, Any]) -> None:
         try:
             self._line.send(order)
         except OSError as error:
             raise _gone() from error
+
+    def _await(self, about: str) -> Mapping[str, Any]:
+        """The answer to an order; what it said of the child before is void."""
         while True:
             said = self._hear()
             if about in said:

@@ -59,6 +59,7 @@ class ForkServer:
         self._handing, self._waiting = map(Channel, socket.socketpair())
         self._birth = process_state.capture()
         self._changes: list[str] | None = None
+        self._compares = False
         self._next, self._child, self._handle = 0, 0, -1
         self._poll = select.poll()
         self._poll.register(line.socket.fileno(), select.POLLIN)
@@ -110,16 +111,27 @@ class ForkServer:
             self._tell({"status": status})
 
     def _fork(self, order: Order, descriptors: list[int]) -> None:
-        """Hand an order on to the next child."""
+        """Hand an order to the next child, and watch it."""
         try:
-            self._child, self._next = self._next or self._fork_next(), 0
-            self._handing.send_with_descriptors(order, descriptors)
+            self._hand_over(order, descriptors)
+            self._compare()
             self._watch()
         except OSError as error:
             self._tell({"failed": f"no process can be started: {error}"})
+
+    def _hand_over(self, order: Order, descriptors: list[int]) -> None:
+        try:
+            self._child, self._next = self._next or self._fork_next(), 0
+            self._handing.send_with_descriptors(order, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+
+    def _compare(self) -> None:
+        """Note what changed of us, where that was ordered. A scorer works meanwhile, and so does not wait for it."""
+        if self._compares:
+            self._compares = False
+            self._changes = process_state.changes(self._birth)
 
     def _fork_next(self) -> int:
         pid = os.fork()
@@ -151,8 +163,7 @@ class ForkServer:
             return
         changes, self._changes = self._changes, None
         self._tell({"ended": True, "changes": changes})
-        if order["compare"]:  # while the keeper reads the answer
-            self._changes = process_state.changes(self._birth)
+        self._compares = order["compare"]
 
     def _end_all(self, meanwhile: Callable[[], int] | None = None) -> None:
         self._forget_handle()
@@ -174,6 +185,7 @@ class ForkServer:
 
     def _report(self, _: Order, __: list[int]) -> None:
         """Tell what the last comparison found: what changed of us, children inherit."""
+        self._compare()
         changes, self._changes = self._changes, None
         self._tell({"changes": changes})
 

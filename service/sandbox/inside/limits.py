@@ -42,12 +42,6 @@ def table(cell: SandboxSpec, baseline: tuple[int, int]) -> Table:
     return [(which, _allowed(which, *pair)) for which, pair in wanted.items()]
 
 
-def with_cpu_seconds(limits: Table, seconds: float) -> Table:
-    """A table with another limit on processor time, where it has one."""
-    pair = _allowed(resource.RLIMIT_CPU, *_cpu(seconds))
-    return [(which, pair if which == resource.RLIMIT_CPU else old) for which, old in limits]
-
-
 def apply(limits: Table, processes: int) -> None:
     """Limit the calling process to a table, and its user to so many processes.
 
@@ -61,6 +55,15 @@ def apply(limits: Table, processes: int) -> None:
             resource.setrlimit(which, pair)
     except (ValueError, OSError) as error:
         raise _refused(which, pair, error) from error
+
+
+def limit_processor_time(seconds: float) -> None:
+    """Limit the processor time of the calling process, and of each that it starts.
+
+    Raises:
+        OSError: the limit cannot be set.
+    """
+    _set(resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, *_cpu(seconds)))
 
 
 def unavailable(limits: Table) -> list[int]:

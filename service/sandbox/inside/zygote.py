@@ -20,6 +20,7 @@ from typing import Any
 
 from . import keeper, kernel, loopback, namespaces, process_state, tree, wipe
 from .channel import FAREWELL, Channel, ChannelError
+from .forked_call import in_child
 from .sandbox_spec import SandboxSpec, interpreter_paths
 from .trampoline import LeaveFrames
 
@@ -186,21 +187,17 @@ def _complaint_about_namespaces(cell: SandboxSpec) -> str:
     """Whether namespaces can be entered, tried by a child: who gets half-way in cannot come back."""
     if not cell.namespaces:
         return "switched off"
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            namespaces.enter(network=_shares_network(cell))
-            os.write(writing, b"entered")
-        except OSError as error:
-            os.write(writing, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, encoding="utf-8") as file:
-        answer = file.read()
-    os.waitpid(pid, 0)
-    return "" if answer == "entered" else answer or "the child trying them died"
+    complaint: str | None = in_child(lambda: _entered(cell))
+    return "the child trying them died" if complaint is None else complaint
+
+
+def _entered(cell: SandboxSpec) -> str:
+    """Enter namespaces; why that failed, or nothing."""
+    try:
+        namespaces.enter(network=_shares_network(cell))
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 def _within(entry: str, folders: Sequence[str]) -> bool:

@@ -88,12 +88,13 @@ def keeper_of(opened: SandboxEvaluator) -> int:
 
 def standing(opened: SandboxEvaluator) -> list[int]:
     """The sandbox's processes, but the child that each fork server has ready for its next order."""
-    ready = [_children(keeper.fork_server) for keeper in opened._keeper_pools[0].keepers]
+    ready = [children_of(keeper.fork_server) for keeper in opened._keeper_pools[0].keepers]
     assert max(map(len, ready)) <= 1
     return sorted(set(processes_naming(str(opened.folder))) - set(chain(*ready)))
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
+    """The processes that a process started, as the machine numbers them."""
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -32,6 +32,12 @@ def test_limits_that_a_system_does_not_have_are_found() -> None:
     assert limits.name(resource.RLIMIT_NOFILE) == "RLIMIT_NOFILE"
 
 
-def test_the_limit_on_processor_time_is_exchanged() -> None:
-    table = [(resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_CPU, (1, 2))]
-    assert limits.with_cpu_seconds(table, 29.5) == [(resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_CPU, (30, 31))]
+def test_processor_time_is_limited_in_whole_seconds_with_a_second_to_end_in() -> None:
+    source = (
+        "import resource\n"
+        "from service.sandbox.inside import limits\n"
+        "limits.limit_processor_time(29.5)\n"
+        "print(*resource.getrlimit(resource.RLIMIT_CPU))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["30", "31"]
