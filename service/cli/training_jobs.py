@@ -19,7 +19,8 @@ from service.projections.training import asked_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from service.schemas.training import TrainingEvent, TrainingJob
+    from service.schemas.training import TrainingEvent, TrainingJob, TrainingJobCreate
+    from service.usecases.policy_site import PolicySite
     from service.usecases.training_site import TrainingSite
 
 LAST = "last"
@@ -31,16 +32,21 @@ SHOWN = ("best", "mean", "loss", "reward", "entropy")
 MAX_FIGURES = 3
 
 
-def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) -> None:
-    """Queue a training job. A policy that is not there is registered.
+def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any], *, new: bool = False) -> None:
+    """Queue a training job.
+
+    Args:
+        terminal: where the job is printed.
+        where: the database or service.
+        words: fields of the request. None: as by default.
+        new: registers the policy if the registry has none of its name.
 
     Raises:
-        NotFoundError, AmbiguousIdError: there is no such run.
+        NotFoundError, AmbiguousIdError: there is no such policy, base or run.
         UsageError: a word does not fit.
     """
     from pydantic import ValidationError
 
-    from service.schemas.policy_registry import PolicyCreate
     from service.schemas.training import TrainingJobCreate
 
     if words["runs"] or words["test_runs"]:
@@ -53,15 +59,33 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) 
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     with open_policies(load_settings(), where) as policies:
-        try:
-            policies.get(body.policy)
-        except NotFoundError:
-            policies.create(PolicyCreate(name=body.policy))
+        _find_policies(policies, body, new=new)
     with _training(where) as site:
         job = site.submit(body)
     _tell(terminal, job, f"{formatting.short(job.id)} is queued. It waits for {job.waiting_for}: evolve trainer")
     if not terminal.as_json:
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
+
+
+def _find_policies(policies: "PolicySite", body: "TrainingJobCreate", *, new: bool) -> None:
+    """Find the base and the policy of a job, before anything is stored.
+
+    Raises:
+        NotFoundError: there is none of a name.
+    """
+    from service.problems.suggestion import hint
+    from service.schemas.policy_registry import PolicyCreate
+
+    known = {policy.name for policy in policies.policies()}
+    base = body.base.partition("@")[0]
+    if base and base not in known:
+        raise NotFoundError(f"--base: there is no policy {base!r} in the registry{hint(base, known)}")
+    if body.policy in known:
+        return
+    if not new:
+        near = hint(body.policy, known)
+        raise NotFoundError(f"there is no policy {body.policy!r} in the registry (--new registers it){near}")
+    policies.create(PolicyCreate(name=body.policy))
 
 
 def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:
