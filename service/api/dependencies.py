@@ -25,6 +25,7 @@ from service.ports import (
     Readers,
     Requests,
     RunIntents,
+    RunRecord,
     Sessions,
     Shares,
     StorageUsage,
@@ -47,6 +48,7 @@ class ApiDependencies:
         standings: the last sequence and the state of runs of all tenants, by id, in one statement.
         queued: how many runs of all tenants no runner has taken up yet.
         retention: how long runs are kept, by the settings of this process.
+        leftovers: unloads the adapters of unfinished runs that are about to be deleted, and cancels their training.
         columns: runs as processes like this one have read them.
         repositories: what the programs of a problem change, by the hash of its folder; None: they are whole by
             themselves.
@@ -70,6 +72,7 @@ class ApiDependencies:
     intents: Callable[[str], RunIntents]
     deletions: Deletions
     partitions: Partitions
+    leftovers: Callable[[Sequence[RunRecord]], None]
     problems: ProblemStore
     repositories: Callable[[str], Repository | None]
     submissions: Submissions

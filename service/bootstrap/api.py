@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
@@ -10,6 +11,7 @@ from service.api.app import refuse_unaudited
 from service.api.cached_check import CachedCheck, Check
 from service.api.dependencies import ApiDependencies
 from service.bootstrap.evaluators import queue_url
+from service.bootstrap.leftovers import make_leftovers, remove_before_deletion
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
 from service.bootstrap.trainers import make_training_jobs
@@ -108,7 +110,9 @@ def _upkeep(storage: "SqlStorage") -> dict[str, Any]:
 
 def _training(settings: Settings, storage: "SqlStorage") -> dict[str, Any]:
     jobs = make_training_jobs(settings, storage)
-    return {"training": jobs, "flywheels": StoredFlywheels(storage.batches, jobs, storage.readers)}
+    leftovers = partial(remove_before_deletion, make_leftovers(settings, storage))
+    flywheels = StoredFlywheels(storage.batches, jobs, storage.readers)
+    return {"training": jobs, "flywheels": flywheels, "leftovers": leftovers}
 
 
 def _connections(settings: Settings) -> int:

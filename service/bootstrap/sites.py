@@ -12,7 +12,7 @@ from evolve.views.candidate_view import CandidateView
 from service.bootstrap.storage import open_existing_storage, open_reader, open_storage
 from service.client.service_choice import ServiceChoice, SourceOptions, choose_service
 from service.config import database_url
-from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, LoadedVersions, RunReader, RunRecord, Submissions
+from service.ports import DEFAULT_TENANT, Bundle, CandidateRecord, RunReader, RunRecord, Submissions
 from service.projections.run_site import RunSite, stored_site
 
 if TYPE_CHECKING:
@@ -229,14 +229,9 @@ def _submissions(settings: "Settings", storage: "SqlStorage") -> Submissions:
 
 def _leftovers(settings: "Settings", storage: "SqlStorage") -> "RunLeftovers":
     """Made when a run ends here. It reads the operator's policies if that run trained its policy."""
-    from service.usecases.run_leftovers import RunLeftovers
+    from service.bootstrap.leftovers import make_leftovers
 
-    def versions(run: RunRecord) -> "LoadedVersions | None":
-        from service.bootstrap.policies import ConfiguredPolicies
-
-        return ConfiguredPolicies(settings.policies, storage.problems.bundle, storage.policies).loaded(run)
-
-    return RunLeftovers(storage.training, storage.policies, storage.readers, storage.clock, versions)
+    return make_leftovers(settings, storage)
 
 
 def _registry(settings: "Settings", storage: "SqlStorage") -> "StoredPolicies":

@@ -9,6 +9,7 @@ from service.config import Settings
 from service.ports import TrainingBackend
 from service.ports.training_backends import open_backend
 from service.process.identity import this_process
+from service.trainer.job_lease import TrainerObserver
 from service.trainer.maze import MazeBackend
 from service.trainer.trainer import Trainer
 from service.trainer.trl import TrlBackend
@@ -94,6 +95,7 @@ def make_trainer(
     *,
     folder: Path | None = None,
     backends: Mapping[str, TrainingBackend] = BACKENDS,
+    observer: TrainerObserver | None = None,
 ) -> Trainer:
     """A trainer over a database.
 
@@ -102,6 +104,7 @@ def make_trainer(
         storage: where jobs wait.
         folder: of the jobs' folders. None: in the user's data folder.
         backends: train, by name.
+        observer: is called with what the trainer does.
 
     Raises:
         UsageError: the operator's policies cannot be read.
@@ -114,4 +117,4 @@ def make_trainer(
         RunDataWriter(storage.readers, storage.problems),
     )
     root = folder or data_home() / "evolve" / "training"
-    return Trainer(storage.training, backends, publisher, storage.clock, this_process(), root=root)
+    return Trainer(storage.training, backends, publisher, storage.clock, this_process(), root=root, observer=observer)

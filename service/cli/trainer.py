@@ -2,15 +2,26 @@
 
 import os
 import signal
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from service.bootstrap.storage import open_storage
 from service.bootstrap.trainers import make_backends, make_trainer
+from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal, plain
+from service.cli.training_events import event_text
 from service.config import database_url, load_settings
 from service.db.schema_wait import wait_for_schema
+from service.ports import TrainingJob
+from service.trainer.job_lease import TrainerObserver
+
+# Between two lines of a kind that a job repeats.
+REPEAT_SECONDS = 30.0
+_REPEATED = ("training.progress", "training.checkpoint")
 
 
 def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_every: int | None, db: str | None) -> int:
@@ -22,7 +33,7 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_ev
     wait_for_schema(database_url(settings, db))
     with open_storage(settings, db) as storage:
         backends = make_backends(settings, threads=threads, save_every=save_every)
-        trainer = make_trainer(settings, storage, folder=folder, backends=backends)
+        trainer = make_trainer(settings, storage, folder=folder, backends=backends, observer=JobLines(terminal))
         heard: list[int] = []
 
         def hear(number: int, _: FrameType | None) -> None:
@@ -42,3 +53,33 @@ def serve_jobs(terminal: Terminal, *, folder: Path | None, threads: int, save_ev
         terminal.note(f"taking training jobs of the back ends: {names}. Press Ctrl-C to stop", style="dim")
         trainer.run()
     return OK
+
+
+class JobLines(TrainerObserver):
+    """Prints a line for each event of the jobs that a trainer works on, and repeated kinds of events less often.
+
+    Args:
+        terminal: where lines go, unless it is quiet.
+        clock: seconds.
+    """
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._terminal, self._clock = terminal, clock
+        self._printed: dict[str, float] = {}
+
+    def event(self, job: TrainingJob, kind: str, payload: Mapping[str, Any]) -> None:
+        """Print an event. Steps and checkpoints are printed at most every 30 seconds each."""
+        if kind == "training.started":
+            self._printed.clear()
+        now = self._clock()
+        if kind in _REPEATED:
+            if now - self._printed.get(kind, -REPEAT_SECONDS) < REPEAT_SECONDS:
+                return
+            self._printed[kind] = now
+        self._terminal.note(
+            f"{time.strftime('%H:%M:%S')} {formatting.short(job.id)} {plain(job.policy)} {event_text(kind, payload)}"
+        )
+
+    def waiting(self) -> None:
+        """Say that no further job is queued."""
+        self._terminal.note("no further job is queued. Waiting for one", style="dim")

@@ -74,6 +74,7 @@ def submit(
     ] = "",
     test_run: TestRuns = None,
     promote: Annotated[bool, typer.Option("--promote", help="Promote the version if the gate allows it.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Register POLICY if the registry has none of this name.")] = False,
     db: Db = None,
     server: Server = None,
     api_key_file: KeyFile = None,
@@ -91,7 +92,7 @@ def submit(
         "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
         "test_problems": test_problems, "test_runs": test_run or [], "promote": promote,
     }  # fmt: skip
-    submit_job(terminal_of(ctx, json, db, where), where, words)
+    submit_job(terminal_of(ctx, json, db, where), where, words, new=new)
 
 
 @training_app.command("list", epilog="Example: evolve training list --limit 5")

@@ -10,6 +10,7 @@ from service.cli.exit_codes import FAILED, INTERRUPTED, OK
 from service.cli.listing import plain_table
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
+from service.cli.training_events import event_line, figures_text
 from service.client.service_choice import SourceOptions
 from service.config import load_settings
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
@@ -19,28 +20,31 @@ from service.projections.training import asked_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from service.schemas.training import TrainingEvent, TrainingJob
+    from service.schemas.training import TrainingJob, TrainingJobCreate
+    from service.usecases.policy_site import PolicySite
     from service.usecases.training_site import TrainingSite
 
 LAST = "last"
 POLL_SECONDS = 1.0
 MAX_LOOKED_THROUGH = 1000
 NONE_YET = "there is no training job yet: submit one with evolve training submit POLICY"
-# The figure that a line shows first; back ends that tell another have theirs in their order.
-SHOWN = ("best", "mean", "loss", "reward", "entropy")
-MAX_FIGURES = 3
 
 
-def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) -> None:
-    """Queue a training job. A policy that is not there is registered.
+def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any], *, new: bool = False) -> None:
+    """Queue a training job.
+
+    Args:
+        terminal: where the job is printed.
+        where: the database or service.
+        words: fields of the request. None: as by default.
+        new: registers the policy if the registry has none of its name.
 
     Raises:
-        NotFoundError, AmbiguousIdError: there is no such run.
+        NotFoundError, AmbiguousIdError: there is no such policy, base or run.
         UsageError: a word does not fit.
     """
     from pydantic import ValidationError
 
-    from service.schemas.policy_registry import PolicyCreate
     from service.schemas.training import TrainingJobCreate
 
     if words["runs"] or words["test_runs"]:
@@ -53,15 +57,33 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) 
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     with open_policies(load_settings(), where) as policies:
-        try:
-            policies.get(body.policy)
-        except NotFoundError:
-            policies.create(PolicyCreate(name=body.policy))
+        _find_policies(policies, body, new=new)
     with _training(where) as site:
         job = site.submit(body)
     _tell(terminal, job, f"{formatting.short(job.id)} is queued. It waits for {job.waiting_for}: evolve trainer")
     if not terminal.as_json:
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
+
+
+def _find_policies(policies: "PolicySite", body: "TrainingJobCreate", *, new: bool) -> None:
+    """Find the base and the policy of a job, before anything is stored.
+
+    Raises:
+        NotFoundError: there is none of a name.
+    """
+    from service.problems.suggestion import hint
+    from service.schemas.policy_registry import PolicyCreate
+
+    known = {policy.name for policy in policies.policies()}
+    base = body.base.partition("@")[0]
+    if base and base not in known:
+        raise NotFoundError(f"--base: there is no policy {base!r} in the registry{hint(base, known)}")
+    if body.policy in known:
+        return
+    if not new:
+        near = hint(body.policy, known)
+        raise NotFoundError(f"there is no policy {body.policy!r} in the registry (--new registers it){near}")
+    policies.create(PolicyCreate(name=body.policy))
 
 
 def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:
@@ -101,12 +123,12 @@ def show_job(terminal: Terminal, where: SourceOptions, named: str) -> None:
     lines += [f"{plain(name)} {plain(value)}" for name, value in asked_settings(job.request).items()]
     lines += [f"runs {len(job.runs)}"] if job.runs else []
     if job.progress is not None:
-        lines.append(f"{plain(job.progress.stage)} {_step(job)}: {_figures(job.progress.figures)}")
+        lines.append(f"{plain(job.progress.stage)} {_step(job)}: {figures_text(job.progress.figures)}")
     if job.checkpoint is not None:
         lines.append(f"checkpoint {plain(job.checkpoint.stage)} {job.checkpoint.step}")
     lines += [f"waits for {plain(job.waiting_for)}"] if job.waiting_for else []
     lines += [f"error {plain(job.error)}"] if job.error else []
-    lines += [_line(event) for event in newest if event.kind == "training.succeeded"]
+    lines += [event_line(event) for event in newest if event.kind == "training.succeeded"]
     terminal.show("\n".join(lines))
 
 
@@ -131,7 +153,7 @@ def follow_job(terminal: Terminal, site: "TrainingSite", job: "TrainingJob", aft
             if terminal.as_json:
                 terminal.emit(event.model_dump(mode="json"))
             else:
-                terminal.show(_line(event))
+                terminal.show(event_line(event))
         job = site.get(job.id)
         if job.state in JOB_ENDED and after >= job.sequence:
             return job
@@ -238,41 +260,3 @@ def _tell(terminal: Terminal, job: "TrainingJob", sentence: str) -> None:
 
 def _step(job: "TrainingJob") -> str:
     return "" if job.progress is None else f"{job.progress.step}/{job.progress.steps}"
-
-
-def _figures(figures: dict[str, float]) -> str:
-    chosen = [name for name in SHOWN if name in figures] or list(figures)
-    return ", ".join(f"{plain(name)} {formatting.number(figures[name], 3)}" for name in chosen[:MAX_FIGURES])
-
-
-def _line(event: "TrainingEvent") -> str:
-    """An event as a line: its time, what happened, and its figures."""
-    told = event.payload
-    kind = event.kind.removeprefix("training.")
-    words = {
-        "started": lambda: _from(told.get("checkpoint") or {}),
-        "checkpoint": lambda: f"{told['stage']} {told['step']}",
-        "waiting": lambda: str(told.get("reason", "")),
-        "progress": lambda: f"{told['stage']} {told['step']}/{told['steps']}  {_figures(told['figures'])}",
-        "failed": lambda: str(told.get("error", "")),
-        "succeeded": lambda: _outcome(told),
-    }
-    said = words[kind]() if kind in words else ""
-    return f"{event.at.astimezone():%H:%M:%S} {kind}" + (f": {plain(said)}" if said else "")
-
-
-def _from(checkpoint: dict[str, Any]) -> str:
-    return f"from the checkpoint {checkpoint['stage']} {checkpoint['step']}" if checkpoint else "from the beginning"
-
-
-def _outcome(told: dict[str, Any]) -> str:
-    """What came of a job: the version, the paired difference with its interval, and the decision of the gate."""
-    said = f"version {told['version']}"
-    if one := told.get("evaluation"):
-        said += (
-            f", {one['metric']} {one['mean']:.3f} against {one['baseline_mean']:.3f}:"
-            f" {one['difference']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
-        )
-    if told.get("promoted"):
-        return f"{said}, promoted"
-    return f"{said}. Not promoted: {told['refusal']}" if told.get("refusal") else said

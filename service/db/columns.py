@@ -11,6 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 from service.db.compact_ids import CompactId
+from service.db.encoded_type import EncodedType
 
 # A text that begins with this noncharacter is stored as JSON, since no database takes it as it is.
 _ESCAPED = "\ufdd0"
@@ -33,21 +34,6 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class ExactText(TypeDecorator[str]):
-    """Text that comes back as it went in, NUL and lone surrogates of models and programs included."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Escape what the database cannot hold."""
-        return None if value is None else stored_text(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Undo the escape."""
-        return None if value is None else read_text(value)
 
 
 def stored_text(text: str) -> str:
@@ -75,6 +61,14 @@ def _storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class ExactText(EncodedType[str]):
+    """Text that comes back as it went in, NUL and lone surrogates of models and programs included."""
+
+    impl = Text
+    cache_ok = True
+    encode, decode = staticmethod(stored_text), staticmethod(read_text)
 
 
 # Compared byte by byte everywhere, so that the beginning of an id is a range of the index.

@@ -10,11 +10,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
-
 from service.db.binary import Binary
 from service.db.driver_errors import DamagedRowError
+from service.db.encoded_type import EncodedType
 
 _PLAIN = b"\x00"
 _CACHED = 32_768  # of a batch and those before it: an id stands in several tables
@@ -48,21 +46,6 @@ _FORMS = (
     _form(7, "", 32, "([0-9a-f]{32})"),
 )
 _BY_TAG = {form.tag: form for form in _FORMS}
-
-
-class CompactId(TypeDecorator[str]):
-    """A column of ids. Compare it with ids as texts; `ranges` finds those with a beginning."""
-
-    impl = Binary
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Pack an id."""
-        return None if value is None else encode_id(value)
-
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Unpack an id."""
-        return None if value is None else decode_id(value)
 
 
 def encode_id(text: str) -> bytes:
@@ -109,6 +92,14 @@ def _decode(stored: bytes) -> str:
 
 
 _decoded = lru_cache(maxsize=_CACHED)(_decode)
+
+
+class CompactId(EncodedType[str]):
+    """A column of ids. Compare it with ids as texts; `ranges` finds those with a beginning."""
+
+    impl = Binary
+    cache_ok = True
+    encode, decode = staticmethod(encode_id), staticmethod(decode_id)
 
 
 def is_whole(text: str) -> bool:

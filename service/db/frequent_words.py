@@ -8,10 +8,9 @@ of databases: a new word comes to the end, with a revision that rewrites the row
 import string
 
 from sqlalchemy import Text
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
 
 from service.db.columns import read_text, stored_text
+from service.db.encoded_type import EncodedType
 
 _ALPHABET = string.digits + string.ascii_letters
 _WORDS = (
@@ -32,21 +31,6 @@ _OF_CODES = {code: word for word, code in _CODES.items()}
 _ESCAPE = "="
 
 
-class FrequentWord(TypeDecorator[str]):
-    """A column of texts that are mostly a few words. The database can compare them for equality, not sort them."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Put the character of a word in its place."""
-        return None if value is None else stored_word(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Put the word back."""
-        return None if value is None else read_word(value)
-
-
 def stored_word(text: str) -> str:
     """A text as columns of `FrequentWord` hold it."""
     if (code := _CODES.get(text)) is not None:
@@ -59,3 +43,11 @@ def read_word(stored: str) -> str:
     if len(stored) == 1:
         return _OF_CODES.get(stored, stored)
     return read_text(stored.removeprefix(_ESCAPE))
+
+
+class FrequentWord(EncodedType[str]):
+    """A column of texts that are mostly a few words. The database can compare them for equality, not sort them."""
+
+    impl = Text
+    cache_ok = True
+    encode, decode = staticmethod(stored_word), staticmethod(read_word)

@@ -20,11 +20,10 @@ from service.db.insertion import add
 from service.db.models import CandidateRow, RunRow
 from service.db.presence import there
 from service.errors import ConflictError, NotFoundError, StaleError
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
+from service.ports import AT_WORK, CANCELLED, ENDED, PAUSED, RUNNING, Clock, Intent, RunRecord, nobody
 from service.projections.continuation import refusal
 from service.projections.money import currency_of
 
-_AT_WORK = ("running", "pausing", "cancelling")
 _WANTED = (RunRow.id, RunRow.desired_state, RunRow.desired_budget, RunRow.desired_by)
 _SEEN = (RunRow.id, RunRow.state, RunRow.desired_state, RunRow.lease_owner, RunRow.lease_expires_at, RunRow.revision,
          RunRow.desired_budget, RunRow.desired_by, RunRow.policies)  # fmt: skip
@@ -187,7 +186,7 @@ class SqlRunIntents:
     def _delete(self, connection: Connection, runs: Sequence[Row[Any]]) -> None:
         now = self._lease_time(connection, self._clock)
         for run in runs:
-            if run.state in _AT_WORK:
+            if run.state in AT_WORK:
                 raise ConflictError(f"run {run.id} is {run.state}: cancel or pause it first")
             if run.lease_owner is not None and run.lease_expires_at > now:
                 raise ConflictError(f"run {run.id} is held by a runner: try again in some seconds")
@@ -258,7 +257,7 @@ class SqlRunClaims:
             lease_seconds: how long others are kept off.
             gone: whether an owner is known to have ended.
         """
-        waiting = and_(RunRow.batch_id == self._batch_id, RunRow.state.in_(("queued", PAUSED, *_AT_WORK)), there)
+        waiting = and_(RunRow.batch_id == self._batch_id, RunRow.state.in_(("queued", PAUSED, *AT_WORK)), there)
         with self._database.write() as connection:
             now = self._lease_time(connection, self._clock)
             owners = select(RunRow.lease_owner).where(waiting, RunRow.lease_owner.is_not(None)).distinct()
@@ -314,7 +313,7 @@ class SqlRunClaims:
 
 def _due() -> ColumnElement[bool]:
     """Whether there is something to do for a run, by whomever."""
-    at_work = RunRow.state.in_(("queued", *_AT_WORK))
+    at_work = RunRow.state.in_(("queued", *AT_WORK))
     # One that its own process paused, and of which nobody ever wanted anything, is that process's to go on with.
     wanted = and_(RunRow.desired_state.in_((RUNNING, CANCELLED)), RunRow.desired_by.is_not(None))
     taken_up = and_(RunRow.state == PAUSED, wanted)

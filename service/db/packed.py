@@ -12,11 +12,10 @@ from binascii import hexlify, unhexlify
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator
 
 from service.db.binary import Binary
 from service.db.driver_errors import DamagedRowError, UnstorableError
+from service.db.encoded_type import EncodedType
 
 # What is unpacked at most, as much as a line of a backup may hold: no hostile file fills the memory.
 MAX_BYTES = 256 * 1024 * 1024
@@ -60,36 +59,6 @@ _DICTIONARY = (
 )
 # Most texts are small, and a copy of this one is made in less time than another.
 _SMALL = zlib.compressobj(_LEVEL, zlib.DEFLATED, -12, 4, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
-
-
-class PackedText(TypeDecorator[str]):
-    """A column of texts, NUL and lone surrogates included. The database cannot compare or search them."""
-
-    impl = Binary
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Pack a text."""
-        return None if value is None else pack(value.encode("utf-8", "surrogatepass"))
-
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> str | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Unpack a text."""
-        return None if value is None else unpack_text(value)
-
-
-class PackedJson(TypeDecorator[Any]):
-    """A column of JSON that the database cannot look into; None is null."""
-
-    impl = Binary
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Pack a value."""
-        return None if value is None else pack_json(value)
-
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:  # noqa: ARG002 -- SQLAlchemy's signature
-        """Unpack a value."""
-        return None if value is None else unpack_json(value)
 
 
 def as_json(value: object) -> str:
@@ -158,6 +127,11 @@ def unpack_text(stored: object) -> str:
         raise DamagedRowError("a packed text is not UTF-8") from error
 
 
+def pack_text(text: str) -> bytes:
+    """The bytes to store for a text, NUL and lone surrogates included."""
+    return pack(text.encode("utf-8", "surrogatepass"))
+
+
 def pack(text: bytes) -> bytes:
     """The bytes to store for a text; one that is longer than what is unpacked stays as it is."""
     if _MIN_BYTES <= len(text) < MAX_BYTES:
@@ -197,6 +171,22 @@ def unpack(stored: object, base: bytes | None = None) -> bytes:
     if not unpacker.eof or unpacker.unused_data:
         raise DamagedRowError("a packed text was cut, or is too long")
     return text
+
+
+class PackedText(EncodedType[str]):
+    """A column of texts, NUL and lone surrogates included. The database cannot compare or search them."""
+
+    impl = Binary
+    cache_ok = True
+    encode, decode = staticmethod(pack_text), staticmethod(unpack_text)
+
+
+class PackedJson(EncodedType[Any]):
+    """A column of JSON that the database cannot look into; None is null."""
+
+    impl = Binary
+    cache_ok = True
+    encode, decode = staticmethod(pack_json), staticmethod(unpack_json)
 
 
 def _deflated(text: bytes, dictionary: bytes) -> bytes:

@@ -3,26 +3,17 @@
 SQLAlchemy encodes each value of each row by itself, which takes more processor time than the database does.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 from sqlalchemy import JSON, Column, Connection, Dialect
-from sqlalchemy.types import TypeEngine
 
-from service.db.columns import Base, ExactText, stored_text
-from service.db.compact_ids import CompactId, encode_id
-from service.db.frequent_words import FrequentWord, stored_word
-from service.db.packed import PackedJson, as_json, pack_json
+from service.db.columns import Base
+from service.db.encoded_type import EncodedType
+from service.db.packed import as_json
 from service.db.projection import Row
-
-_ENCODERS: Mapping[type[TypeEngine[Any]], Callable[[Any], Any]] = {
-    ExactText: stored_text,
-    FrequentWord: stored_word,
-    CompactId: encode_id,
-    PackedJson: pack_json,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +73,8 @@ def _encoder(column: Column[Any], dialect: Dialect) -> Callable[[Any], Any] | No
     kind = column.type
     if isinstance(kind, JSON):
         return _json
-    if (encode := _ENCODERS.get(type(kind))) is not None:
-        return partial(_unless_none, encode) if column.nullable else encode
+    if isinstance(kind, EncodedType):
+        return partial(_unless_none, kind.encode) if column.nullable else kind.encode
     return kind.dialect_impl(dialect).bind_processor(dialect)
 
 

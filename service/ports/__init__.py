@@ -49,6 +49,7 @@ from service.ports.evaluations import (
 )
 from service.ports.evaluators import WORKERS, EvaluatorFactory, EvaluatorRequest, OpenedEvaluator
 from service.ports.intents import (
+    AT_WORK,
     CANCELLED,
     ENDED,
     PAUSED,
@@ -151,6 +152,7 @@ __all__ = [
     "ALL_CANDIDATES",
     "ALL_RUNS",
     "ARCHIVED",
+    "AT_WORK",
     "CANCELLED",
     "CANDIDATE",
     "DEFAULT_TENANT",

@@ -11,6 +11,7 @@ from service.ports.values import RunRecord
 
 RUNNING, PAUSED, CANCELLED = "running", "paused", "cancelled"
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
+AT_WORK = frozenset({"running", "pausing", "cancelling"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Trainer: drives one training job at a time, and continues those that another trainer left."""
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from service.errors import (
     ServiceError,
     StorageAwayError,
     StorageError,
-    UsageError,
 )
 from service.ports import (
     JOB_CANCELLED,
@@ -28,19 +26,22 @@ from service.ports import (
     Clock,
     TrainingBackend,
     TrainingJob,
-    TrainingStep,
     TrainingStore,
 )
 from service.process.identity import is_gone
 from service.trainer.backend_process import BackendProcess, one_line
+from service.trainer.job_lease import (
+    LEASE_SECONDS,
+    POLL_SECONDS,
+    JobCancelledError,
+    JobLease,
+    TrainerLeavingError,
+    TrainerObserver,
+    newest_checkpoint,
+)
 
-LEASE_SECONDS = 12.0
-RENEW_SECONDS = 4.0
-POLL_SECONDS = 1.0
-TELL_SECONDS = 2.0
 # Of a job in a row, without a step or a checkpoint in between.
 MAX_STARTS = 5
-MAX_STEP = 1 << 53
 
 log = structlog.get_logger(__name__)
 
@@ -98,14 +99,6 @@ class PublishedVersion:
     refusal: str = ""
 
 
-class _CancelledError(Exception):
-    """Somebody wants the job cancelled."""
-
-
-class _LeavingError(Exception):
-    """The trainer is told to leave."""
-
-
 class Trainer:
     """Drives jobs until it is told to leave.
 
@@ -116,6 +109,7 @@ class Trainer:
         clock: times of jobs.
         owner: who holds the leases.
         root: folder of the jobs' folders. Trainers that share it continue each other's jobs.
+        observer: is called with what happens.
     """
 
     def __init__(
@@ -127,10 +121,12 @@ class Trainer:
         owner: str,
         *,
         root: Path,
+        observer: TrainerObserver | None = None,
     ) -> None:
         self._store, self._backends, self._publisher = store, backends, publisher
         self._clock, self._owner, self._root = clock, owner, root
-        self._leaving, self._busy = threading.Event(), False
+        self._observer = observer or TrainerObserver()
+        self._leaving, self._busy, self._idle = threading.Event(), False, True
         self._reasons = {name: reason for name, one in backends.items() if (reason := one.missing())}
         self._able = tuple(name for name in backends if name not in self._reasons)
 
@@ -159,27 +155,32 @@ class Trainer:
             except StorageError as error:
                 log.warning("trainer.storage_away", reason=str(error))
                 found = None
-            if found is None:
-                self._leaving.wait(POLL_SECONDS)
-            else:
-                self._busy = True
+            if found is not None:
+                self._busy, self._idle = True, False
                 self._drive(*found)
                 self._busy = False
+                continue
+            if not self._idle:
+                self._idle = True
+                self._observer.waiting()
+            self._leaving.wait(POLL_SECONDS)
 
     def leave(self) -> None:
         """Let go of the job as it stands. Another trainer continues it from its checkpoint."""
         self._leaving.set()
 
     def _drive(self, job: TrainingJob, fence: int) -> None:
-        hold = _Hold(store=self._store, job=job, fence=fence, leaving=self._leaving)
+        hold = JobLease(store=self._store, job=job, fence=fence, leaving=self._leaving, observer=self._observer)
         try:
             self._train(job, hold)
-        except _CancelledError:
+        except JobCancelledError:
             hold.end("training.cancelled", JOB_CANCELLED, self._clock)
-        except _LeavingError:
+        except TrainerLeavingError:
             log.info("training.released", job_id=job.id)
+            self._observer.event(job, "training.released", {})
         except LeaseLostError as error:
             log.info("training.lost", job_id=job.id, reason=str(error))
+            self._observer.event(job, "training.lost", {"reason": str(error)})
         except StorageAwayError as error:
             log.warning("training.storage_away", job_id=job.id, reason=str(error))
             self._leaving.wait(POLL_SECONDS)
@@ -192,7 +193,7 @@ class Trainer:
         finally:
             self._release(job, fence)
 
-    def _train(self, job: TrainingJob, hold: "_Hold") -> None:
+    def _train(self, job: TrainingJob, hold: JobLease) -> None:
         backend = self._backends[str(job.request["backend"])]
         hold.renew()
         self._refuse_repeated(job)
@@ -203,7 +204,7 @@ class Trainer:
         with hold.kept():
             self._publisher.prepare(job, backend, base, folder)
         started = {"state": JOB_RUNNING, "started_at": job.started_at or self._clock.now()}
-        hold.record("training.started", {"checkpoint": _checkpoint(backend, folder)}, **started)
+        hold.record("training.started", {"checkpoint": newest_checkpoint(backend, folder)}, **started)
         command = backend.command(job, base, folder)
         self._run(command, backend, folder, hold)
         try:
@@ -225,7 +226,7 @@ class Trainer:
             self._publisher.forget(folder)
             raise
 
-    def _run(self, command: Any, backend: TrainingBackend, folder: Path, hold: "_Hold") -> None:
+    def _run(self, command: Any, backend: TrainingBackend, folder: Path, hold: JobLease) -> None:
         """Run the command to its end, and record its steps. It is stopped when the job is not to go on."""
         process = BackendProcess(command)
         began = time.monotonic()
@@ -262,138 +263,3 @@ class Trainer:
             self._store.release(job.id, fence)
         except StorageError as error:  # it lapses by itself
             log.warning("training.storage_away", job_id=job.id, reason=str(error))
-
-
-@dataclass(slots=True, kw_only=True)
-class _Hold:
-    """A job in this trainer's hands."""
-
-    store: TrainingStore
-    job: TrainingJob
-    fence: int
-    leaving: threading.Event
-    renewed: float = 0.0
-    told: float = 0.0
-    newest: TrainingStep | None = None
-    checkpoint: Mapping[str, Any] = field(default_factory=dict)
-
-    def renew(self, *, now: bool = False) -> None:
-        """Renew the lease in time, or `now`.
-
-        Raises:
-            _CancelledError, _LeavingError: the job is not to go on here.
-            LeaseLostError: another trainer took it.
-        """
-        leaving = self.leaving.is_set()
-        if not (now or leaving) and time.monotonic() - self.renewed < RENEW_SECONDS and self.renewed:
-            return
-        desired = self.store.renew(self.job.id, self.fence, LEASE_SECONDS)
-        self.renewed = time.monotonic()
-        if desired == JOB_CANCELLED:  # also on leaving: maybe nobody looks at the job again
-            raise _CancelledError
-        if leaving:
-            raise _LeavingError
-
-    def kept(self) -> "_LeaseRenewal":
-        """Renews the lease in a thread for as long as the block lasts."""
-        return _LeaseRenewal(self)
-
-    def record(self, kind: str, payload: Mapping[str, Any], **changes: Any) -> None:
-        """Record an event."""
-        self.store.record(self.job.id, self.fence, kind, payload, **changes)
-
-    def step(self, found: TrainingStep | None) -> None:
-        """Take note of a step."""
-        self.newest = found or self.newest
-
-    def look(self, backend: TrainingBackend, folder: Path, *, now: bool = False) -> None:
-        """Renew, and record the newest step and checkpoint, at most every few seconds unless `now`."""
-        self.renew()
-        if not now and time.monotonic() - self.told < TELL_SECONDS:
-            return
-        self.told = time.monotonic()
-        found = _checkpoint(backend, folder)
-        if found and found != self.checkpoint:
-            self.checkpoint = found
-            self.record("training.checkpoint", found, checkpoint=found)
-        if self.newest is not None:
-            progress, self.newest = _progress(self.newest), None
-            self.record("training.progress", progress, progress=progress)
-
-    def end(
-        self,
-        kind: str,
-        state: str,
-        clock: Clock,
-        *,
-        error: str = "",
-        payload: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> None:
-        """Record how the job ended. If another trainer took it, that one does."""
-        told = dict(payload or {}) | ({"error": error} if error else {})
-        try:
-            self.record(kind, told, state=state, error=error, finished_at=clock.now(), **more)
-        except (LeaseLostError, StorageError) as problem:
-            log.warning("training.unsettled", job_id=self.job.id, reason=str(problem))
-
-
-class _LeaseRenewal:
-    """Renews a lease beside work that does not look, and tells it when the job is not to go on here."""
-
-    def __init__(self, hold: _Hold) -> None:
-        self._hold, self._over, self._stopped = hold, threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
-
-    def __enter__(self) -> threading.Event:
-        self._thread.start()
-        return self._stopped
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _keep(self) -> None:
-        while not self._over.wait(POLL_SECONDS):
-            try:
-                self._hold.renew()
-            except (_CancelledError, _LeavingError, LeaseLostError):
-                self._stopped.set()
-                return
-            except ServiceError as error:  # the next write says so
-                log.warning("training.lease", job_id=self._hold.job.id, reason=str(error))
-
-
-def _checkpoint(backend: TrainingBackend, folder: Path) -> dict[str, Any]:
-    """The newest checkpoint of a back end. Empty: there is none.
-
-    Raises:
-        UsageError: it has no stage and step.
-    """
-    found = dict(backend.checkpoint(folder))
-    if found and not (found.keys() == {"stage", "step"} and isinstance(found["stage"], str) and _counts(found["step"])):
-        raise UsageError("the back end named a checkpoint without a stage and a step: correct the back end")
-    return found
-
-
-def _progress(step: TrainingStep) -> dict[str, Any]:
-    """A step as an event has it. JSON has no figures that are not finite: they are left out.
-
-    Raises:
-        UsageError: the number of the step, or of the steps, is none.
-    """
-    if not (_counts(step.step) and _counts(step.steps)):
-        raise UsageError("the back end told a step without a number: correct the back end")
-    figures = {name: float(value) for name, value in step.figures.items() if _finite(value)}
-    return {"stage": step.stage, "step": step.step, "steps": step.steps, "figures": figures}
-
-
-def _counts(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
-
-
-def _finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except (OverflowError, TypeError):  # an integer that no float holds, or no number
-        return False

@@ -11,7 +11,18 @@ from evolve.search.hints import check_hint
 from evolve.search.insights import PERSON, check_insights
 from service.errors import ConflictError
 from service.identifiers import CHANGE, new_id
-from service.ports import CANCELLED, PAUSED, RUNNING, Intent, RunRecord, RunRequest, Storage, Submissions
+from service.ports import (
+    AT_WORK,
+    CANCELLED,
+    ENDED,
+    PAUSED,
+    RUNNING,
+    Intent,
+    RunRecord,
+    RunRequest,
+    Storage,
+    Submissions,
+)
 from service.problems.repository.bases import RepositoryBases
 from service.process.identity import this_process
 from service.projections.bans import ban_change, lift_change
@@ -219,7 +230,7 @@ class StoredControl:
 
     def delete(self, run: RunRecord) -> None:
         """Delete an ended or paused run and all its data."""
-        if run.state == PAUSED and self._leftovers is not None:
+        if run.state not in ENDED | AT_WORK and self._leftovers is not None:
             asyncio.run(self._leftovers().remove(run))
         self._storage.intents(run.tenant).delete(run.id)
         self._storage.deletions.remove(run.id)

@@ -2,17 +2,22 @@
 
 import asyncio
 import statistics
+from dataclasses import replace
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from evolve.events import EventKind
-from service.ports import Quotas
+from service.ports import Quotas, RunRecord
 from tests.api.conftest import FILES
-from tests.api.told import Told
+from tests.api.told import Told, open_told
 from tests.contract.story import Story
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 async def swept(client: httpx.AsyncClient, **words: Any) -> dict[str, Any]:
@@ -307,6 +312,26 @@ async def test_a_batch_is_waited_for(told: Told, owner: httpx.AsyncClient, probl
     assert answer.headers["ETag"] != tag
     at_once = await asyncio.wait_for(owner.get(path, headers={"Prefer": "wait=60"}), 30)
     assert at_once.json()["state"] == "succeeded"
+
+
+async def test_what_the_runs_of_a_batch_leave_is_removed_only_if_the_batch_can_be_deleted(tmp_path: Path) -> None:
+    removed: list[Sequence[RunRecord]] = []
+    async with (
+        open_told(tmp_path, lambda parts: replace(parts, leftovers=removed.append)) as told,
+        told.client() as owner,
+    ):
+        assert (await owner.post("/v1/problems", json={"files": FILES})).status_code == 201
+        batch = await swept(owner)
+        path, runs = f"/v1/batches/{batch['id']}", [run["id"] for run in await runs_of(owner, batch)]
+        story = Story(runs[0])
+        fence = told.log.take(runs[0], "test", 60)
+        told.log.append(runs[0], fence, [story.tell(EventKind.RUN_STARTED)])
+        assert (await owner.delete(path)).status_code == 409
+        assert removed == []
+        told.log.append(runs[0], fence, [story.tell(EventKind.RUN_FINISHED, reason="target")])
+        told.log.release(runs[0], fence)
+        assert (await owner.delete(path)).status_code == 202
+        assert [sorted(run.id for run in found) for found in removed] == [sorted(runs)]
 
 
 async def test_a_batch_is_removed_with_its_runs_once_they_have_ended(

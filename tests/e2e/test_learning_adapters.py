@@ -7,6 +7,7 @@ import hashlib
 import json
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -259,9 +260,20 @@ def test_a_run_that_an_extension_ends_leaves_the_newest_adapter_alone(
         assert set(server.lora.adapters) == {newest(evolve)}
 
 
-@pytest.mark.parametrize("deleted", [False, True])
+@contextmanager
+def served(evolve: Evolve, home: Path) -> Iterator[tuple[str, ...]]:
+    """A service on the database, and the words with which commands find it."""
+    evolve.call("keys", "create", "tests", "-o", str(home / "key"))
+    process = evolve.start("serve", "--port", "0", "--json")
+    assert process.stdout is not None
+    yield ("--server", json.loads(process.stdout.readline())["url"], "--api-key-file", str(home / "key"))
+    process.terminate()
+    process.communicate(timeout=PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("end", ["cancel", "delete", "delete with a service"])
 def test_a_killed_run_that_is_ended_afterwards_leaves_the_newest_adapter_alone(
-    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer, deleted: bool
+    evolve: Evolve, tmp_path: Path, start_trainer: StartTrainer, end: str
 ) -> None:
     start_trainer()
     more = ("--evaluations", "4000", "--set", "learning.versions=2", "--json")
@@ -272,11 +284,14 @@ def test_a_killed_run_that_is_ended_afterwards_leaves_the_newest_adapter_alone(
         run.communicate()
         assert len(server.lora.adapters) == 2
         kept = newest(evolve)
-        if deleted:
-            evolve.call("pause", "last")
-            evolve.call("delete", evolve.lines("runs", "--json")[0]["run_id"])
-        else:
+        if end == "cancel":
             evolve.call("cancel", "last")
+        else:
+            evolve.call("pause", "last")
+            with ExitStack() as stack:
+                where = stack.enter_context(served(evolve, tmp_path)) if end != "delete" else ()
+                evolve.call("delete", evolve.lines("runs", "--json")[0]["run_id"], *where)
+            assert evolve.lines("runs", "--json") == []
         assert set(server.lora.adapters) == {kept}
 
 

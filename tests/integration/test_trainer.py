@@ -17,12 +17,16 @@ from sqlalchemy import update
 from service.bootstrap.storage import open_storage
 from service.bootstrap.submissions import make_registry, make_submissions
 from service.bootstrap.trainers import make_trainer, make_training_jobs
+from service.cli import formatting
+from service.cli.terminal import Terminal
+from service.cli.trainer import JobLines
 from service.config import DatabaseSettings, Settings
 from service.db.policy_models import TrainingJobRow
 from service.db.storage import SqlStorage
 from service.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from service.ports import JOB_ENDED, HeldOutValues, RunRequest, TrainingBackend, TrainingJob, Upload
 from service.ports.training_backends import TrainingTask
+from service.trainer.job_lease import TrainerObserver
 from tests.fakes.tiny_llama import write_model
 from tests.fakes.training_backend import EVERY, JOURNAL, CountingBackend
 from tests.patience import PATIENCE_SECONDS
@@ -47,10 +51,10 @@ class Place:
         }  # fmt: skip
         return self.jobs.submit("default", request | words, "ci")
 
-    def train(self, backend: TrainingBackend | None = None) -> None:
+    def train(self, backend: TrainingBackend | None = None, observer: TrainerObserver | None = None) -> None:
         """Train until no job is left."""
         backends = {"count": backend or CountingBackend()}
-        trainer = make_trainer(self.settings, self.storage, folder=self.folder, backends=backends)
+        trainer = make_trainer(self.settings, self.storage, folder=self.folder, backends=backends, observer=observer)
         trainer.run(lambda: all(job.state in JOB_ENDED for job in self.jobs.jobs("default")))
 
     def get(self, job: TrainingJob) -> TrainingJob:
@@ -95,6 +99,63 @@ def test_a_job_makes_a_version_that_tells_how_it_was_trained(place: Place) -> No
     assert {"training.checkpoint", "training.progress"} <= set(kinds)
     version = place.registry.version("default", "walker", 1)
     assert (version.training["job"], version.training["method"], version.created_by) == (job.id, "count", job.id)
+
+
+def test_a_trainer_prints_a_line_when_a_job_begins_and_when_it_ends(
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place.registry.add_version("default", "walker", files(tmp_path, 1))
+    place.registry.promote("default", "walker", 1, by="")
+    for backend in (CountingBackend(), CountingBackend(gain=-0.1), CountingBackend(fails=True)):
+        job = place.submit(base="walker@1", promote=True)
+        place.train(backend, JobLines(Terminal()))
+        out, err = capsys.readouterr()
+        lines = [line.partition(" ")[2] for line in err.splitlines()]
+        own = f"{formatting.short(job.id)} walker"
+        assert out == ""
+        assert lines[0] == f"{own} started: from the beginning"
+        assert all(line.startswith(own) for line in lines)
+        if isinstance(place.get(job).version, int):
+            assert sum(" progress: count " in line for line in lines) == 1
+            promoted = place.registry.get("default", "walker").promoted == place.get(job).version
+            assert f"{own} succeeded: version {place.get(job).version}, best@1 " in lines[-1]
+            assert lines[-1].endswith(", promoted") == promoted
+            assert ("Not promoted: " in lines[-1]) != promoted
+        else:
+            assert lines[-1] == f"{own} failed: the back end failed: the disk is full of numbers"
+    place.submit()
+    place.train(observer=JobLines(Terminal(verbosity=-1)))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_trainer_says_that_it_waits_or_gives_a_job_back(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.submit()
+    trainer = make_trainer(
+        place.settings, place.storage, folder=place.folder, backends={"count": CountingBackend()},
+        observer=JobLines(Terminal()),
+    )  # fmt: skip
+    printed: list[str] = []
+    trainer.run(lambda: _waits(printed, capsys))
+    place.submit(steps=10_000)
+    given_back = make_trainer(
+        place.settings, place.storage, folder=place.folder, backends={"count": CountingBackend(seconds=0.01)},
+        observer=JobLines(Terminal()),
+    )  # fmt: skip
+
+    def leave() -> None:
+        until(lambda: given_back.busy)
+        given_back.leave()
+
+    leaver = threading.Thread(target=leave)
+    leaver.start()
+    given_back.run()
+    leaver.join()
+    assert capsys.readouterr().err.rstrip().endswith(" walker released: another trainer continues it")
+
+
+def _waits(printed: list[str], capsys: pytest.CaptureFixture[str]) -> bool:
+    printed += capsys.readouterr().err.splitlines()
+    return printed[-1:] == ["no further job is queued. Waiting for one"]
 
 
 @pytest.mark.parametrize(("gain", "promoted"), [(0.1, 2), (-0.1, 1)])

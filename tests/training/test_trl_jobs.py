@@ -103,7 +103,7 @@ def events_of(evolve: Evolve, job: str) -> list[dict[str, Any]]:
 
 
 def submit(evolve: Evolve, *words: str) -> str:
-    asked = ("training", "submit", "writer", "--backend", "trl", "--run", "last", *words)
+    asked = ("training", "submit", "writer", "--new", "--backend", "trl", "--run", "last", *words)
     return str(evolve.json(*asked)["id"])
 
 

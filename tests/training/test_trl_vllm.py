@@ -36,7 +36,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 def ended(evolve: Evolve, *words: str) -> dict[str, Any]:
     """The last event of a job that was submitted with these words."""
-    job = evolve.json("training", "submit", "writer", "--backend", "trl", "--run", "last", *words)["id"]
+    job = evolve.json("training", "submit", "writer", "--new", "--backend", "trl", "--run", "last", *words)["id"]
     end = time.monotonic() + 8 * PATIENCE_SECONDS
     while (state := evolve.json("training", "show", job)["state"]) in ("queued", "running"):
         assert time.monotonic() < end, state

@@ -41,6 +41,7 @@ from service.errors import (
 )
 from service.identifiers import new_id
 from service.ports import (
+    AT_WORK,
     CANCELLED,
     ENDED,
     PAUSED,
@@ -135,10 +136,11 @@ async def get_batch(
 )
 def delete_batch(batch_id: BatchId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete a batch and its runs, all ended or paused. They disappear at once, and their data later."""
+    runs = _runs(parts, caller, _unchanged(parts, caller, batch_id, if_match).id)
+    if not any(run.state in AT_WORK for run in runs):  # else it is refused below
+        parts.leftovers(runs)
     with parts.unit():
-        batch = _batch(parts, caller, batch_id)
-        if if_match not in ("", "*", batch_tag(batch)):
-            raise StaleError(f"batch {batch.id} was changed since it was read: read it again")
+        batch = _unchanged(parts, caller, batch_id, if_match)
         parts.intents(caller.tenant).delete_batch(batch.id)
         parts.batches.remove(caller.tenant, batch.id)
     return Response(status_code=202)
@@ -198,6 +200,13 @@ def _batch(parts: ApiDependencies, caller: Caller, batch_id: str) -> BatchRecord
     if caller.run_id:
         raise ApiFault(404, Code.NOT_FOUND, f"there is no batch {batch_id}: a share shows one run")
     return parts.batches.get(caller.tenant, batch_id)
+
+
+def _unchanged(parts: ApiDependencies, caller: Caller, batch_id: str, if_match: str) -> BatchRecord:
+    batch = _batch(parts, caller, batch_id)
+    if if_match not in ("", "*", batch_tag(batch)):
+        raise StaleError(f"batch {batch.id} was changed since it was read: read it again")
+    return batch
 
 
 def _runs(parts: ApiDependencies, caller: Caller, batch_id: str) -> list[RunRecord]:

@@ -192,10 +192,9 @@ def update_run(run_id: RunId, body: RunPatch, caller: Writing, parts: PartsDep, 
 def delete_run(run_id: RunId, caller: Writing, parts: PartsDep, if_match: IfMatch = "") -> Response:
     """Delete an ended or paused run. It disappears at once, and its data later."""
     wanted = revision_of(if_match)
+    parts.leftovers([_unchanged(parts, caller, run_id, wanted)])
     with parts.unit():
-        run = reader_of(parts, caller).run(run_id)
-        if wanted not in (None, run.revision):
-            raise StaleError(f"run {run.id} was changed since it was read: read it again")
+        run = _unchanged(parts, caller, run_id, wanted)
         parts.intents(caller.tenant).delete(run.id)
     return Response(status_code=202)
 
@@ -243,6 +242,18 @@ def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, on
         raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
     request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
     return _submitted(parts, caller, request, once)
+
+
+def _unchanged(parts: ApiDependencies, caller: Caller, run_id: str, revision: int | None) -> RunRecord:
+    """A run, which is at a revision if one is named.
+
+    Raises:
+        NotFoundError, StaleError: it is not there, or was changed.
+    """
+    run = reader_of(parts, caller).run(run_id)
+    if revision not in (None, run.revision):
+        raise StaleError(f"run {run.id} was changed since it was read: read it again")
+    return run
 
 
 def wait_of(prefer: str) -> int | None:

@@ -159,6 +159,7 @@ def test_a_job_learns_from_the_texts_of_its_runs_wherever_they_ran(place: Place)
         (("submit", "walker", "--backend", "absent"), 2, "there is no back end 'absent'"),
         (("submit", "walker", "--label", "family"), 2, "write KEY=VALUE"),
         (("submit", "walker", "--base", "walker@9"), 3, "version 9"),
+        (("submit", "walker", "--base", "walkr@1"), 3, "--base: there is no policy 'walkr'"),
         (("allow", "run_absent"), 3, "run_absent"),
     ],
 )
@@ -167,6 +168,19 @@ def test_mistakes_are_said_in_a_sentence(tmp_path: Path, words: tuple[str, ...],
     evolve.call("policy", "add", "walker", str(write_model(tmp_path / "model", seed=1)))
     found = evolve.said("training", *words)
     assert (found.code, said in found.err, "Traceback" in found.err) == (code, True, False), found.err
+
+
+def test_a_new_policy_is_registered_only_on_request(place: Place) -> None:
+    for words in (("wlaker", "--base", "walker"), ("runner", "--new", "--base", "wlaker")):
+        refused = place.said("training", "submit", *words)
+        assert (refused.code, "'wlaker' in the registry" in refused.err) == (3, True), refused.err
+        assert refused.err.rstrip().endswith(": did you mean 'walker'?")
+    assert place.said("training", "list", "--json").out == ""
+    assert [policy["name"] for policy in place.lines("policy", "list")] == ["walker"]
+    (job,) = place.lines("training", "submit", "runner", "--new", "--base", "walker@1")
+    (again,) = place.lines("training", "submit", "runner", "--new", "--base", "walker@1")
+    assert (job["policy"], again["policy"]) == ("runner", "runner")
+    assert [policy["name"] for policy in place.lines("policy", "list")] == ["runner", "walker"]
 
 
 def test_who_stops_watching_leaves_the_job(tmp_path: Path) -> None:
