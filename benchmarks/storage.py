@@ -22,8 +22,9 @@ import psycopg
 from benchmarks.harness import arguments, collect_rarely, report, scratch
 from benchmarks.landscape import write_run
 from benchmarks.worker_fleet import processor_seconds
-from service.db.engine import open_database, upgrade
+from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.db.upgrading import upgrade
 from service.ports import LoggedEvent, NewRun
 from service.timestamps import SystemClock
 from tests.services import postgres_server

@@ -13,8 +13,9 @@ from psycopg.sql import SQL, Identifier
 
 from service.db import schema
 from service.db.compact_ids import encode_id
-from service.db.engine import check, connect, upgrade
+from service.db.engine import check, connect
 from service.db.partitions import WEEK, EventPartition, partitions
+from service.db.upgrading import upgrade
 from service.identifiers import new_id
 from tests.migration.rows import Rows, dump, fill
 

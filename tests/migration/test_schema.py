@@ -14,8 +14,9 @@ from sqlalchemy import JSON, Connection, inspect, select, text
 import migrations
 from service.db import schema
 from service.db.columns import Base
-from service.db.engine import Database, check, connect, upgrade
+from service.db.engine import Database, check, connect
 from service.db.models import Tenant
+from service.db.upgrading import upgrade
 from service.ports import DEFAULT_TENANT
 from tests.migration.rows import is_partition
 

@@ -10,8 +10,9 @@ from benchmarks.fleet_clients import END, FINISH, POOL, FleetPlan, Tally, redis_
 from benchmarks.fleet_runs import drive_runs
 from evolve.event_types import CandidateCreated, CandidateEvaluated
 from evolve.identity import evaluation_id
-from service.db.engine import open_database, upgrade
+from service.db.engine import open_database
 from service.db.log import SqlRunLog
+from service.db.upgrading import upgrade
 from service.queue.connection import GROUP, tasks
 from service.timestamps import SystemClock
 from tests.patience import PATIENCE_SECONDS
