@@ -39,7 +39,7 @@ from evolve.program import Program
 from evolve.version import __version__
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.ports import Bundle, LoggedEvent, NewRun, WorkerHeartbeat
 from service.queue.connection import connect
 from service.queue.redis import RedisEvaluationLeases

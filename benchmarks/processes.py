@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from tests.services import postgres_server, redis_server
 
 EVOLVE = str(Path(sys.executable).with_name("evolve"))

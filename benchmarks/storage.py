@@ -24,7 +24,7 @@ from benchmarks.landscape import write_run
 from benchmarks.worker_fleet import processor_seconds
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.ports import LoggedEvent, NewRun
 from service.timestamps import SystemClock
 from tests.services import postgres_server

@@ -123,7 +123,7 @@ def postgres_server() -> Iterator[services.PostgresServer]:
 @pytest.fixture(scope="session")
 def postgres_schema(postgres_server: services.PostgresServer) -> Iterator[str]:
     """An empty database of this version, to copy."""
-    from service.db.upgrading import upgrade  # half a second that not every test needs
+    from service.db.schema_upgrade import upgrade  # half a second that not every test needs
 
     name = f"schema_{secrets.token_hex(8)}"
     upgrade(postgres_server.create_database(name))

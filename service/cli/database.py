@@ -11,7 +11,7 @@ from service.cli.formatting import plural
 from service.cli.records import find_run
 from service.cli.terminal import Terminal, plain
 from service.config import database_url, load_settings, redacted
-from service.db import engine, upgrading
+from service.db import engine, schema_upgrade
 from service.errors import RefusedError
 from service.usecases.maintenance import read_retention
 
@@ -20,7 +20,7 @@ def upgrade(terminal: Terminal, db: str | None) -> None:
     """Bring the database to this version's schema and say so."""
     url = database_url(load_settings(), db)
     before = engine.check(url)
-    upgrading.upgrade(url)
+    schema_upgrade.upgrade(url)
     after = engine.check(url)
     shown = redacted(url)
     if terminal.as_json:

@@ -11,7 +11,7 @@ from service.cli import formatting
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import Settings, database_url, load_settings
-from service.db.schema_wait import wait_for_schema
+from service.db.schema_upgrade import wait_for_schema
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown
 from service.tracing import traces_sent

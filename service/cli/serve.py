@@ -13,7 +13,7 @@ from service.bootstrap.serving import Service, open_all, open_api
 from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal
 from service.config import database_url, load_settings
-from service.db.schema_wait import wait_for_schema
+from service.db.schema_upgrade import wait_for_schema
 from service.net.listening import Address
 from service.process.liveness import leave_within, watched
 from service.process.metrics_server import metrics_shown

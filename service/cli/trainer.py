@@ -15,7 +15,7 @@ from service.cli.exit_codes import INTERRUPTED, OK
 from service.cli.terminal import Terminal, plain
 from service.cli.training_events import event_text
 from service.config import database_url, load_settings
-from service.db.schema_wait import wait_for_schema
+from service.db.schema_upgrade import wait_for_schema
 from service.ports import TrainingJob
 from service.trainer.job_lease import TrainerObserver
 

@@ -10,7 +10,7 @@ import pytest
 from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.ports import RunLog, RunReader
 from tests.contract.story import FixedClock, Story, by_clock
 from tests.databases import sqlite_file

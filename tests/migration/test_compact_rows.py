@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Identifier
 from service.db import schema
 from service.db.engine import check, connect
 from service.db.reader import SqlRunReader
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from tests.contract.story import RUN
 from tests.integration.maintenance.test_program_differences import LONG, program, tell
 from tests.migration.rows import Rows, dump, fill
@@ -26,7 +26,7 @@ DATA = Path(__file__).parent / "data" / "0001_initial.json"
 KILLED = """
 import os, signal, sys
 from service.db import packed
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 
 def kill(value):
     os.kill(os.getpid(), signal.SIGKILL)

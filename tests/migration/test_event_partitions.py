@@ -15,7 +15,7 @@ from service.db import schema
 from service.db.compact_ids import encode_id
 from service.db.engine import check, connect
 from service.db.partitions import WEEK, EventPartition, partitions
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.identifiers import new_id
 from tests.migration.rows import Rows, dump, fill
 

@@ -16,7 +16,7 @@ from service.db import schema
 from service.db.backup import backup, restore
 from service.db.engine import Database, check, connect, open_database
 from service.db.reader import SqlRunReader
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.errors import ConflictError, RefusedError, StorageError
 from tests.contract.story import FixedClock
 from tests.e2e.evolving import Evolve, EvolveHere

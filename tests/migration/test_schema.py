@@ -16,7 +16,7 @@ from service.db import schema
 from service.db.columns import Base
 from service.db.engine import Database, check, connect
 from service.db.models import Tenant
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.ports import DEFAULT_TENANT
 from tests.migration.rows import is_partition
 

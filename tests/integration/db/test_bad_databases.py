@@ -15,8 +15,8 @@ from sqlalchemy import create_engine, make_url, text
 from service.db.engine import Database, check, connect, open_database, take_time
 from service.db.log import SqlRunLog
 from service.db.reader import SqlRunReader
+from service.db.schema_upgrade import upgrade
 from service.db.stalled_runs import IDLE_SECONDS
-from service.db.upgrading import upgrade
 from service.errors import StorageAwayError, StorageError, UsageError
 from tests.contract.story import RUN, FixedClock, Story, new_run
 from tests.services import PostgresServer

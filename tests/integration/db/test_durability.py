@@ -18,7 +18,7 @@ from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.models import MembershipRow, ProblemRow, ProgramRow, TextRow
 from service.db.projection import Projection
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.errors import ConflictError, LeaseLostError
 from service.ports import Bundle
 from tests.contract.story import RUN, FixedClock, Story, new_run

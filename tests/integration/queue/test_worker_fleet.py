@@ -12,7 +12,7 @@ from evolve.event_types import CandidateCreated, CandidateEvaluated
 from evolve.identity import evaluation_id
 from service.db.engine import open_database
 from service.db.log import SqlRunLog
-from service.db.upgrading import upgrade
+from service.db.schema_upgrade import upgrade
 from service.queue.connection import GROUP, tasks
 from service.timestamps import SystemClock
 from tests.patience import PATIENCE_SECONDS

@@ -1,4 +1,4 @@
-"""Waiting until somebody has upgraded a database to this version's schema."""
+"""Upgrading a database to this version's schema, and waiting until somebody has done so."""
 
 import signal
 import time
@@ -7,11 +7,34 @@ from contextlib import AbstractContextManager, nullcontext
 
 import structlog
 
-from service.db.engine import check
+from service.db import partitions, schema
+from service.db.engine import check, connect, take_time
+from service.db.partition_care import SqlPartitions
 
 SCHEMA_SECONDS, SCHEMA_LOG_TRIES = 2.0, 15
 
 log = structlog.get_logger(__name__)
+
+
+def upgrade(url: str) -> None:
+    """Bring a database's schema to this version's.
+
+    Raises:
+        UsageError: the URL is none that can be opened.
+        StorageError: the database is away, locked, newer, or of a version before the first release.
+    """
+    database = connect(url)
+    try:
+        with database.write() as connection:
+            take_time(connection)
+            behind = schema.revision(connection).behind
+            schema.upgrade(connection, database.name)
+            if behind and connection.dialect.name == "postgresql":  # at once: so that no event comes before them
+                for partition in partitions.missing(connection, database.clock.now()):
+                    partitions.add(connection, partition)
+        SqlPartitions(database).prepare()
+    finally:
+        database.close()
 
 
 def wait_for_schema(
