@@ -13,7 +13,6 @@ from service.db.commits import commit, held
 from service.db.continuation import continue_as_wanted
 from service.db.engine import Database
 from service.db.models import BundleRow, EventRow, ProblemRow, RunRow
-from service.db.partition_care import SqlPartitions
 from service.errors import ConflictError
 from service.ports import Bundle, Clock, LoggedEvent, NewRun, nobody
 
@@ -39,6 +38,8 @@ class SqlRunLog:
         Raises:
             ConflictError: a run of this id exists.
         """
+        from service.db.partition_care import SqlPartitions  # it needs a logger, and commands that read need none
+
         SqlPartitions(self._database).prepare()
         with self._database.write() as connection:
             creation.create(connection, run, self._clock, self._lease_time)

@@ -30,6 +30,13 @@ async def serve(worker: EvaluationLeases, count: int) -> None:
         assert await worker.complete(lease, GOOD)
 
 
+async def serve_on(worker: EvaluationLeases) -> None:
+    """Serve without end, and also what was cancelled a moment ago."""
+    while True:
+        if (lease := await worker.lease(5)) is not None:
+            await worker.complete(lease, GOOD)
+
+
 async def test_evaluations_at_once_each_get_their_own_result() -> None:
     bench = MemoryBench()
     async with open_queued_evaluator(bench.submitter(), BUNDLE, POOL) as evaluator:
@@ -78,8 +85,10 @@ async def test_a_cancelled_evaluation_that_was_not_submitted_yet_leaves_its_turn
         for _ in range(turns):
             await asyncio.sleep(0)
         calls[2].cancel()
-        await serve(worker, 3)
+        serving = asyncio.create_task(serve_on(worker))
         found = await asyncio.gather(*calls, return_exceptions=True)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
         assert [one == GOOD for one in found] == [True, True, False, True, True]
         assert isinstance(found[2], asyncio.CancelledError)
         assert not bench.broker.pool(POOL)
