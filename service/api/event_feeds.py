@@ -116,8 +116,8 @@ class FeedPages:
         key = (audience, at.position.since, frozenset(at.position.seen.items()))
         page = await self._reads.page(key, lambda: _read(Feed(reader, self._clock, at.position, audience.kinds), at))
         head = self._heads.get(audience)
-        if not page.chunk and (head is None or head.known != page.known):  # else some have begun there meanwhile
-            self._head(audience, page)
+        if not page.chunk and (head is None or (head.known != page.known and head.known.at < page.known.at)):
+            self._head(audience, page)  # unless others have begun there meanwhile, or further on
         return page
 
     def _head(self, audience: EventAudience, page: FeedPage) -> FeedPage:

@@ -12,7 +12,7 @@ import pytest
 from evolve.events import EventKind
 from service.api import event_pages
 from service.api.change_poller import ChangePoller
-from service.api.event_feeds import EventAudience, FeedPages, RunFeed, feed_chunks
+from service.api.event_feeds import EventAudience, FeedPage, FeedPages, RunFeed, feed_chunks
 from service.api.event_pages import EventPages, StreamPage
 from service.api.event_poller import EventPoller
 from service.api.shared_reads import MAX_READS_AT_ONCE, SharedReads
@@ -171,6 +171,8 @@ async def test_followers_of_all_runs_share_reads_and_each_is_told_everything(
         told.append(story.child(number, story.id(0)))
         marker = f'"sequence": {story.sequence},'.encode()
         await until(lambda: all(marker in chunks for chunks in heard))  # noqa: B023 - it is awaited here
+    while (RUN, story.sequence) not in (await pages.change_poller.now(audience.key, reads)).active:
+        await asyncio.sleep(0.01)  # until it has looked since
     late = [bytearray() for _ in range(FOLLOWERS)]
     followers += [asyncio.create_task(follow(chunks)) for chunks in late]
     await until(lambda: all(late))
@@ -216,3 +218,19 @@ async def test_what_happens_while_followers_of_all_runs_share_a_read_is_told_to_
         follower.cancel()
     await asyncio.gather(*followers, return_exceptions=True)
     assert heard[0] == heard[1]
+
+
+async def test_a_read_that_began_earlier_does_not_set_back_where_followers_begin(
+    told: Told, story: Story, reads: Any
+) -> None:
+    clock = told.parts.clock
+    pages, audience = FeedPages(ChangePoller(0.0, clock), clock, SharedReads()), EventAudience(key="default/")
+    position = await pages.begin(audience, reads)
+    known = await pages.change_poller.now(audience.key, reads)
+    told.append(story.child(4, story.id(0)))
+    begun = await pages.begin(audience, reads)
+    page = FeedPage(chunk=b"to read", position=position, newest="", known=known)
+    while page.chunk:
+        page = await pages.page(audience, reads, page)
+    assert page.known == known != await pages.change_poller.now(audience.key, reads)
+    assert await pages.begin(audience, reads) is begun
