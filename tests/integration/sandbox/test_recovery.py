@@ -99,7 +99,7 @@ async def test_a_keeper_that_dies_is_replaced_and_the_evaluation_done_again(
     source = f"""
         import os, subprocess
         def solve():
-            subprocess.Popen(["sleep", "{seconds}"]).wait(0.5)
+            subprocess.Popen(["sleep", "{seconds}"]).wait(2)
     """
     async with sandbox(tmp_path, force=force, limits=replace(LIMITS, wall_seconds=60.0)) as opened:
         running = asyncio.create_task(opened.evaluate(program(source), "evl_1"))
