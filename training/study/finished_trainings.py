@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evolve.domains.maze import Maze
     from evolve.multiobjective.scalarization import Floats
     from training.llama import Weights
-    from training.recipe import Recipe
+    from training.recipe import Recipe, Shape
 
 PLAIN = 1.0  # the temperature at which all methods are compared besides their own
 VALIDATION, TEST = "validation", "test"
@@ -71,8 +71,8 @@ class FinishedTraining:
         """Its recipe, as far as answers depend on it."""
         return recipe_of(self.arm, self.seed, TableScope(kind=kind))
 
-    def weights(self) -> "Weights":
-        """Those of its policy.
+    def policy(self) -> "tuple[Weights, Shape]":
+        """Its weights and their shape.
 
         Raises:
             ModelError: the model folder cannot be read.
@@ -81,13 +81,14 @@ class FinishedTraining:
         from training.checkpoints import Checkpoints
         from training.export import WEIGHTS, read_model
         from training.maze import REINFORCE
+        from training.recipe import Shape
 
         if (self.folder / WEIGHTS).is_file():
-            return read_model(self.folder)[0]
+            return read_model(self.folder)
         newest = Checkpoints(self.folder / "checkpoints").newest(REINFORCE, print)
         if newest is None:
             raise ConfigurationError(f"{self.folder} holds no model folder and no checkpoint: train it first")
-        return newest.weights
+        return newest.weights, Shape(**newest.recipe["shape"])
 
 
 def find_trainings(folder: Path, base: Path | None = None) -> list[FinishedTraining]:
@@ -146,17 +147,14 @@ def _answers(
         return
     from training.evaluation import rewards_of_mazes
 
-    recipe, asked = training.recipe(scope.kind), scope.mazes(split)
-    weights = {name: weight.detach().to(scope.device) for name, weight in training.weights().items()}
-    goals = training.arm != "base" and recipe.reinforcement.goals
+    learnt, asked = training.recipe(scope.kind).reinforcement, scope.mazes(split)
+    kept, shape = training.policy()
+    weights = {name: weight.detach().to(scope.device) for name, weight in kept.items()}
+    goals = training.arm != "base" and learnt.goals
     for temperature in temperatures:
-        settings = replace(recipe.reinforcement, answers=scope.answers, temperature=temperature)
-        yield (
-            temperature,
-            rewards_of_mazes(
-                weights, recipe.shape, asked, settings, seed=training.seed, goals=goals, batch=scope.batch
-            ),
-        )
+        settings = replace(learnt, answers=scope.answers, temperature=temperature)
+        found = rewards_of_mazes(weights, shape, asked, settings, seed=training.seed, goals=goals, batch=scope.batch)
+        yield temperature, found
 
 
 def own_temperatures(validated: Validated) -> dict[str, float]:

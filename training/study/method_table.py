@@ -135,11 +135,13 @@ def main() -> None:
             keep_tables(found, told.keep)
         sys.stdout.write(report(found, told.against) + "\n")
         return
+    import torch
+
+    if told.device != "cpu" and not torch.cuda.is_available():
+        parser.error(f"torch sees no device {told.device!r} here: choose cpu, or install a build of torch for your GPU")
     if told.trainings is not None:
         _answer(told)
         return
-    import torch
-
     torch.set_num_threads(1)
     told.output.mkdir(parents=True, exist_ok=True)
     scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
