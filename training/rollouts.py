@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from training.batches import PaddedBatch
+from training.graph_decoder import GraphDecoder
 from training.llama import Decoder, Prefix, Weights, read_prompts
 from training.recipe import Shape
 from training.vocabulary import EOS, IDS, PAD
@@ -57,9 +58,12 @@ class _Writing:
     """Unfinished replies. Ended rows are sometimes removed from the batch."""
 
     def __init__(self, weights: Weights, shape: Shape, prefix: Prefix, each: int, maximum: int) -> None:
-        self._decoder = Decoder(weights, shape, prefix, each)
         self._logits = prefix.last.repeat_interleave(each, dim=0)
         rows, device = len(self._logits), self._logits.device
+        graph = device.type == "cuda"
+        self._decoder: Decoder | GraphDecoder = (
+            GraphDecoder(weights, shape, prefix, each, maximum) if graph else Decoder(weights, shape, prefix, each)
+        )
         self._ids = torch.full((rows, maximum), IDS[PAD], device=device)
         self._lengths = torch.full((rows,), maximum, device=device)
         self._open = torch.arange(rows, device=device)
@@ -78,7 +82,7 @@ class _Writing:
             ended = ended | closing
             if place + 1 == maximum or (place % _LOOK == 0 and bool(ended.all())):
                 break
-            if place % _LOOK == 0 and float(ended.float().mean()) > 0.25:
+            if isinstance(self._decoder, Decoder) and place % _LOOK == 0 and float(ended.float().mean()) > 0.25:
                 self._open, drawn = self._open[~ended], drawn[~ended]
                 self._decoder.keep((~ended).nonzero()[:, 0])
                 ended = torch.zeros_like(drawn, dtype=torch.bool)
