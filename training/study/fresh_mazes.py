@@ -2,7 +2,8 @@
 
     python -m training.study.fresh_mazes -o benchmarks/method_table/fresh
 
-FOLDER holds what `python -m training.study.method_table --trainings` wrote, or what `--keep` wrote from it.
+FOLDER holds what `python -m training.study.method_table --trainings` wrote, or what `--keep` wrote from it. With
+`--pair`, what is kept is a single file.
 """
 
 import argparse
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from evolve.multiobjective.scalarization import Floats
 from training.study import intervals, method_table
 from training.study.finished_trainings import PLAIN, Validated, own_temperatures, read_validated, tables_at
-from training.study.markdown import MethodComparison, conclusions, paragraphs, table
-from training.study.method_table import cells, keep_tables, read_tables, title
+from training.study.markdown import MethodComparison, conclusions, paragraphs, signed, table
+from training.study.method_table import FIGURES, cells, keep_tables, read_tables, title
 from training.study.training_arms import Tables, TrainingArm
 
 EARLIER = Path("benchmarks") / "method_table" / "hard.json"  # of a clone: the same trainings on the first 100 mazes
@@ -146,6 +148,20 @@ def repeated(earlier: Tables, fresh: Tables, where: str) -> str:
     return f"{head}." if not gone else "\n".join([f"{head}. The others:", "", *(f"- {line}" for line in gone)])
 
 
+def by_seed(found: Tables, one: str, other: str) -> str:
+    """How far a method lies above another in each pair of trainings with the same seed, with intervals over mazes."""
+    rows = []
+    for seed in sorted(set(found.get(one, ())) & set(found.get(other, ()))):
+        apart = {figure: _apart(found, one, other, seed, figure) for figure in FIGURES}
+        rows.append([str(seed), *(signed(intervals.mean(differences)) for differences in apart.values())])
+    return table([f"{title(one)} minus {title(other)}, seed", *FIGURES], rows)
+
+
+def _apart(found: Tables, one: str, other: str, seed: int, figure: str) -> Floats:
+    first, second = (cells({seed: found[arm][seed]}, figure) for arm in (one, other))
+    return first - second
+
+
 def _ahead(found: Tables, one: str, other: str, figure: str) -> intervals.Difference | None:
     both = sorted(set(found.get(one, ())) & set(found.get(other, ())))
     if not both:
@@ -158,9 +174,21 @@ def main() -> None:
     """Print the report, and keep what it needs."""
     parser = argparse.ArgumentParser(description="Report what finished trainings do on fresh mazes.")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what the report needs as three small files")
+    parser.add_argument("--keep", type=Path, metavar="PATH", help="write what is reported as small files")
     parser.add_argument("--earlier", type=Path, default=EARLIER, metavar="FILE", help="the table on the first mazes")
+    parser.add_argument("--pair", metavar="ONE,OTHER", help="only the differences of two methods, seed by seed")
     told = parser.parse_args()
+    if told.pair is not None:
+        one, other = told.pair.split(",")
+        plain = (
+            read_tables(told.output)
+            if told.output.is_file()
+            else tables_at(told.output, dict.fromkeys((one, other), PLAIN))
+        )
+        if told.keep is not None:
+            keep_tables(plain, told.keep)
+        sys.stdout.write(by_seed(plain, one, other) + "\n")
+        return
     found = read_fresh(told.output)
     if told.keep is not None:
         keep_fresh(found, told.keep)

@@ -7,7 +7,16 @@ import pytest
 
 from evolve.errors import ConfigurationError
 from training.study.finished_trainings import own_temperatures
-from training.study.fresh_mazes import FreshAnswers, hypotheses, keep_fresh, read_fresh, repeated, report, temperatures
+from training.study.fresh_mazes import (
+    FreshAnswers,
+    by_seed,
+    hypotheses,
+    keep_fresh,
+    read_fresh,
+    repeated,
+    report,
+    temperatures,
+)
 from training.study.method_table import FIGURES
 from training.study.training_arms import Tables
 
@@ -71,3 +80,12 @@ def test_kept_answers_give_the_same_report(tmp_path: Path) -> None:
     found = FreshAnswers(validated=validated, own=tables(LEVELS), plain=tables(LEVELS, noise=0.02))
     keep_fresh(found, tmp_path)
     assert report(read_fresh(tmp_path), found.plain) == report(found, found.plain)
+
+
+def test_a_pair_of_methods_is_compared_seed_by_seed() -> None:
+    found = tables(LEVELS, noise=0.001)
+    del found["grpo"][3]
+    rows = [line.split(" | ") for line in by_seed(found, "vpo", "grpo").splitlines()]
+    assert rows[0][:2] == ["| VPO minus GRPO, seed", "best@1"]
+    assert [row[0] for row in rows[2:]] == ["| 0", "| 1", "| 2", "| 4"]  # of the seeds that both have
+    assert all(0.098 < float(value.split()[0].strip("*+")) < 0.102 for row in rows[2:] for value in row[1:])
