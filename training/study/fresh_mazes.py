@@ -56,11 +56,9 @@ class FreshAnswers:
 def read_fresh(folder: Path) -> FreshAnswers:
     """What a folder holds: a file for each training, or the three files of `keep_fresh`."""
     if (folder / KEPT_VALIDATION).is_file():
-        return FreshAnswers(
-            validated=read_validated(folder / KEPT_VALIDATION),
-            own=read_tables(folder / KEPT_OWN),
-            plain=read_tables(folder / KEPT_PLAIN),
-        )
+        plain, apart = read_tables(folder / KEPT_PLAIN), read_tables(folder / KEPT_OWN)
+        own_tables = {arm: apart.get(arm, seeds) for arm, seeds in plain.items()}
+        return FreshAnswers(validated=read_validated(folder / KEPT_VALIDATION), own=own_tables, plain=plain)
     validated = read_validated(folder)
     own = own_temperatures(validated)
     return FreshAnswers(
@@ -69,7 +67,7 @@ def read_fresh(folder: Path) -> FreshAnswers:
 
 
 def keep_fresh(found: FreshAnswers, folder: Path) -> None:
-    """Write what the report needs as three small files."""
+    """Write what the report needs as three small files. Methods whose own temperature is 1 are in one of them alone."""
     folder.mkdir(parents=True, exist_ok=True)
     rounded = {
         arm: {
@@ -79,7 +77,8 @@ def keep_fresh(found: FreshAnswers, folder: Path) -> None:
     }
     text = json.dumps(rounded, separators=(",", ":"))
     (folder / KEPT_VALIDATION).write_text(text + "\n", encoding="utf-8")
-    keep_tables(found.own, folder / KEPT_OWN)
+    own = own_temperatures(found.validated)
+    keep_tables({arm: seeds for arm, seeds in found.own.items() if own[arm] != PLAIN}, folder / KEPT_OWN)
     keep_tables(found.plain, folder / KEPT_PLAIN)
 
 

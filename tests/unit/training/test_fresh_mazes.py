@@ -17,9 +17,10 @@ from training.study.fresh_mazes import (
     report,
     temperatures,
 )
-from training.study.method_table import FIGURES
+from training.study.method_table import FIGURES, read_tables
 from training.study.training_arms import Tables
 
+ROOT = Path(__file__).parents[3]
 LEVELS = {"grpo": 0.2, "max_at_k": 0.5, "vpo": 0.3, "vpo_marginal": 0.4}
 
 
@@ -77,9 +78,22 @@ def test_differences_that_are_not_there_again_are_listed() -> None:
 
 def test_kept_answers_give_the_same_report(tmp_path: Path) -> None:
     validated = {arm: {seed: {0.7: 0.25, 1.0: 0.5} for seed in range(5)} for arm in LEVELS}
-    found = FreshAnswers(validated=validated, own=tables(LEVELS), plain=tables(LEVELS, noise=0.02))
+    validated["vpo"] = {seed: {0.7: 0.5, 1.0: 0.25} for seed in range(5)}
+    plain = tables(LEVELS, noise=0.02)
+    found = FreshAnswers(validated=validated, own=plain | {"vpo": tables({"vpo": 0.7})["vpo"]}, plain=plain)
     keep_fresh(found, tmp_path)
-    assert report(read_fresh(tmp_path), found.plain) == report(found, found.plain)
+    again = read_fresh(tmp_path)
+    assert report(again, plain) == report(found, plain)
+    assert again.own["vpo"] != again.plain["vpo"]
+
+
+def test_the_report_of_the_study_is_that_of_the_kept_answers() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    found = read_fresh(ROOT / "benchmarks" / "method_table" / "fresh")
+    assert {len(seeds) for arm, seeds in found.plain.items() if arm != "base"} == {5}
+    assert {len(mazes) for seeds in found.own.values() for mazes in seeds.values()} == {200}
+    for block in report(found, read_tables(ROOT / "benchmarks" / "method_table" / "hard.json")).split("\n\n"):
+        assert block in page
 
 
 def test_a_pair_of_methods_is_compared_seed_by_seed() -> None:
