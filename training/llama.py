@@ -93,7 +93,7 @@ def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor
     """Read prompts (prompts, length), padded behind their lengths (prompts,)."""
     rows, length = ids.shape
     positions = torch.arange(length, device=ids.device)
-    turn = _turn(shape, positions)
+    turn = turn_of(shape, positions)
     hidden = _hidden((positions[None, :] <= positions[:, None])[None, None])
     keys, values = [], []
     stream = functional.embedding(ids, weights["model.embed_tokens.weight"])
@@ -104,7 +104,7 @@ def read_prompts(weights: Weights, shape: Shape, ids: "Tensor", lengths: "Tensor
         attended = _attend(query, key.flatten(0, 1), value.flatten(0, 1), hidden)
         stream = _advance(weights, shape, layer, stream, attended)
     last = stream[torch.arange(rows, device=ids.device), lengths - 1]
-    return Prefix(keys=tuple(keys), values=tuple(values), lengths=lengths, last=_logits(weights, shape, last))
+    return Prefix(keys=tuple(keys), values=tuple(values), lengths=lengths, last=logits_of(weights, shape, last))
 
 
 def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", read: "Tensor") -> "Tensor":
@@ -117,7 +117,7 @@ def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", 
     each = rows // len(prefix.lengths)
     lengths = prefix.lengths.repeat_interleave(each)
     own = torch.arange(length, device=ids.device)
-    turn = _turn(shape, (lengths[:, None] + own)[read])
+    turn = turn_of(shape, (lengths[:, None] + own)[read])
     before = torch.arange(prefix.keys[0].shape[2], device=ids.device)[None] < lengths[:, None]
     causal = (own[None, :] <= own[:, None]).expand(rows, length, length)
     hidden = _hidden(torch.cat([before[:, None].expand(rows, length, -1), causal], dim=-1)[:, None])
@@ -134,7 +134,7 @@ def read_replies(weights: Weights, shape: Shape, prefix: Prefix, ids: "Tensor", 
         value = torch.cat([prefix.values[layer].repeat_interleave(each, dim=0), value], dim=2).flatten(0, 1)
         attended = _attend(query, key, value, hidden).flatten(0, 1)[places]
         stream = _advance(weights, shape, layer, stream, attended)
-    return _logits(weights, shape, stream)
+    return logits_of(weights, shape, stream)
 
 
 def reply_losses(weights: Weights, shape: Shape, prompts: PaddedBatch, replies: PaddedBatch) -> "Tensor":
@@ -179,16 +179,12 @@ class Decoder:
         if at == self._hidden.shape[-1]:
             self._grow()
         self._hidden[..., at] = 0
-        turn = _turn(self._shape, (self._lengths + at - self._start)[:, None])
+        turn = turn_of(self._shape, (self._lengths + at - self._start)[:, None])
         stream = functional.embedding(ids[:, None], self._weights["model.embed_tokens.weight"])
         for layer, (keys, values) in enumerate(zip(self._keys, self._values, strict=True)):
-            parts = _project(self._weights, self._shape, layer, stream, turn)
-            query, key, value = (part.transpose(1, 2) for part in parts)
-            keys[:, at : at + 1], values[:, at : at + 1] = key.flatten(0, 1), value.flatten(0, 1)
-            attended = _attend(query, keys, values, self._hidden)
-            stream = _advance(self._weights, self._shape, layer, stream, attended)
+            stream = attend_step(self._weights, self._shape, layer, stream, turn, (keys, values, at), self._hidden)
         self._at += 1
-        return _logits(self._weights, self._shape, stream[:, 0])
+        return logits_of(self._weights, self._shape, stream[:, 0])
 
     def keep(self, rows: "Tensor") -> None:
         """Go on with these rows alone."""
@@ -206,7 +202,32 @@ class Decoder:
         self._values = [functional.pad(values, (0, 0, 0, _GROWTH)) for values in self._values]
 
 
-def _turn(shape: Shape, positions: "Tensor") -> tuple["Tensor", "Tensor"]:
+def attend_step(
+    weights: Weights,
+    shape: Shape,
+    layer: int,
+    stream: "Tensor",
+    turn: tuple["Tensor", "Tensor"],
+    cache: tuple["Tensor", "Tensor", "Tensor | int"],
+    hidden: "Tensor",
+) -> "Tensor":
+    """A layer's work on one token of each row (rows, 1, hidden).
+
+    Args:
+        cache: its keys and values (rows * heads, positions, head size), and the position of the token, a number or a
+            tensor (1,) on the device. The token's own are written there.
+    """
+    keys, values, at = cache
+    query, key, value = (part.transpose(1, 2) for part in _project(weights, shape, layer, stream, turn))
+    if isinstance(at, int):
+        keys[:, at : at + 1], values[:, at : at + 1] = key.flatten(0, 1), value.flatten(0, 1)
+    else:
+        keys.index_copy_(1, at, key.flatten(0, 1))
+        values.index_copy_(1, at, value.flatten(0, 1))
+    return _advance(weights, shape, layer, stream, _attend(query, keys, values, hidden))
+
+
+def turn_of(shape: Shape, positions: "Tensor") -> tuple["Tensor", "Tensor"]:
     """Cosine and sine of rotary embeddings (Su et al. 2021) of positions (...), for all heads: (..., 1, head size)."""
     half = shape.head_size // 2
     rates = shape.rope_theta ** (-torch.arange(half, device=positions.device, dtype=torch.float32) / half)
@@ -260,6 +281,7 @@ def _normal(stream: "Tensor", weight: "Tensor", shape: Shape) -> "Tensor":
     return functional.rms_norm(stream, (shape.hidden,), weight, shape.epsilon)
 
 
-def _logits(weights: Weights, shape: Shape, stream: "Tensor") -> "Tensor":
+def logits_of(weights: Weights, shape: Shape, stream: "Tensor") -> "Tensor":
+    """Logits (..., vocabulary) of the next token after a stream (..., hidden) has passed all layers."""
     normal = _normal(stream, weights["model.norm.weight"], shape)
     return functional.linear(normal, weights["model.embed_tokens.weight"])

@@ -81,7 +81,7 @@ def _keep(weights: Weights, wanted: TrainingRequest, place: RunFolder, method: s
     method = method or wanted.method
     recipe = wanted.recipe
     # Measured as they are stored.
-    resting = {name: weight.detach().to("cpu", torch.float16).float() for name, weight in weights.items()}
+    resting = {name: weight.detach().to(place.device, torch.float16).float() for name, weight in weights.items()}
     m, goals = recipe.reinforcement.m, method != BASE and recipe.reinforcement.goals
     figures = {
         kind: evaluate(resting, recipe.shape, kind=kind, m=m, count=wanted.validated, answers=ANSWERS, goals=goals)

@@ -19,6 +19,7 @@ if TYPE_CHECKING or TORCH:
     import torch
 
     from training.export import export, read_model
+    from training.graph_decoder import GraphDecoder
     from training.llama import Decoder, Weights, read_prompts, read_replies
     from training.rollouts import Rollouts, roll_out
 
@@ -113,6 +114,16 @@ def test_steps_of_the_decoder_are_replies_read_at_once() -> None:
         for place in range(maximum - 1):
             found = torch.log_softmax(decoder.step(written.ids[:, place]), dim=-1)
             assert (found - expected[:, place + 1]).abs().max() < NEAR
+
+
+def test_the_step_that_a_gpu_replays_is_the_step_of_the_decoder() -> None:
+    weights, asked, written = random_weights(), padded(prompts()), padded(replies())
+    with torch.no_grad():
+        prefix = read_prompts(weights, SHAPE, asked.ids, asked.lengths)
+        plain, replayed = Decoder(weights, SHAPE, prefix, 2), GraphDecoder(weights, SHAPE, prefix, 2, 64)
+        for place in range(written.ids.shape[1] - 1):
+            expected, found = plain.step(written.ids[:, place]), replayed.step(written.ids[:, place])
+            assert (found - expected).abs().max() < NEAR
 
 
 def test_a_decoder_goes_on_with_the_rows_that_are_kept() -> None:

@@ -18,7 +18,8 @@ from training.knapsack import Kind
 from training.study import intervals, knapsack_table, method_table
 from training.study.knapsack_table import KnapsackScope
 from training.study.markdown import MethodComparison, conclusions, paragraphs
-from training.study.method_table import EQUAL, Tables, TableScope, cells, keep_tables, read_tables, title
+from training.study.method_table import cells, keep_tables, read_tables, title
+from training.study.training_arms import EQUAL, Tables, TableScope
 
 KNOWN = Path("benchmarks") / "method_table"  # of a clone: the tables that hold the other cells
 CONFLICT: Kind = "conflict"

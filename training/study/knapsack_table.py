@@ -21,12 +21,13 @@ from evolve.multiobjective.scalarization import Floats
 from training.knapsack import KINDS, Kind, Split, knapsacks, measure
 from training.study import intervals, method_table
 from training.study.markdown import MethodComparison, conclusions, paragraphs
-from training.study.method_table import TrainingArm, cells, keep_tables, read_tables, title
+from training.study.method_table import cells, keep_tables, read_tables, title
+from training.study.training_arms import ARMS, TrainingArm
 
 if TYPE_CHECKING:
     from training.knapsack_policy import KnapsackTraining
 
-METHODS = tuple(method for method in method_table.ARMS if method != "base")
+METHODS = tuple(method for method in ARMS if method != "base")
 FIGURES = ("best@1", "best@4", "best@64", "ew@4", "ew@64", "volume", "front", "optima", "diversity")
 COMPARED = ("best@64", "ew@4", "ew@64", "volume", "front")
 RATES = (1e-3, 3e-3, 1e-2)

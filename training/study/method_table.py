@@ -11,94 +11,20 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from evolve.domains.maze import mazes
-from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
-from evolve.vpo import METHODS
-from evolve.vpo.weights import CONCENTRATED
-from training.recipe import Recipe, WarmStart, chain_lengths, reinforcement_of
 from training.study import intervals
+from training.study.finished_trainings import AnsweringScope, answer_all, find_trainings
 from training.study.markdown import cell, signed, table
+from training.study.training_arms import ARMS, ORDER, Tables, TableScope, TrainingArm, recipe_of
 
-K = 4  # answers that the methods take the best of, in a chain or among single answers, unless an arm says another
-ARMS = (
-    "base", "grpo", "gdpo", "maxrl", "random_weighting", "goal_conditioned", "vpo_single", "max_at_k",
-    "max_at_k_centred", "vector_max_at_k", "multi_rlvr", "vpo", "vpo_marginal",
-)  # fmt: skip
-_ORDER = (*ARMS[:-2], "multi_rlvr_best", *ARMS[-2:])  # of the rows of tables
-EQUAL = "equal"  # a concentration at which all weights are equal
 FIGURES = ("best@1", "best@4", "best@16", "best@64", "ew@4", "ew@64", "volume", "diversity")
 COMPARED = ("best@4", "best@64", "ew@64", "diversity")
-Tables = dict[str, dict[int, list[dict[str, float]]]]  # figures of each maze, by arm and seed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableScope:
-    """The size of the comparison: training seeds, steps and their mazes, the learning rate, and test mazes."""
-
-    seeds: int = 5
-    steps: int = 60
-    mazes: int = 6
-    rate: float = 5e-4
-    tested: int = 60
-    answers: int = 64
-    kind: str = "small"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class TrainingArm:
-    """What is compared: a method, the size of the sets that it trains for, and the concentration of its weights."""
-
-    method: str
-    k: int = K
-    alpha: float = 1.0
-
-    @classmethod
-    def of(cls, text: str) -> "TrainingArm":
-        """The arm that is written `METHOD`, `METHOD@K`, `METHOD~ALPHA` or `METHOD@K~ALPHA`; `~equal`: equal weights.
-
-        Raises:
-            ConfigurationError: a size or a concentration is no number.
-        """
-        name, _, alpha = text.partition("~")
-        method, _, size = name.partition("@")
-        try:
-            concentration = CONCENTRATED if alpha == EQUAL else float(alpha or 1)
-            return cls(method=method, k=int(size or K), alpha=concentration)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"{text[:80]!r} is no method with a size or a concentration: write it as max_at_k@16 or vpo~0.25."
-            ) from error
-
-    @property
-    def title(self) -> str:
-        """Its name in tables, with what counts for it."""
-        if self.method == "base":
-            return "warm start" if self.k == K else f"warm start, chains of {self.k}"
-        known = METHODS[self.method]
-        parts = [known.title]
-        parts += [f"k = {self.k}"] if known.subsets else []
-        parts += [f"chains of {self.k}"] if known.chains and self.k != K else []
-        weights = "equal weights" if self.alpha == CONCENTRATED else f"alpha = {self.alpha:g}"
-        return ", ".join([*parts, weights] if self.alpha != 1 else parts)
-
-
-def recipe_of(arm: str, seed: int, scope: TableScope) -> Recipe:
-    """The recipe of a training: sets of k are chains of k, or subsets of single answers."""
-    wanted = TrainingArm.of(arm)
-    settings = reinforcement_of(wanted.method, wanted.k)
-    known, m = METHODS.get(wanted.method), settings.m
-    k = wanted.k if known is not None and known.subsets else None
-    settings = replace(
-        settings, k=k, alpha=wanted.alpha, steps=scope.steps, mazes=scope.mazes, rate=scope.rate, parents=()
-    )
-    warm = WarmStart(taught=chain_lengths(m))
-    return Recipe(seed=seed, kinds=(scope.kind,), warm_start=warm, reinforcement=settings)
 
 
 def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
@@ -140,7 +66,7 @@ def read_tables(folder: Path) -> Tables:
     paths: dict[str, dict[int, Path]] = {}
     for path in folder.glob("*-s*.json"):
         arm, _, seed = path.stem.rpartition("-s")
-        if TrainingArm.of(arm).method in _ORDER:
+        if TrainingArm.of(arm).method in ORDER:
             paths.setdefault(arm, {})[int(seed)] = path
     return {
         arm: {seed: json.loads(path.read_text(encoding="utf-8")) for seed, path in sorted(paths[arm].items())}
@@ -149,7 +75,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def _place(arm: str) -> tuple[int, TrainingArm]:
-    return _ORDER.index(TrainingArm.of(arm).method), TrainingArm.of(arm)
+    return ORDER.index(TrainingArm.of(arm).method), TrainingArm.of(arm)
 
 
 def keep_tables(found: Tables, path: Path, figures: Sequence[str] = FIGURES) -> None:
@@ -200,7 +126,33 @@ def title(arm: str) -> str:
 
 
 def main() -> None:
-    """Measure what is not measured yet, seed by seed, or print the report."""
+    """Measure what is not measured yet, seed by seed, let finished trainings answer, or print the report."""
+    parser = _parser()
+    told = parser.parse_args()
+    if told.report:
+        found = read_tables(told.output)
+        if told.keep is not None:
+            keep_tables(found, told.keep)
+        sys.stdout.write(report(found, told.against) + "\n")
+        return
+    import torch
+
+    if told.device != "cpu" and not torch.cuda.is_available():
+        parser.error(f"torch sees no device {told.device!r} here: choose cpu, or install a build of torch for your GPU")
+    if told.trainings is not None:
+        _answer(told)
+        return
+    torch.set_num_threads(1)
+    told.output.mkdir(parents=True, exist_ok=True)
+    scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
+    for seed in range(scope.seeds):
+        for method in told.methods.split(","):
+            if TrainingArm.of(method).method != "base" or seed == 0:
+                measure_method(method, seed, scope, told.base, told.output)
+                _say(f"{method}, seed {seed}")
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Compare every training method on mazes.")
     parser.add_argument("--base", type=Path, default=Path("models/maze-base"))
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -211,24 +163,36 @@ def main() -> None:
     for name in ("seeds", "steps", "mazes", "tested"):
         parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
     parser.add_argument("--kind", choices=("small", "hard"), default=TableScope().kind)
-    told = parser.parse_args()
-    if told.report:
-        found = read_tables(told.output)
-        if told.keep is not None:
-            keep_tables(found, told.keep)
-        sys.stdout.write(report(found, told.against) + "\n")
-        return
-    import torch
+    finished = parser.add_argument_group("finished trainings")
+    finished.add_argument("--trainings", type=Path, metavar="FOLDER", help="of finished trainings, which answer again")
+    finished.add_argument("--temperatures", default="0.7,1,1.3,1.6,2", help="to choose each method's own from")
+    for name in ("first", "validated", "batch"):
+        finished.add_argument(f"--{name}", type=int, default=getattr(AnsweringScope(), name))
+    finished.add_argument("--device", default="cpu", help="cpu, or cuda where torch finds one")
+    finished.add_argument("--workers", type=int, default=1, help="processes that answer beside each other")
+    finished.add_argument("--everywhere", action="store_true", help="answer test mazes at every temperature")
+    return parser
 
-    torch.set_num_threads(1)
-    told.output.mkdir(parents=True, exist_ok=True)
-    scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
-    for seed in range(scope.seeds):
-        for method in told.methods.split(","):
-            if TrainingArm.of(method).method != "base" or seed == 0:
-                measure_method(method, seed, scope, told.base, told.output)
-                sys.stdout.write(f"{method}, seed {seed}\n")
-                sys.stdout.flush()
+
+def _answer(told: argparse.Namespace) -> None:
+    scope = AnsweringScope(
+        kind=told.kind,
+        first=told.first,
+        tested=told.tested,
+        validated=told.validated,
+        temperatures=tuple(float(each) for each in told.temperatures.split(",")),
+        device=told.device,
+        batch=told.batch,
+    )
+    wanted = told.methods.split(",")
+    base = told.base if "base" in wanted else None
+    trainings = [one for one in find_trainings(told.trainings, base) if one.arm in wanted]
+    answer_all(trainings, scope, told.output, everywhere=told.everywhere, workers=told.workers, report=_say)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from training.study.crossed_table import (
 )
 from training.study.intervals import difference
 from training.study.markdown import signed
-from training.study.method_table import TableScope, TrainingArm, cells, read_tables, recipe_of
+from training.study.method_table import cells, read_tables
+from training.study.training_arms import TableScope, TrainingArm, recipe_of
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "benchmarks" / "method_table" / "crossed"

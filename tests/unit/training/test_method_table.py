@@ -9,18 +9,8 @@ import pytest
 
 from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS, draw_weights
-from training.study.method_table import (
-    ARMS,
-    FIGURES,
-    K,
-    TableScope,
-    TrainingArm,
-    keep_tables,
-    read_tables,
-    recipe_of,
-    report,
-    title,
-)
+from training.study.method_table import FIGURES, keep_tables, read_tables, report, title
+from training.study.training_arms import ARMS, K, TableScope, TrainingArm, recipe_of
 
 KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table"
 
