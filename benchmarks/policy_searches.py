@@ -84,7 +84,8 @@ def campaign_of(models: Path, output: Path, scope: StudyScope) -> Campaign:
 
 def search(campaign: Campaign, workers: int) -> None:
     """Choose temperatures on validation mazes and search, but for what was done before."""
-    for planned in (campaign.heating_tasks, campaign.search_tasks):
+    heating = [campaign.heating_tasks] if campaign.scope.own_temperatures else []
+    for planned in (*heating, campaign.search_tasks):
         left = missing(planned(), campaign.store)
         do(left, campaign.store, problem_of, workers, lambda task: print(task.key.title, flush=True))
 
