@@ -5,8 +5,8 @@ defaults of a run, with the same seeds of the search, at temperature 1 and at it
 those of the study, and continue after an interruption. The plan is in docs/study.md, and was settled before the first
 run.
 
-`--report` prints the tables of a folder, or of the file that `--keep` wrote. With one training of each method, an
-interval speaks of these models. With several, the unit is a training.
+`--report` prints the tables of a folder, or of the file that `--keep` wrote. With one training of each method, the unit
+is a maze, and an interval speaks of these models. With several, the unit is a training.
 """
 
 import argparse
@@ -69,11 +69,9 @@ class SearchResults:
     figures: dict[SearchArm, dict[int, dict[int, Figures]]] = field(default_factory=dict)
 
     def rows(self, arm: SearchArm, figure: str) -> Floats:
-        """(seeds, mazes): a row for each training, or for each search where there is one training."""
-        trainings = [
-            np.array([found[figure] for found in searches.values()]) for searches in self.figures[arm].values()
-        ]
-        return trainings[0] if len(trainings) == 1 else np.array([searches.mean(axis=0) for searches in trainings])
+        """(trainings, mazes): the mean over the seeds of the search."""
+        trainings = self.figures[arm].values()
+        return np.array([np.mean([found[figure] for found in seeds.values()], axis=0) for seeds in trainings])
 
 
 def campaign_of(models: Path, output: Path, scope: StudyScope) -> Campaign:
@@ -224,8 +222,10 @@ def _against(found: SearchResults, arm: SearchArm) -> SearchArm | None:
 
 
 def _ahead(found: SearchResults, arm: SearchArm, other: SearchArm, figure: str) -> intervals.Difference | None:
-    pair = found.rows(arm, figure), found.rows(other, figure)
-    return intervals.difference(*pair) if pair[0].shape == pair[1].shape else None
+    one, two = found.rows(arm, figure), found.rows(other, figure)
+    if one.shape != two.shape:
+        return None
+    return intervals.difference(one.T, two.T) if len(one) == 1 else intervals.difference(one, two)
 
 
 def main() -> None:
