@@ -30,6 +30,8 @@ from training.study.intervals import difference
 from training.study.markdown import signed
 from training.study.plan import QUICK
 
+ROOT = Path(__file__).parents[3]
+
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -123,3 +125,11 @@ def test_the_command_continues_and_prints_what_it_kept(
     monkeypatch.setattr(sys, "argv", ["policy_searches", "-o", str(kept), "--report"])
     main()
     assert capsys.readouterr().out == told
+
+
+def test_the_page_shows_the_tables_of_the_kept_figures() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    found = read_kept(ROOT / "benchmarks" / "results" / "policy_searches.json")
+    assert {len(seeds) for trainings in found.figures.values() for seeds in trainings.values()} == {2}
+    lines = [line for line in report(found).splitlines() if line.startswith(("| ", "- "))]
+    assert [line for line in lines if line not in page] == []
