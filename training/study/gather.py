@@ -22,6 +22,7 @@ from training.study.results import (
     stacked,
     tokens_for_an_answer,
     tokens_in_search,
+    volumes,
 )
 from training.study.sampling import SamplingTask
 from training.study.searching import Paths, SearchTask
@@ -154,7 +155,8 @@ class Gathering:
     def _stacked(self, read: Sequence[tuple[SearchTask, Paths]], rate: float, tokens: float) -> MethodTable:
         by_seed: dict[int, list[dict[str, Floats]]] = defaultdict(list)
         for task, found in read:
-            by_seed[task.contender.seed].append(reached(found, self.campaign.scope.budgets, rate))
+            budgets = self.campaign.scope.budgets
+            by_seed[task.contender.seed].append({**reached(found, budgets, rate), **volumes(found, budgets)})
         return stacked(by_seed, tokens=tokens, temperature=read[0][0].temperature)
 
     def plain(self) -> PlainFigures:

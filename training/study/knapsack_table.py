@@ -45,6 +45,12 @@ STATED = tuple(
     )
     for figure in ("ew@64", "volume")
 )
+TITLES: Mapping[Kind, str] = {"collinear": "collinear", "independent": "independent", "conflict": "in conflict"}
+BESIDE: tuple[tuple[Kind, Kind], ...] = (
+    ("conflict", "collinear"),
+    ("conflict", "independent"),
+    ("independent", "collinear"),
+)
 Found = Mapping[str, Mapping[int, Sequence[Mapping[str, float]]]]
 
 
@@ -131,18 +137,18 @@ def _paired(methods: Found, one: str, other: str, figure: str) -> tuple[Floats, 
 
 
 def _interaction(found: Mapping[Kind, Found]) -> str:
-    """How much more VPO leads over Max@k in conflict than with collinear objectives. Training seeds are the unit."""
+    """How much more VPO leads over Max@k with one kind than with another. Training seeds are the unit."""
     sentences = []
-    for figure in ("ew@64", "volume"):
-        leads = [_paired(found[kind], "vpo", "max_at_k", figure) for kind in ("conflict", "collinear") if kind in found]
-        if len(leads) < 2 or None in leads:
-            continue
-        conflict, collinear = ((one - other).mean(axis=1)[:, None] for one, other in filter(None, leads))
-        count = min(len(conflict), len(collinear))
-        more = intervals.difference(conflict[:count], collinear[:count])
-        sentences.append(
-            f"- The lead of VPO over {title('max_at_k')} on {figure}, in conflict minus collinear: {more.signed}."
-        )
+    for one, other in BESIDE:
+        for figure in ("ew@64", "volume"):
+            leads = [_paired(found[kind], "vpo", "max_at_k", figure) for kind in (one, other) if kind in found]
+            if len(leads) < 2 or None in leads:
+                continue
+            more, fewer = ((first - second).mean(axis=1)[:, None] for first, second in filter(None, leads))
+            count = min(len(more), len(fewer))
+            difference = intervals.difference(more[:count], fewer[:count]).signed
+            lead = f"The lead of VPO over {title('max_at_k')} on {figure}"
+            sentences.append(f"- {lead}, {TITLES[one]} minus {TITLES[other]}: {difference}.")
     return "\n".join(sentences)
 
 

@@ -10,7 +10,9 @@ from training.study.findings import Findings, estimate
 from training.study.gather import LABELS, Compared
 from training.study.plan import KINDS, NAMES, name_of
 
-COLOURS: Mapping[str, str] = dict(zip(NAMES, ("#7f7f7f", "#d62728", "#9467bd", "#ff7f0e", "#1f77b4"), strict=True))
+COLOURS: Mapping[str, str] = dict(
+    zip(NAMES, ("#7f7f7f", "#d62728", "#9467bd", "#ff7f0e", "#1f77b4", "#2ca02c"), strict=True)
+)
 _LINES = {"islands": "-", "best_of_n": "--", "sequential": ":"}
 
 

@@ -16,11 +16,19 @@ from evolve.configuration import (
 from training.measures import KS
 
 BASE, GRPO, MAX_AT_K, CHAIN, VPO = "base", "grpo", "max_at_k", "multi_rlvr_best", "vpo"
+MARGINAL = "vpo_marginal"
 NAMES: Mapping[str, str] = MappingProxyType(
-    {BASE: "warm start", GRPO: "GRPO", MAX_AT_K: "Max@k", CHAIN: "best of chain", VPO: "VPO"}
+    {
+        BASE: "warm start",
+        GRPO: "GRPO",
+        MAX_AT_K: "Max@k",
+        CHAIN: "best of chain",
+        VPO: "VPO",
+        MARGINAL: "VPO with credit by answer",
+    }
 )
 SEARCHED = (BASE, GRPO, VPO)
-BESIDE = (MAX_AT_K, CHAIN)
+BESIDE = (MAX_AT_K, CHAIN, MARGINAL)
 OTHERS = (GRPO, MAX_AT_K, CHAIN)  # whom VPO is compared with, method by method
 KINDS = ("small", "hard")
 HARD = "hard"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evolve.domains.maze import Maze, optimum
+from evolve.domains.maze import OBJECTIVES, Maze, optimum
 from evolve.multiobjective.scalarization import Floats
-from evolve.statistics.answer_sets import best_at_k, chain_best_at_k, chain_pass_at_k
-from training.measures import EQUAL, measure, weights
+from evolve.statistics.answer_sets import best_at_k, chain_best_at_k, chain_pass_at_k, volume
+from training.measures import EQUAL, SEED, measure, weights
 from training.study.sampling import Answers
 from training.study.searching import Paths
 
@@ -127,6 +127,20 @@ def reached(paths: Paths, budgets: Sequence[int], rate: float) -> dict[str, Floa
         found[f"answers-solved@{budget}"] = _solved(_within(paths, paths.answers, budget), paths)
         found[f"tokens-solved@{budget}"] = _solved(_within(paths, paths.tokens, budget * rate), paths)
     return found | {"ended": np.isnan(paths.best[:, -1]).astype(np.float64)}
+
+
+def volumes(paths: Paths, budgets: Sequence[int]) -> dict[str, Floats]:
+    """Hypervolume of all evaluated walks over that of the cube, as `volume@` each budget of evaluations, (mazes,)."""
+    reference = np.zeros(len(OBJECTIVES))
+    return {
+        f"volume@{budget}": np.array(
+            [
+                volume(evaluated[~np.isnan(evaluated).any(axis=1)], reference, np.random.default_rng(SEED))
+                for evaluated in paths.scores[:, :budget]
+            ]
+        )
+        for budget in budgets
+    }
 
 
 def _within(paths: Paths, spent: Floats, maximum: float) -> Floats:

@@ -50,8 +50,9 @@ def search_section(found: Findings) -> str:
 
 def _beside(found: Findings) -> str:
     names = [name_of(method) for method in found.scope.beside if method in found.searched[ISLANDS, AT_ONE]]
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return (
-        f" {' and '.join(names)} search only with `{ISLANDS}`, at temperature 1 and with the settings of the others."
+        f" {listed} search only with `{ISLANDS}`, at temperature 1 and with the settings of the others."
         if names
         else ""
     )
@@ -107,6 +108,8 @@ def _condition(found: Findings, label: str) -> str:
         _by_budget(found, label, "solved"),
         "Best mean of the objectives.",
         _by_budget(found, label, "best"),
+        "Hypervolume of all evaluated walks.",
+        _by_budget(found, label, "volume"),
         "Share solved at equal answers. The column is the number of answers written, including repeated and malformed"
         " answers.",
         _by_budget(found, label, "answers-solved"),

@@ -32,7 +32,7 @@ from training.study.raw import MeasurementKey, Store
 FORMAT = "tags:route"
 _DOMAIN = MazeDomain()
 _SEED = 2605_22817
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +45,14 @@ class Paths:
         best: (mazes, evaluations), best mean of the objectives so far.
         answers: (mazes, evaluations), answers written so far, including repeated and malformed answers.
         tokens: (mazes, evaluations), written so far.
+        scores: (mazes, evaluations, 4), the objectives of each evaluated walk, zeros for an invalid walk.
         optimum: (mazes,), the optimum.
     """
 
     best: Floats
     answers: Floats
     tokens: Floats
+    scores: Floats
     optimum: Floats
 
 
@@ -127,11 +129,16 @@ class SearchTask:
         for number, seat in enumerate(seats):
             path = np.array(seat.path[: self.evaluations])
             paths[:, number, : len(path)] = path.T
+        scores = np.full((self.mazes, self.evaluations, len(OBJECTIVES)), np.nan)
+        for number, seat in enumerate(seats):
+            evaluated = seat.scores[: self.evaluations]
+            scores[number, : len(evaluated)] = evaluated
         best, answers, tokens = paths
         return {
             "best": best,
             "answers": answers,
             "tokens": tokens,
+            "scores": scores,
             "optimum": np.array([float(optimum(maze, EQUAL)) for maze in asked]),
         }
 
@@ -142,7 +149,8 @@ class SearchTask:
             StudyError: the file is cut off or damaged.
         """
         each = (self.mazes, self.evaluations)
-        shapes = {"best": each, "answers": each, "tokens": each, "optimum": (self.mazes,)}
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("best", "answers", "tokens"), each)
+        shapes |= {"scores": (*each, len(OBJECTIVES)), "optimum": (self.mazes,)}
         return Paths(**store.read(self.key, shapes))
 
 
@@ -151,11 +159,13 @@ class _Seat:
 
     Attributes:
         path: for each evaluation the best so far, and the answers and tokens written so far.
+        scores: of each evaluation.
     """
 
     def __init__(self, maze: Maze, problem: Problem, task: SearchTask, number: int) -> None:
         self.problem = problem
         self.path: list[tuple[float, int, int]] = []
+        self.scores: list[list[float]] = []
         self._maze, self._best, self._wanted = maze, 0.0, task.evaluations
         self._answers = self._tokens = 0
         seed = int(np.random.SeedSequence([_SEED, task.seed, number]).generate_state(1)[0])
@@ -188,8 +198,9 @@ class _Seat:
         for candidate in candidates:
             evaluation = evaluate(self.problem, self._maze, candidate.program)
             self._search.tell(candidate.id, evaluation)
-            if evaluation.ok:
-                self._best = max(self._best, float(np.mean([evaluation.scores[name] for name in OBJECTIVES])))
+            scores = [evaluation.scores[name] for name in OBJECTIVES] if evaluation.ok else [0.0] * len(OBJECTIVES)
+            self._best = max(self._best, float(np.mean(scores)))
+            self.scores.append(scores)
             self.path.append((self._best, self._answers, self._tokens))
 
 

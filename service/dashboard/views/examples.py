@@ -47,7 +47,7 @@ EXAMPLES = (
         about="Pack 26 circles into a square, so that the sum of their radii is large.",
     ),
     Example(
-        name="maze", title="Maze", evaluations=256, policy="bundled:maze-vpo",
+        name="maze", title="Maze", evaluations=256, policy="bundled:maze-vpo-marginal",
         about="A small bundled language model finds a way through a maze with four objectives.",
     ),
     Example(

@@ -58,16 +58,19 @@ def test_a_knapsack_is_always_the_same_and_splits_differ() -> None:
 
 
 def test_the_report_says_what_became_of_each_hypothesis(tmp_path: Path) -> None:
-    for kind, lead in (("collinear", 0.0), ("conflict", 0.1)):
+    leads: dict[Kind, float] = {"collinear": 0.0, "independent": 0.04, "conflict": 0.1}
+    for kind, lead in leads.items():
         for seed, method in product(range(3), ("vpo", "max_at_k")):
             level = 0.5 + seed / 1000 + (lead if method == "vpo" else 0) + (seed / 900 if method == "vpo" else 0)
             figures = [dict.fromkeys(FIGURES, level + place / 10) for place in range(4)]
             (tmp_path / kind).mkdir(exist_ok=True)
             (tmp_path / kind / f"{method}-s{seed}.json").write_text(json.dumps(figures))
-    text = report({kind: read_tables(tmp_path / kind) for kind in ("collinear", "conflict")})
+    text = report({kind: read_tables(tmp_path / kind) for kind in leads})
     assert "- VPO lies above Max@k, k = 4 on ew@64 by 0.101" in text.partition("### Conflict")[2]
-    assert "VPO and Max@k, k = 4 cannot be told apart on volume" in text.partition("### Conflict")[0]
+    assert "VPO and Max@k, k = 4 cannot be told apart on volume" in text.partition("### Independent")[0]
     assert "on ew@64, in conflict minus collinear: +0.100 [+0.100, +0.100]." in text
+    assert "on volume, in conflict minus independent: +0.060 [+0.060, +0.060]." in text
+    assert "on volume, independent minus collinear: +0.040 [+0.040, +0.040]." in text
     assert "base" not in METHODS
 
 

@@ -13,6 +13,7 @@ from training.study.results import (
     stacked,
     tokens_for_an_answer,
     tokens_in_search,
+    volumes,
 )
 from training.study.sampling import Answers
 from training.study.searching import Paths
@@ -72,6 +73,12 @@ def paths() -> Paths:
         best=np.array([[0.1, 0.2, 0.8, 0.8], [0.1, 0.5, np.nan, np.nan]]),
         answers=np.array([[0.0, 1, 3, 4], [0, 4, np.nan, np.nan]]),
         tokens=np.array([[0.0, 10, 30, 40], [0, 20, np.nan, np.nan]]),
+        scores=np.array(
+            [
+                [[0.1] * 4, [0.2] * 4, [0.8] * 4, [0.0] * 4],
+                [[0.1, 0.1, 0.1, 0.1], [0.5, 0.5, 0.5, 1.0], [np.nan] * 4, [np.nan] * 4],
+            ]
+        ),
         optimum=np.array([0.8, 0.6]),
     )
 
@@ -84,6 +91,13 @@ def test_budgets_look_at_beginnings_of_searches() -> None:
     assert [found[f"answers-solved@{b}"].tolist() for b in (2, 3)] == [[0, 0], [1, 0]]
     assert [found[f"tokens-solved@{b}"].tolist() for b in (2, 3)] == [[0, 0], [1, 0]]
     assert found["ended"].tolist() == [0, 1]
+
+
+def test_hypervolume_is_that_of_what_was_evaluated_within_a_budget() -> None:
+    found = volumes(paths(), [1, 2, 4])
+    assert found["volume@1"] == pytest.approx([0.1**4, 0.1**4])
+    assert found["volume@2"] == pytest.approx([0.2**4, 0.5**3])
+    assert found["volume@4"] == pytest.approx([0.8**4, 0.5**3])
 
 
 def test_tokens_of_searches_are_those_of_all_answers() -> None:

@@ -79,6 +79,7 @@ def test_a_budget_is_a_prefix_of_a_longer_search(contenders: tuple[Contender, ..
     for name in ("best", "answers", "tokens"):
         assert np.array_equal(short[name], long[name][:, :11])
     assert (np.diff(long["best"], axis=1) >= 0).all()
+    assert np.allclose(np.maximum.accumulate(long["scores"].mean(axis=2), axis=1), long["best"])
     assert (long["best"] <= long["optimum"][:, None] + 1e-9).all()
     # The seed is the first evaluation and nobody's answer; each further one is an answer at least.
     assert not long["answers"][:, 0].any()

@@ -13,7 +13,7 @@ SAMPLES = 8
 
 
 @pytest.mark.parametrize("wanted", range(1, 9))
-@pytest.mark.parametrize("name", ["maze-base", "maze-chain", "maze-vpo"])
+@pytest.mark.parametrize("name", ["maze-base", "maze-chain", "maze-vpo", "maze-vpo-marginal"])
 def test_whoever_is_asked_for_a_set_writes_one(name: str, wanted: int) -> None:
     model, domain = load_model(find_folder(name)), MazeDomain()
     said = model.render([{"role": "user", "content": domain.prompt(MAZE, wanted)}])
