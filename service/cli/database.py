@@ -72,13 +72,15 @@ def prune(
     with open_maintenance(settings, db) as maintenance:
         if not (dry_run or yes):
             counts = maintenance.prune(kept, dry_run=True)
-            _confirm(terminal, f"remove from {shown}: {_listed(counts)}")
+            _confirm(terminal, f"remove from {shown}: {_listed(counts)}{_released(maintenance.releasable(kept))}")
         with terminal.doing("looking" if dry_run else "removing"):
+            released = maintenance.releasable(kept) if dry_run else {}
             counts = maintenance.prune(kept, dry_run=dry_run)
     if terminal.as_json:
-        terminal.emit({"database": shown, "dry_run": dry_run, "removed": counts})
+        found = {"partitions": released} if dry_run else {}
+        terminal.emit({"database": shown, "dry_run": dry_run, "removed": counts, **found})
     else:
-        terminal.show(f"{'would remove' if dry_run else 'removed'}: {_listed(counts)}")
+        terminal.show(f"{'would remove' if dry_run else 'removed'}: {_listed(counts)}{_released(released)}")
 
 
 def backup(terminal: Terminal, db: str | None, target: Path) -> None:
@@ -162,3 +164,11 @@ def _confirm(terminal: Terminal, what: str) -> None:
 def _listed(counts: Mapping[str, int]) -> str:
     """Counts in words."""
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count) or "nothing"
+
+
+def _released(partitions: Mapping[str, int]) -> str:
+    """Partitions whose space the disk gets back, in words."""
+    if not partitions:
+        return ""
+    total = f"{sum(partitions.values()):,} bytes to the disk"
+    return f", and return {total}: " + ", ".join(f"{name} {size:,}" for name, size in partitions.items())

@@ -41,7 +41,7 @@ def prune(
     keep_labels: Annotated[
         list[str] | None, typer.Option(metavar="KEY[=VALUE]", help="Keep runs with this label. May be repeated.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the counts.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
     yes: Yes = False,
     db: Db = None,
     json: Json = False,

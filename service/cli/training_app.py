@@ -91,8 +91,9 @@ def submit(
         "warm_steps": warm_steps, "kinds": split_words(kinds), "test_kinds": split_words(test_kinds), "seed": seed,
         "runs": run or [], "problem": problem, "labels": read_labels(None, label or ()), "max_seconds": max_seconds,
         "test_problems": test_problems, "test_runs": test_run or [], "promote": promote,
+        "new_policy": new,
     }  # fmt: skip
-    submit_job(terminal_of(ctx, json, db, where), where, words, new=new)
+    submit_job(terminal_of(ctx, json, db, where), where, words)
 
 
 @training_app.command("list", epilog="Example: evolve training list --limit 5")

@@ -30,14 +30,13 @@ MAX_LOOKED_THROUGH = 1000
 NONE_YET = "there is no training job yet: submit one with evolve training submit POLICY"
 
 
-def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any], *, new: bool = False) -> None:
+def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any]) -> None:
     """Queue a training job.
 
     Args:
         terminal: where the job is printed.
         where: the database or service.
         words: fields of the request. None: as by default.
-        new: registers the policy if the registry has none of its name.
 
     Raises:
         NotFoundError, AmbiguousIdError: there is no such policy, base or run.
@@ -57,7 +56,7 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any], 
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     with open_policies(load_settings(), where) as policies:
-        _find_policies(policies, body, new=new)
+        _refuse_unknown(policies, body)
     with _training(where) as site:
         job = site.submit(body)
     _tell(terminal, job, f"{formatting.short(job.id)} is queued. It waits for {job.waiting_for}: evolve trainer")
@@ -65,25 +64,21 @@ def submit_job(terminal: Terminal, where: SourceOptions, words: dict[str, Any], 
         terminal.note(f"Watch it with: {terminal.command('training watch')}")
 
 
-def _find_policies(policies: "PolicySite", body: "TrainingJobCreate", *, new: bool) -> None:
-    """Find the base and the policy of a job, before anything is stored.
+def _refuse_unknown(policies: "PolicySite", body: "TrainingJobCreate") -> None:
+    """Refuse a base or a policy that the registry does not have, with the nearest name that it has.
 
     Raises:
-        NotFoundError: there is none of a name.
+        NotFoundError: there is none of a name, and the job does not register it.
     """
     from service.problems.suggestion import hint
-    from service.schemas.policy_registry import PolicyCreate
 
     known = {policy.name for policy in policies.policies()}
     base = body.base.partition("@")[0]
     if base and base not in known:
         raise NotFoundError(f"--base: there is no policy {base!r} in the registry{hint(base, known)}")
-    if body.policy in known:
-        return
-    if not new:
+    if body.policy not in known and not body.new_policy:
         near = hint(body.policy, known)
         raise NotFoundError(f"there is no policy {body.policy!r} in the registry (--new registers it){near}")
-    policies.create(PolicyCreate(name=body.policy))
 
 
 def list_jobs(terminal: Terminal, where: SourceOptions, limit: int) -> None:

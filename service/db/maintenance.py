@@ -73,6 +73,12 @@ class SqlMaintenance:
         """Remove data that is past its time, and return how many of each kind."""
         return prune(self._database, self._database.clock, retention, dry_run=dry_run)
 
+    def releasable(self, retention: RetentionPolicy) -> dict[str, int]:
+        """The partitions of events that a prune would give back to the disk, with the bytes of each."""
+        clock = self._database.clock
+        ended = _ended(self._database, clock.now() - retention.runs, clock, retention.keep_labels)
+        return SqlPartitions(self._database).releasable({run_id for run_id, _ in ended})
+
     def back_up(self, target: Path) -> str:
         """Write a backup to a new file, and return the revision. An older SQLite database is not upgraded by it."""
         from service.db.backup import backup

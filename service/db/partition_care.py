@@ -1,7 +1,9 @@
 """Making the partitions of events ahead of time, and giving those back whose runs are gone."""
 
+from collections.abc import Collection
+
 import structlog
-from sqlalchemy import exc, text
+from sqlalchemy import Connection, exc, text
 
 from service.db import partitions
 from service.db.engine import Database
@@ -50,9 +52,8 @@ class SqlPartitions:
         """
         if not self._wanted():
             return 0
-        now = self._clock.now()
         with self._database.read() as connection:
-            past = [one for one in partitions.partitions(connection) if one.ends + partitions.GRACE <= now]
+            past = self._past(connection)
         freed = 0
         for partition in past:
             try:
@@ -61,6 +62,20 @@ class SqlPartitions:
                 log.warning("partition.kept", partition=partition.name, error=_reason(error))
                 break
         return freed
+
+    def releasable(self, runs: Collection[str]) -> dict[str, int]:
+        """The partitions that `release` would drop or empty if these runs were deleted, with the bytes of each."""
+        if not self._wanted():
+            return {}
+        with self._database.read() as connection:
+            unused = [one for one in self._past(connection) if partitions.unused_without(connection, one, runs)]
+            sizes = [(one, partitions.size(connection, one)) for one in unused]
+        # That of everything before the first week is emptied, and stays.
+        return {one.name: size for one, size in sizes if size or one.begins is not None}
+
+    def _past(self, connection: Connection) -> list[EventPartition]:
+        now = self._clock.now()
+        return [one for one in partitions.partitions(connection) if one.ends + partitions.GRACE <= now]
 
     def _wanted(self) -> bool:
         return self._database.engine.dialect.name == "postgresql" and not self._database.in_unit

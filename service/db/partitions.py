@@ -5,7 +5,7 @@ nobody made a partition for, are in the partition `events_default`. SQLite has o
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -117,8 +117,13 @@ def add(connection: Connection, partition: EventPartition) -> bool:
 
 def unused(connection: Connection, partition: EventPartition) -> bool:
     """Whether every run that may have events in it is deleted, or marked to be."""
-    of_its = and_(RunRow.id >= _stored(partition.low), RunRow.id < _stored(partition.high))
-    return not connection.execute(select(exists().where(of_its, RunRow.state != DELETING))).scalar()
+    return not connection.execute(select(exists().where(_runs_of(partition), RunRow.state != DELETING))).scalar()
+
+
+def unused_without(connection: Connection, partition: EventPartition, runs: Collection[str]) -> bool:
+    """Whether it would be unused if these runs were deleted."""
+    kept = connection.execute(select(RunRow.id).where(_runs_of(partition), RunRow.state != DELETING)).scalars()
+    return all(run_id in runs for run_id in kept)
 
 
 def size(connection: Connection, partition: EventPartition) -> int:
@@ -166,6 +171,10 @@ def lay_out(connection: Connection) -> None:
     connection.execute(text(f"DROP TABLE {until.name}"))
     for partition in (EventPartition(begins=None, ends=weeks[0].ends - WEEK), *weeks):
         add(connection, partition)
+
+
+def _runs_of(partition: EventPartition) -> ColumnElement[bool]:
+    return and_(RunRow.id >= _stored(partition.low), RunRow.id < _stored(partition.high))
 
 
 def _weeks(first: EventPartition, end: datetime) -> Iterator[EventPartition]:

@@ -33,6 +33,12 @@ class Maintenance(Protocol):
             dry_run: whether to count alone.
         """
 
+    def releasable(self, retention: RetentionPolicy) -> dict[str, int]:
+        """The partitions of events that pruning would give back to the disk, with the bytes of each.
+
+        Databases without partitions have none.
+        """
+
     def back_up(self, target: Path) -> str:
         """Write a backup to a new file, and return the revision of the schema."""
 

@@ -160,6 +160,7 @@ class TrainingJobs(Protocol):
         Raises:
             NotFoundError: the tenant has no such policy, base or run.
             RefusedError: the policy is not its own, or a run may not be trained on.
+            ConflictError: the name of a new policy is taken by the installation.
             UsageError: there is no such back end, it does not have a setting, or no run fits the filter.
             QuotaError: the tenant has used up a quota of training.
         """

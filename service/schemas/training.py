@@ -70,6 +70,10 @@ class TrainingJobCreate(Request):
         " trained on them",
     )
     promote: bool = Field(default=False, description="Whether to promote the version, if the evaluation gate allows it")
+    new_policy: bool = Field(
+        default=False,
+        description="Whether to register the policy if the registry has none of its name. A refused job registers none",
+    )
 
 
 class TrainingProgress(Reply):

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.errors import (
     InvalidProblemError,
+    NotFoundError,
     QuotaError,
     RefusedError,
     StorageAwayError,
@@ -35,8 +36,8 @@ from service.usecases.policy_registry import StoredPolicies
 
 MAX_RUNS = 1000
 DAY = timedelta(days=1)
-# Of a request, what a job has as fields of its own.
-_OWN = ("policy", "runs")
+# Of a request, what a job has as fields of its own, or nothing after its start needs.
+_OWN = ("policy", "runs", "new_policy")
 
 
 class StoredTrainingJobs:
@@ -48,7 +49,7 @@ class StoredTrainingJobs:
         readers: runs by tenant.
         problems: those of the runs.
         accounts: quotas of tenants.
-        atomic: opens the transaction in which a quota is counted and a job is added.
+        atomic: opens the transaction in which a quota is counted, and a job and its new policy are added.
         clock: times of jobs.
         backends: that a job may name. None: only trainers can open it.
     """
@@ -74,6 +75,7 @@ class StoredTrainingJobs:
         Raises:
             NotFoundError: the tenant has no such policy, base or run.
             RefusedError: the policy is not its own, or a run may not be trained on.
+            ConflictError: the name of a new policy is taken by the installation.
             UsageError: there is no such back end, it does not have a setting, or no run fits the filter.
             QuotaError: the tenant has used up a quota of training.
         """
@@ -83,7 +85,7 @@ class StoredTrainingJobs:
         self._refuse_place(tenant, request)
         if (known := self._backends[backend]) is not None:
             known.check(request)
-        policy = self._registry.own(tenant, request["policy"])
+        new = self._is_new(tenant, request)
         base = self._registry.named(tenant, request["base"]).name if request["base"] else ""
         runs = self._runs(tenant, request)
         tests = self._tests(tenant, request, runs)
@@ -93,7 +95,7 @@ class StoredTrainingJobs:
         job = TrainingJob(
             id=new_id("trn", now),
             tenant=tenant,
-            policy=policy.name,
+            policy=request["policy"],
             request=wanted,
             runs=runs,
             created_by=by,
@@ -101,6 +103,8 @@ class StoredTrainingJobs:
         )
         with self._atomic():
             self._refuse_beyond(tenant, now)
+            if new:
+                self._registry.register(tenant, job.policy, "", shared=False, by=by)
             self._store.add(job)
         return self._store.get(tenant, job.id)
 
@@ -178,6 +182,21 @@ class StoredTrainingJobs:
                 raise RefusedError(
                     f"only the tenant {DEFAULT_TENANT} names {name}: start from a version, such as one that is shared"
                 )
+
+    def _is_new(self, tenant: str, request: Mapping[str, Any]) -> bool:
+        """Whether the policy of a request is to be registered with the job.
+
+        Raises:
+            NotFoundError: there is no such policy, and the request does not register it.
+            RefusedError: it is shared by the operator.
+        """
+        try:
+            self._registry.own(tenant, request["policy"])
+        except NotFoundError:
+            if not request.get("new_policy"):
+                raise
+            return True
+        return False
 
     def _runs(self, tenant: str, request: Mapping[str, Any]) -> list[str]:
         reader, may = self._readers.of(tenant), self.allowed(tenant)

@@ -123,3 +123,25 @@ async def test_a_job_that_cannot_be_is_refused(
 ) -> None:
     answer = await owner.post("/v1/training-jobs", json={"policy": "walker", **words})
     assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ({"base": "absent@1"}, 404),
+        ({"base": "runner@1"}, 404),
+        ({"backend": "absent"}, 422),
+        ({"runs": ["run_absent"]}, 404),
+        ({"labels": {"family": "none"}}, 422),
+        ({"policy": "registered"}, 409),
+    ],
+)
+async def test_a_refused_job_registers_no_policy(owner: httpx.AsyncClient, words: dict[str, Any], status: int) -> None:
+    body = {"policy": "runner", "new_policy": True}
+    answer = await owner.post("/v1/training-jobs", json={**body, **words})
+    assert answer.status_code == status, answer.text
+    assert (await owner.get("/v1/policies/registered")).json()["items"] == []
+    made = await owner.post("/v1/training-jobs", json=body)
+    assert (made.status_code, "new_policy" in made.json()["request"]) == (201, False)
+    (policy,) = (await owner.get("/v1/policies/registered")).json()["items"]
+    assert (policy["name"], policy["created_by"]) == ("runner", "test")

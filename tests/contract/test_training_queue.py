@@ -124,6 +124,17 @@ def test_a_tenant_has_no_more_jobs_than_its_quota_allows(jobs: StoredTrainingJob
     assert jobs.resume("default", another.id).state == "queued"  # it has not ended, so nothing is added
 
 
+def test_a_job_beyond_the_quota_registers_no_policy(jobs: StoredTrainingJobs, database: Database) -> None:
+    limit(database, active_training_jobs=1)
+    asked = {**REQUEST, "new_policy": True}
+    registry = SqlPolicyStore(database)
+    before = [policy.name for policy in registry.policies("default")]
+    jobs.submit("default", {**asked, "policy": "first"}, "ci")
+    with pytest.raises(QuotaError, match="1 of 1 training jobs"):
+        jobs.submit("default", {**asked, "policy": "second"}, "ci")
+    assert [policy.name for policy in registry.policies("default")] == sorted([*before, "first"])
+
+
 def test_the_time_of_trainers_in_a_day_is_limited(
     jobs: StoredTrainingJobs, store: SqlTrainingStore, database: Database, clock: FixedClock
 ) -> None:

@@ -49,7 +49,7 @@ _PAGED: dict[int | str, dict[str, Any]] = {200: {"model": TrainingEventPage, "co
     "/training-jobs",
     status_code=201,
     response_model=TrainingJob,
-    responses=_MADE | raises(NotFoundError, RefusedError),
+    responses=_MADE | raises(ConflictError, NotFoundError, RefusedError),
     operation_id="create_training_job",
 )
 def create_training_job(body: TrainingJobCreate, caller: Writing, parts: PartsDep, once: OnceDep) -> Response:

@@ -175,6 +175,8 @@ def test_a_new_policy_is_registered_only_on_request(place: Place) -> None:
         refused = place.said("training", "submit", *words)
         assert (refused.code, "'wlaker' in the registry" in refused.err) == (3, True), refused.err
         assert refused.err.rstrip().endswith(": did you mean 'walker'?")
+    for option, value, code in (("--base", "walker@9", 3), ("--backend", "absent", 2), ("--label", "family=none", 2)):
+        assert place.said("training", "submit", "runner", "--new", option, value).code == code
     assert place.said("training", "list", "--json").out == ""
     assert [policy["name"] for policy in place.lines("policy", "list")] == ["walker"]
     (job,) = place.lines("training", "submit", "runner", "--new", "--base", "walker@1")

@@ -1,5 +1,6 @@
 """Events of PostgreSQL are in partitions by week: made ahead, and given back to the disk when their runs are gone."""
 
+import json
 import secrets
 import threading
 import time
@@ -16,6 +17,8 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from evolve.events import EventKind
+from service.cli.exit_codes import OK, REFUSED
+from service.cli.main import main
 from service.db import archive, partition_care, partitions
 from service.db.backup import backup, restore
 from service.db.compact_ids import encode_id
@@ -136,6 +139,39 @@ def test_a_run_that_a_person_deletes_frees_its_week_too(database: Database) -> N
         pass
     assert (bytes_of_events(database) < 0.6 * before, until in names(database)) == (True, True)
     assert rows(database)["events"] == 0
+
+
+def test_what_a_release_would_give_back_is_known_before(database: Database) -> None:
+    old, kept = long_run(database, NOW), long_run(database, NOW + WEEK)
+    held = SqlPartitions(database, LATER)
+    held.release()  # the weeks without a run
+    filled = bytes_of_events(database, week(NOW))
+    assert held.releasable(()) == {}
+    assert held.releasable({old.run_id}) == {week(NOW): filled}
+    assert set(held.releasable({old.run_id, kept.run_id})) == {week(NOW), week(NOW + WEEK)}
+    assert SqlPartitions(database, FixedClock(NOW)).releasable({old.run_id}) == {}  # the week has not ended
+    SqlRunIntents(database, "default", LATER).delete(old.run_id)
+    assert held.release() == filled
+    assert held.releasable({old.run_id}) == {}
+
+
+def test_a_dry_run_names_the_partitions_and_their_bytes(
+    database: Database, postgres_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = long_run(database, NOW - 5 * WEEK)
+    (until,) = tables_of(database, story.run_id)
+    size, words = bytes_of_events(database, until), ["db", "prune", "--older-than", "30", "--db", postgres_url]
+    assert main([*words, "--dry-run"]) == OK
+    given = f"and return {size:,} bytes to the disk: {until} {size:,}"
+    said = capsys.readouterr().out
+    assert (said.startswith("would remove: runs 1, "), said.endswith(f", {given}\n")) == (True, True), said
+    assert main(words) == REFUSED
+    assert given in capsys.readouterr().err
+    assert main([*words, "--dry-run", "--json"]) == OK
+    assert json.loads(capsys.readouterr().out)["partitions"] == {until: size}
+    assert main(["db", "prune", "--older-than", "3650", "--db", postgres_url, "--dry-run"]) == OK
+    assert capsys.readouterr().out == "would remove: nothing\n"
+    assert whole(database, story)
 
 
 @pytest.mark.parametrize("passed", [timedelta(0), GRACE])
