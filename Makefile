@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base environments test pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base environments test compiled pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -55,7 +55,13 @@ environments: install ## the environments that tests of other libraries need, be
 	@python=$$(scripts/check_machine.sh $(PYTHON)) && for name in $(ENVIRONMENTS); do \
 		PYTHON="$$python" scripts/setup_$$name.sh || { echo "$$name could not be set up." >&2; exit 1; }; done
 
-test: lint pytest ## format, lint, types, import contracts and all tests
+test: install ## format, lint, types, import contracts and all tests
+	@$(MAKE) --no-print-directory -j2 lint compiled
+	@$(MAKE) --no-print-directory pytest
+
+# pytest rewrites a test module when it first imports it. In a fresh clone, each of its processes would rewrite all of them.
+compiled: install
+	@$(BIN)/pytest --collect-only -qq $(TESTS) >/dev/null 2>&1 || true
 
 pytest: install ## the tests alone: make pytest TESTS=tests/unit PYTEST_ARGS=-x
 	$(BIN)/pytest $(PYTEST_ARGS) $(TESTS)

@@ -43,6 +43,7 @@ settings.load_profile("shared")
 
 
 def pytest_configure() -> None:
+    gc.disable()  # until all tests are collected: what they are made of stays, and is looked at again and again
     for number, handler in _RESTORED.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -91,6 +92,7 @@ def pytest_collection_finish() -> None:
     """Leave the tests out of garbage collections. A collection of these two million objects takes a second."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -171,8 +171,8 @@ async def test_followers_of_all_runs_share_reads_and_each_is_told_everything(
         told.append(story.child(number, story.id(0)))
         marker = f'"sequence": {story.sequence},'.encode()
         await until(lambda: all(marker in chunks for chunks in heard))  # noqa: B023 - it is awaited here
-    while (RUN, story.sequence) not in (await pages.change_poller.now(audience.key, reads)).active:
-        await asyncio.sleep(0.01)  # until it has looked since
+    while (RUN, story.sequence) not in (await pages.change_poller.now(audience.key, reads)).active:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)  # until it has looked since, of which no event tells
     late = [bytearray() for _ in range(FOLLOWERS)]
     followers += [asyncio.create_task(follow(chunks)) for chunks in late]
     await until(lambda: all(late))

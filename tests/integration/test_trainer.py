@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,27 @@ def files(folder: Path, seed: int) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in write_model(folder / str(seed), seed=seed).iterdir()}
 
 
+def until(found: Any) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@contextmanager
+def beside(wait: Callable[[], None], act: Callable[[], object]) -> Iterator[None]:
+    """Wait and then act in another thread while the block runs. The block ends with it, and with its error."""
+
+    def wait_and_act() -> None:
+        wait()
+        act()
+
+    with ThreadPoolExecutor(1) as pool:
+        acting = pool.submit(wait_and_act)
+        yield
+        acting.result()
+
+
 def test_a_job_makes_a_version_that_tells_how_it_was_trained(place: Place) -> None:
     job = place.submit()
     assert (job.state, place.kinds(job)) == ("queued", ["training.queued"])
@@ -141,15 +164,8 @@ def test_a_trainer_says_that_it_waits_or_gives_a_job_back(place: Place, capsys: 
         place.settings, place.storage, folder=place.folder, backends={"count": CountingBackend(seconds=0.01)},
         observer=JobLines(Terminal()),
     )  # fmt: skip
-
-    def leave() -> None:
-        until(lambda: given_back.busy)
-        given_back.leave()
-
-    leaver = threading.Thread(target=leave)
-    leaver.start()
-    given_back.run()
-    leaver.join()
+    with beside(lambda: until(lambda: given_back.busy), given_back.leave):
+        given_back.run()
     assert capsys.readouterr().err.rstrip().endswith(" walker released: another trainer continues it")
 
 
@@ -189,17 +205,8 @@ def test_a_back_end_that_fails_fails_the_job_with_its_words(place: Place) -> Non
 def test_a_job_is_cancelled_before_and_while_it_is_trained(place: Place) -> None:
     waiting, working = place.submit(), place.submit(steps=10_000)
     assert place.jobs.cancel("default", waiting.id).state == "cancelled"
-    thread = threading.Thread(target=lambda: until(lambda: place.get(working).checkpoint))
-    thread.start()
-
-    def cancel() -> None:
-        thread.join()
-        place.jobs.cancel("default", working.id)
-
-    canceller = threading.Thread(target=cancel)
-    canceller.start()
-    place.train(CountingBackend(seconds=0.01))
-    canceller.join()
+    with beside(lambda: until(lambda: place.get(working).checkpoint), lambda: place.jobs.cancel("default", working.id)):
+        place.train(CountingBackend(seconds=0.01))
     assert place.get(working).state == "cancelled"
     assert place.kinds(working)[-1] == "training.cancelled"
 
@@ -210,16 +217,13 @@ def test_a_cancelled_job_ends_with_the_trainer_that_leaves(place: Place) -> None
     trainer = make_trainer(place.settings, place.storage, folder=place.folder, backends={"count": backend})
     assert not trainer.busy
 
-    def leave() -> None:
-        until(lambda: place.get(job).checkpoint)
+    def cancel() -> None:
         assert trainer.busy
         place.jobs.cancel("default", job.id)
         trainer.leave()
 
-    leaver = threading.Thread(target=leave)
-    leaver.start()
-    trainer.run()
-    leaver.join()
+    with beside(lambda: until(lambda: place.get(job).checkpoint), cancel):
+        trainer.run()
     assert place.get(job).state == "cancelled"
     assert not trainer.busy
 
@@ -260,12 +264,15 @@ class Evaluating(CountingBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        self.evaluates = threading.Event()
+        self._evaluates = threading.Event()
+
+    def until_it_evaluates(self) -> None:
+        assert self._evaluates.wait(PATIENCE_SECONDS)
 
     def evaluate(
         self, job: TrainingTask, model: Path, seen: Collection[str], stopped: threading.Event
     ) -> HeldOutValues:
-        self.evaluates.set()
+        self._evaluates.set()
         assert stopped.wait(PATIENCE_SECONDS)
         raise ConflictError("the evaluation was stopped")
 
@@ -274,15 +281,8 @@ def test_a_job_is_cancelled_while_its_version_is_evaluated(place: Place, tmp_pat
     place.registry.add_version("default", "walker", files(tmp_path, 1))
     place.registry.promote("default", "walker", 1, by="")
     job, backend = place.submit(promote=True), Evaluating()
-
-    def cancel() -> None:
-        assert backend.evaluates.wait(PATIENCE_SECONDS)
-        place.jobs.cancel("default", job.id)
-
-    canceller = threading.Thread(target=cancel)
-    canceller.start()
-    place.train(backend)
-    canceller.join()
+    with beside(backend.until_it_evaluates, lambda: place.jobs.cancel("default", job.id)):
+        place.train(backend)
     assert (place.get(job).state, place.get(job).error) == ("cancelled", "")
     assert place.registry.version("default", "walker", 2).state == "candidate"
     place.jobs.resume("default", job.id)
@@ -295,25 +295,11 @@ def test_a_trainer_leaves_while_a_version_is_evaluated(place: Place, tmp_path: P
     place.registry.promote("default", "walker", 1, by="")
     job, backend = place.submit(), Evaluating()
     trainer = make_trainer(place.settings, place.storage, folder=place.folder, backends={"count": backend})
-
-    def leave() -> None:
-        assert backend.evaluates.wait(PATIENCE_SECONDS)
-        trainer.leave()
-
-    leaver = threading.Thread(target=leave)
-    leaver.start()
-    trainer.run()
-    leaver.join()
+    with beside(backend.until_it_evaluates, trainer.leave):
+        trainer.run()
     assert place.get(job).state == "running"
     place.train()
     assert (place.get(job).state, place.get(job).version) == ("succeeded", 2)
-
-
-def until(found: Any) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_killed_trainer_loses_at_most_a_checkpoint_interval(place: Place) -> None:

@@ -1,10 +1,13 @@
-"""A version that comes after this one: the same code with one more revision."""
+"""A version that comes after this one, the same code with one more revision, and a role of PostgreSQL."""
 
+import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 import migrations
 
@@ -61,3 +64,14 @@ def become_next(next_package: Path, monkeypatch: pytest.MonkeyPatch) -> Become:
         monkeypatch.setattr(migrations, "HEAD", NEXT)
 
     return become
+
+
+@pytest.fixture
+def role(postgres_url: str) -> Iterator[str]:
+    """A role whose name has to be quoted."""
+    name = f"Reader {secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(SQL("CREATE ROLE {}").format(Identifier(name)))
+        yield name
+        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
+        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))

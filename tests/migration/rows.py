@@ -10,13 +10,19 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from alembic import command
 from sqlalchemy import Connection, DateTime, LargeBinary, MetaData, Table, delete, insert, select
 from sqlalchemy.types import TypeEngine
 
+import migrations
+from service.db import schema
 from service.db.engine import connect
 
+DATA = Path(__file__).parent / "data"
+FIRST = migrations.REVISIONS[0]
 Rows = Mapping[str, list[dict[str, Any]]]
 
 
@@ -37,6 +43,26 @@ def fill(connection: Connection, rows: Rows) -> None:
         for row in rows[table.name]:
             values = {name: _read(table.c[name].type, value) for name, value in row.items()}
             connection.execute(insert(table).values(values))
+
+
+def fill_at(url: str, revision: str) -> None:
+    """Put the rows that the first version wrote into an empty database, and bring it to a revision."""
+    kept: Rows = json.loads((DATA / f"{FIRST}.json").read_text())
+    opened = connect(url)
+    with opened.write() as connection:
+        command.upgrade(schema.configuration(connection), FIRST)
+        fill(connection, kept)
+        command.upgrade(schema.configuration(connection), revision)
+    opened.close()
+
+
+def contents(url: str) -> Rows:
+    """The rows of every table of a database."""
+    opened = connect(url)
+    with opened.read() as connection:
+        found = dump(connection)
+    opened.close()
+    return found
 
 
 def is_partition(name: str) -> bool:

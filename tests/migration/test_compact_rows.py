@@ -1,11 +1,8 @@
 """The revision that makes most tables anew: killed in the middle it changes nothing, and owners and grants stay."""
 
-import json
-import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -19,10 +16,9 @@ from service.db.reader import SqlRunReader
 from service.db.schema_upgrade import upgrade
 from tests.contract.story import RUN
 from tests.integration.maintenance.test_program_differences import LONG, program, tell
-from tests.migration.rows import Rows, dump, fill
+from tests.migration.rows import contents, fill_at
 
 BEFORE = "0005_view_requests"
-DATA = Path(__file__).parent / "data" / "0001_initial.json"
 KILLED = """
 import os, signal, sys
 from service.db import packed
@@ -41,22 +37,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database of the revision before, with rows."""
     is_file = request.param == "sqlite"
     found = f"sqlite:///{tmp_path / 'evolve.db'}" if is_file else request.getfixturevalue("postgres_url")
-    rows: Rows = json.loads(DATA.read_text())
-    opened = connect(found)
-    with opened.write() as connection:
-        command.upgrade(schema.configuration(connection), "0001_initial")
-        fill(connection, rows)
-        command.upgrade(schema.configuration(connection), BEFORE)
-    opened.close()
+    fill_at(found, BEFORE)
     return str(found)
-
-
-def contents(url: str) -> Rows:
-    opened = connect(url)
-    with opened.read() as connection:
-        found = dump(connection)
-    opened.close()
-    return found
 
 
 def test_killed_in_the_middle_it_changes_nothing(url: str) -> None:
@@ -86,16 +68,6 @@ def test_differences_are_full_programs_on_the_way_back(url: str) -> None:
     assert SqlRunReader(opened).programs(ids) == dict(zip(ids, expected, strict=True))
     opened.close()
     assert all([list(file) for file in one.files] in files for one in expected)
-
-
-@pytest.fixture
-def role(postgres_url: str) -> Iterator[str]:
-    name = f"Reader {secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(SQL("CREATE ROLE {}").format(Identifier(name)))
-        yield name
-        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
-        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)

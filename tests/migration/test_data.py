@@ -32,9 +32,8 @@ from service.db.webhooks import SqlWebhooks
 from service.ports import DEFAULT_TENANT, CandidateRecord, LoggedEvent, RunReader
 from tests.contract.story import FixedClock
 from tests.e2e.evolving import EvolveHere
-from tests.migration.rows import Rows, dump, fill
+from tests.migration.rows import DATA, Rows, dump, fill
 
-DATA = Path(__file__).parent / "data"
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
 

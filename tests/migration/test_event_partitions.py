@@ -1,10 +1,6 @@
 """The revision that partitions the events of PostgreSQL, both ways with rows: all that hung on the table stays."""
 
-import json
-import secrets
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -17,10 +13,9 @@ from service.db.engine import check, connect
 from service.db.partitions import WEEK, EventPartition, partitions
 from service.db.schema_upgrade import upgrade
 from service.identifiers import new_id
-from tests.migration.rows import Rows, dump, fill
+from tests.migration.rows import contents, fill_at
 
 BEFORE = "0007_snapshots"
-DATA = Path(__file__).parent / "data" / "0001_initial.json"
 NOW = datetime.now(UTC)
 # Their times, and the id of a run that tells none.
 IDS = [new_id("run", NOW - number * WEEK) for number in range(3)] + ["run_0190aaaa000000000000000000000001", "run_x"]
@@ -37,13 +32,7 @@ WHERE attrelid = 'events'::regclass AND attnum > 0 ORDER BY attnum
 @pytest.fixture
 def url(postgres_url: str) -> str:
     """A database of the revision before, with runs of several ids, each with three events."""
-    rows: Rows = json.loads(DATA.read_text())
-    opened = connect(postgres_url)
-    with opened.write() as connection:
-        command.upgrade(schema.configuration(connection), "0001_initial")
-        fill(connection, rows)
-        command.upgrade(schema.configuration(connection), BEFORE)
-    opened.close()
+    fill_at(postgres_url, BEFORE)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         (names,) = connection.execute(
             "SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute"
@@ -59,24 +48,6 @@ def url(postgres_url: str) -> str:
                 [encode_id(run_id)],
             )
     return postgres_url
-
-
-@pytest.fixture
-def role(postgres_url: str) -> Iterator[str]:
-    name = f"Reader {secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(SQL("CREATE ROLE {}").format(Identifier(name)))
-        yield name
-        connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
-        connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
-
-
-def contents(url: str) -> Rows:
-    opened = connect(url)
-    with opened.read() as connection:
-        found = dump(connection)
-    opened.close()
-    return found
 
 
 def shape(url: str) -> list[list[tuple[object, ...]]]:

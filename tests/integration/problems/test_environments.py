@@ -1,13 +1,17 @@
 """What requirements.txt beside an evaluator asks for: installed once, by those who may agree to it alone."""
 
+import fcntl
 import io
 import json
 import os
+import shutil
+import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,7 @@ from service.problems.load import LoadedProblem, load_problem
 from tests.command_line import Said, call_here
 from tests.unit.problems.folders import project
 
+RUN = environments._run
 REQUIREMENT = "slug-of-our-tests==1.0  # from the folder of wheels"
 EVALUATOR = """
 import sys
@@ -55,9 +60,26 @@ def wheel(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pip alone. It takes Python seconds, so the processes of pytest-xdist share one."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "empty environment"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "whole").exists():
+            subprocess.run([sys.executable, "-I", "-m", "venv", folder], check=True, capture_output=True)
+            (folder / "whole").touch()
+    return folder
+
+
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A user whose pip knows nothing but a folder, and who agreed to the environment of the tests."""
+def home(tmp_path_factory: pytest.TempPathFactory, empty_environment: Path) -> Iterator[Path]:
+    """A user whose pip knows nothing but a folder, and who agreed to the environment of the tests.
+
+    Environments are copies of an empty one, into which pip installs. `test_a_problem_is_set_up_after_a_question` makes
+    its own from nothing.
+    """
     folder = tmp_path_factory.mktemp("home")
     wheels = wheel(tmp_path_factory.mktemp("wheels"))
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +88,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("PIP_NO_INDEX", "1")
         patch.setenv("PIP_FIND_LINKS", str(wheels))
         patch.setenv("PIP_CONFIG_FILE", os.devnull)
+        patch.setattr(environments, "_run", partial(run_or_copy, empty_environment))
         yield folder
+
+
+def run_or_copy(empty: Path, words: Sequence[str], failure: str) -> None:
+    if list(words[1:4]) == ["-I", "-m", "venv"]:
+        shutil.copytree(empty, words[4], symlinks=True, copy_function=os.link)
+    else:
+        RUN(words, failure)
 
 
 @pytest.fixture
@@ -112,6 +142,7 @@ def test_nothing_is_installed_where_nobody_agrees(home: Path, tmp_path: Path, mo
 
 
 def test_a_problem_is_set_up_after_a_question(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "_run", RUN)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = loaded_in(tmp_path).place
     monkeypatch.setattr(sys, "stdin", Person("n\n"))

@@ -107,3 +107,16 @@ def play(work: RunJob, notes: Notes, orders: RunOrders | None = None) -> RunStat
             return await drive(work, observer=notes, orders=orders or RunOrders())
 
     return asyncio.run(scene())
+
+
+def play_until(work: RunJob, minimum_events: int) -> RunStatus:
+    """Drive a run, and leave it after so many events."""
+    orders, heard = RunOrders(), 0
+
+    def react(events: Sequence[LoggedEvent]) -> None:
+        nonlocal heard
+        heard += len(events)
+        if heard >= minimum_events:
+            orders.leave()
+
+    return play(work, Notes(react=react), orders)

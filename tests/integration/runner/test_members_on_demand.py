@@ -20,7 +20,6 @@ from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.snapshots import SqlSnapshotStore
 from service.errors import StorageAwayError
-from service.ports import LoggedEvent
 from service.runner.desired_state import RunOrders
 from service.runner.program_loader import ProgramLoader
 from service.runner.run_job import RunJob
@@ -28,7 +27,7 @@ from service.runner.run_loop import RunLoop
 from service.runner.storage_retry import StorageRetry
 from service.timestamps import SystemClock
 from tests.contract.story import RUN, new_toy_run
-from tests.integration.runner.scene import Notes, ToyPolicy, job, play
+from tests.integration.runner.scene import Notes, ToyPolicy, job, play, play_until
 
 EVENTS = 60
 ALL_ALIVE = ArchiveConfig(kind="top", size=500)
@@ -70,19 +69,6 @@ def alive(log: SqlRunLog, database: Database, **config: Any) -> RunJob:
     return replace(work, snapshots=SqlSnapshotStore(database))
 
 
-def left(work: RunJob, after: int = 3 * EVENTS) -> None:
-    """Drive a run, and leave it after so many events."""
-    orders, heard = RunOrders(), 0
-
-    def react(events: Sequence[LoggedEvent]) -> None:
-        nonlocal heard
-        heard += len(events)
-        if heard >= after:
-            orders.leave()
-
-    play(work, Notes(react=react), orders)
-
-
 def resumed(work: RunJob) -> RunLoop:
     loop = RunLoop(work, Notes(), RunOrders())
     loop._replay()
@@ -99,7 +85,7 @@ def test_a_resumed_run_shows_the_programs_of_members_that_it_left_in_the_databas
 ) -> None:
     policy = FormedPolicy() if forms else ReadingPolicy()
     work = alive(log, database, policy=policy)
-    left(work)
+    play_until(work, 3 * EVENTS)
     absent = {member.candidate_id for member in members(resumed(work)) if is_unloaded(member)}
     assert len(absent) > 20
     policy.shown.clear()
@@ -123,9 +109,9 @@ def test_a_deterministic_run_that_was_left_decides_as_one_that_never_was(
 
     policy = FormedPolicy() if forms else ReadingPolicy()
     work = alive(log, database, deterministic=DeterministicConfig(window=3), policy=policy)
-    left(work)
+    play_until(work, 3 * EVENTS)
     assert any(map(is_unloaded, members(resumed(work))))
-    left(work)
+    play_until(work, 3 * EVENTS)
     play(work, Notes())
     another = SqlRunLog(open_database(f"sqlite:///{tmp_path / 'whole.db'}"), SystemClock())
     another.create(new_toy_run())
@@ -147,7 +133,7 @@ def test_a_run_whose_decisions_read_members_loads_all(
     log: SqlRunLog, database: Database, config: dict[str, Any]
 ) -> None:
     work = alive(log, database, **config)
-    left(work)
+    play_until(work, 3 * EVENTS)
     found = members(resumed(work))
     assert len(found) > 10
     assert not any(map(is_unloaded, found))
@@ -155,7 +141,7 @@ def test_a_run_whose_decisions_read_members_loads_all(
 
 def test_members_are_loaded_once_a_changed_selection_reads_their_cases(log: SqlRunLog, database: Database) -> None:
     work = alive(log, database)
-    left(work)
+    play_until(work, 3 * EVENTS)
     loop = resumed(work)
     change = SettingsChanged(change_id="chg_1", by="ada", settings={"migration_rate": 0.2})
     loop._search.change(RequestedChange(data=change))
@@ -175,7 +161,7 @@ def test_a_loader_keeps_the_programs_that_were_shown_last_and_waits_for_a_databa
     log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = alive(log, database)
-    left(work)
+    play_until(work, 3 * EVENTS)
     ids = [member.candidate_id for member in members(resumed(work))][:4]
     read: list[list[str]] = []
     individuals, troubles = SqlRunLog.individuals, [StorageAwayError("away")]

@@ -1,7 +1,6 @@
 """A run that is taken up again goes on from its snapshot, and from its whole log wherever that does not fit."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +15,12 @@ from evolve.search.state import SearchState
 from service.db.engine import Database
 from service.db.log import SqlRunLog
 from service.db.snapshots import SqlSnapshotStore
-from service.ports import LoggedEvent, StoredSnapshot
+from service.ports import StoredSnapshot
 from service.runner.desired_state import RunOrders
 from service.runner.run_job import RunJob
 from service.runner.run_loop import RunLoop
-from service.runner.status import RunStatus
 from tests.contract.story import RUN
-from tests.integration.runner.scene import Notes, job, play
+from tests.integration.runner.scene import Notes, job, play, play_until
 
 EVENTS = 60
 
@@ -39,19 +37,6 @@ def store(database: Database) -> SqlSnapshotStore:
 
 def snapped(log: SqlRunLog, store: SqlSnapshotStore, evaluations: int = 60, **config: Any) -> RunJob:
     return replace(job(log, evaluations=evaluations, **config), snapshots=store)
-
-
-def left(work: RunJob, after: int) -> RunStatus:
-    """Drive a run, and leave it after so many events."""
-    orders, heard = RunOrders(), 0
-
-    def react(events: Sequence[LoggedEvent]) -> None:
-        nonlocal heard
-        heard += len(events)
-        if heard >= after:
-            orders.leave()
-
-    return play(work, Notes(react=react), orders)
 
 
 def state_of(work: RunJob) -> tuple[SearchState, list[Any], Any]:
@@ -80,7 +65,7 @@ def test_a_run_is_taken_up_from_its_snapshot_as_from_its_log(
     log: SqlRunLog, store: SqlSnapshotStore, config: dict[str, Any]
 ) -> None:
     work = snapped(log, store, evaluations=150, **config)
-    left(work, 3 * EVENTS)
+    play_until(work, 3 * EVENTS)
     stored = store.load(RUN)
     assert stored is not None
     assert stored.sequence >= EVENTS
@@ -100,7 +85,7 @@ def test_only_the_events_behind_a_snapshot_are_read(
     log: SqlRunLog, store: SqlSnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = snapped(log, store)
-    left(work, 2 * EVENTS)
+    play_until(work, 2 * EVENTS)
     stored = store.load(RUN)
     assert stored is not None
     read: list[int] = []
@@ -152,7 +137,7 @@ def test_a_snapshot_that_does_not_fit_is_passed_over_with_its_reason(
     log: SqlRunLog, store: SqlSnapshotStore, spoil: Any, reason: str
 ) -> None:
     work = snapped(log, store)
-    left(work, 2 * EVENTS)
+    play_until(work, 2 * EVENTS)
     stored = store.load(RUN)
     assert stored is not None
     store.forget(RUN)
@@ -172,7 +157,7 @@ def test_a_snapshot_of_another_configuration_is_passed_over_and_one_of_another_b
     log: SqlRunLog, store: SqlSnapshotStore
 ) -> None:
     work = snapped(log, store)
-    left(work, 2 * EVENTS)
+    play_until(work, 2 * EVENTS)
     larger = replace(work, config=replace(work.config, budget=BudgetConfig(evaluations=70)))
     quick, logs, _ = state_of(larger)
     assert logs == []
@@ -185,7 +170,7 @@ def test_a_snapshot_whose_content_does_not_fit_the_search_leaves_no_trace(
     log: SqlRunLog, store: SqlSnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = snapped(log, store)
-    left(work, 2 * EVENTS)
+    play_until(work, 2 * EVENTS)
     full, _, whole_status = state_of(whole(work))
 
     def broken(packed: object) -> Any:
