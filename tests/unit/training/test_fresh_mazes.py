@@ -96,6 +96,14 @@ def test_the_report_of_the_study_is_that_of_the_kept_answers() -> None:
         assert block in page
 
 
+def test_the_pairs_of_the_study_are_those_of_the_kept_answers() -> None:
+    page = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    kept = sorted((ROOT / "benchmarks" / "method_table").glob("*_steps_fresh.json"))
+    assert kept
+    for path in kept:
+        assert by_seed(read_tables(path), "vpo_marginal", "vpo") in page
+
+
 def test_a_pair_of_methods_is_compared_seed_by_seed() -> None:
     found = tables(LEVELS, noise=0.001)
     del found["grpo"][3]
