@@ -127,6 +127,8 @@ class Confinement:
         self._apply(self._role_steps(role, channel))
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         os.environ.update(self._cell.device_variables)
+        if self._cell.gpu:
+            os.environ["TRITON_HOME"] = scratch  # Triton looks for its home when it is imported, perhaps before HOME is set
         if role == SCORER and self._cell.scorer_readable:
             os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
         visible_files.enter(self._views[role])
@@ -258,6 +260,7 @@ class Confinement:
         return seccomp.program(
             network=self._cell.network,
             internet_only=bool(self._cell.egress),
+            devices=self._cell.gpu,
             keep_modes=shared_user,
             signals_of=signals_of,
         )
