@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -21,7 +22,8 @@ from service.sandbox import device_pool
 from service.sandbox.device_monitor import DeviceMonitor, open_monitor
 from service.sandbox.device_pool import PREFIX, DevicePool
 from service.sandbox.devices import Device, find_devices
-from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, processes_naming, sandbox
+from service.sandbox.layers import IsolationLevel
+from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, processes_naming, program, sandbox
 from tests.integration.sandbox.device_bench import (
     NVIDIA,
     ROCM,
@@ -322,6 +324,59 @@ def _runs(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return bool(os.listdir(f"/proc/{pid}/fd"))
     return False
+
+
+LISTENING = """
+    import os, socket
+    def attempt(call, *words):
+        try:
+            call(*words)
+        except OSError as error:
+            return error.strerror
+        return "ok"
+    def solve():
+        found = {"socket": "ok"}
+        for kind in (socket.SOCK_SEQPACKET, socket.SOCK_STREAM):
+            try:
+                own = socket.socket(socket.AF_UNIX, kind)
+            except OSError as error:
+                return {"socket": error.strerror}
+            name = chr(0) + f"cuda-uvmfd-{os.getpid()}-{int(kind)}"
+            found |= {"bind": attempt(own.bind, name), "listen": attempt(own.listen, 16)}
+            found |= {"connect": attempt(socket.socket(socket.AF_UNIX, kind).connect, name)}
+        for family, kind in ((socket.AF_UNIX, socket.SOCK_DGRAM), (socket.AF_INET, socket.SOCK_STREAM)):
+            found[f"{int(family)} {int(kind)}"] = attempt(socket.socket, family, kind)
+        return found
+"""
+
+
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_a_driver_may_listen_on_a_local_socket_of_a_program_that_has_a_device(
+    tmp_path: Path, force: IsolationLevel
+) -> None:
+    shown = ECHO.replace("repr(value)", "__import__('json').dumps(value)")
+    for limits, devices, expected in (
+        (GPU_LIMITS, monitor("card0"), {"socket": "ok", "bind": "ok", "listen": "ok"}),
+        (LIMITS, None, {"socket": "Operation not permitted"}),
+    ):
+        options = {"limits": limits, "devices": devices, "preload": ("socket",)}
+        async with sandbox(tmp_path, shown, force=force, require=force, **options) as opened:
+            found = json.loads((await opened.evaluate(program(LISTENING), "evl_1")).feedback)
+        assert {name: found[name] for name in expected} == expected
+        refused = set(found) - {"socket", "bind", "listen"}
+        assert {found[name] for name in refused} <= {"Operation not permitted"}
+        assert len(refused) == (3 if devices else 0)
+
+
+async def test_caches_of_kernels_are_in_the_scratch(tmp_path: Path) -> None:
+    """Triton looks for its home when it is imported: preloaded, before a program has a scratch."""
+    looks = """
+        import os
+        def solve():
+            return float(os.environ.get("TRITON_HOME") == os.environ["HOME"] == os.getcwd().removesuffix("/program"))
+    """
+    async with sandbox(tmp_path, limits=GPU_LIMITS, devices=monitor("card0")) as opened:
+        assert (await opened.evaluate(program(looks), "evl_1")).scores == {"score": 1.0}
 
 
 async def test_a_problem_without_gpu_has_no_device_and_one_with_gpu_says_which_it_had(tmp_path: Path) -> None:
