@@ -223,16 +223,22 @@ class Confinement:
 
     def _build_rules(self) -> None:
         for role in ROOMS:
-            self._rules[role] = landlock.ruleset(
-                readable=self._readable(role),
-                writable=self._writable(role),
-                devices=[*visible_files.DEVICES, *self._cell.devices],
-                network=self._cell.network,
-            )
+            self._rules[role] = self._ruleset(role)
+
+    def _ruleset(self, role: str) -> int:
+        """The rules of a role. With a device they are of the calling process, unless /proc is the cell's own."""
+        own = "/proc" if self.own_proc else "/proc/self"
+        return landlock.ruleset(
+            readable=self._readable(role),
+            writable=self._writable(role),
+            processes=[own] if self._cell.gpu else (),  # CUDA names its threads there, or does not start
+            devices=[*visible_files.DEVICES, *self._cell.devices],
+            network=self._cell.network,
+        )
 
     def _readable(self, role: str) -> list[str]:
         cell = self._cell
-        proc = ("/proc",) if self.own_proc else visible_files.PUBLIC_PROC
+        proc = ("/proc",) if self.own_proc else visible_files.public_proc(gpu=cell.gpu)
         own = (cell.problem, cell.shim) if role == SCORER else ()
         names = visible_files.NAMES if cell.network else ()
         return [*visible_files.system(cell), *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
@@ -284,7 +290,8 @@ class Confinement:
             os._exit(1)
 
     def _landlock(self, role: str) -> None:
-        landlock.restrict(self._rules[role])
+        shared = self.own_proc or not self._cell.gpu
+        landlock.restrict(self._rules[role] if shared else self._ruleset(role))
 
     def _seccomp(self) -> None:
         if self._filter is None:
