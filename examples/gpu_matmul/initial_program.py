@@ -15,26 +15,26 @@ STAGES = 2
 
 @triton.jit
 def product_kernel(
-    a, b, c, size, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr
+    a, b, c, size, block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr, group: tl.constexpr
 ):
     """One tile of c = a @ b; programs are numbered in groups of rows, so that neighbours share tiles in the cache."""
     number = tl.program_id(0)
-    rows, columns = tl.cdiv(size, BLOCK_M), tl.cdiv(size, BLOCK_N)
-    in_group = GROUP * columns
-    first = (number // in_group) * GROUP
-    height = min(rows - first, GROUP)
+    rows, columns = tl.cdiv(size, block_m), tl.cdiv(size, block_n)
+    in_group = group * columns
+    first = (number // in_group) * group
+    height = min(rows - first, group)
     row = first + (number % in_group) % height
     column = (number % in_group) // height
-    of_rows = row * BLOCK_M + tl.arange(0, BLOCK_M)
-    of_columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
-    inner = tl.arange(0, BLOCK_K)
+    of_rows = row * block_m + tl.arange(0, block_m)
+    of_columns = column * block_n + tl.arange(0, block_n)
+    inner = tl.arange(0, block_k)
     a_tile = a + of_rows[:, None] * size + inner[None, :]
     b_tile = b + inner[:, None] * size + of_columns[None, :]
-    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for _ in range(0, tl.cdiv(size, BLOCK_K)):
+    total = tl.zeros((block_m, block_n), dtype=tl.float32)
+    for _ in range(tl.cdiv(size, block_k)):
         total = tl.dot(tl.load(a_tile), tl.load(b_tile), total)
-        a_tile += BLOCK_K
-        b_tile += BLOCK_K * size
+        a_tile += block_k
+        b_tile += block_k * size
     tl.store(c + of_rows[:, None] * size + of_columns[None, :], total.to(tl.bfloat16))
 
 
@@ -43,9 +43,7 @@ def multiply(a, b):
     c = torch.empty_like(a)
     size = a.shape[0]
     grid = (triton.cdiv(size, BLOCK_M) * triton.cdiv(size, BLOCK_N),)
-    product_kernel[grid](
-        a, b, c, size, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, num_warps=WARPS, num_stages=STAGES
-    )
+    product_kernel[grid](a, b, c, size, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, num_warps=WARPS, num_stages=STAGES)
     return c
 
 

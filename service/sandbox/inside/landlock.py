@@ -61,7 +61,11 @@ def ruleset(
     attributes = struct.pack("QQQ", rights, net, scope)[: 24 if abi >= 6 else 16 if abi >= 4 else 8]
     rules = kernel.syscall("landlock", _CREATE, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
     everything = rights & ~(MAKE_CHAR | MAKE_BLOCK | MAKE_SOCK)
-    grants = {READ_FILE | READ_DIR | EXECUTE: readable, everything: writable, READ_FILE | READ_DIR | WRITE_FILE: processes}
+    grants = {
+        READ_FILE | READ_DIR | EXECUTE: readable,
+        everything: writable,
+        READ_FILE | READ_DIR | WRITE_FILE: processes,
+    }
     for granted, paths in grants.items():
         for path in paths:
             _allow(rules, path, granted & rights)
