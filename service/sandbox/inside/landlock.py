@@ -44,7 +44,7 @@ def ruleset(
 ) -> int:
     """A file descriptor of the rules: read and run below `readable`, everything but devices below `writable`.
 
-    Below `processes`, which is /proc or a folder of it, files that are there may be read and written.
+    Below `processes`, which is /proc or a folder of it, files that are there may be read, written and cut.
 
     Paths that do not exist are left out. Where the kernel can, TCP is closed unless `network`, and neither abstract
     sockets nor signals leave the processes that live under the rules.
@@ -64,7 +64,7 @@ def ruleset(
     grants = {
         READ_FILE | READ_DIR | EXECUTE: readable,
         everything: writable,
-        READ_FILE | READ_DIR | WRITE_FILE: processes,
+        READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE: processes,
     }
     for granted, paths in grants.items():
         for path in paths:

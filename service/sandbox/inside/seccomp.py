@@ -30,7 +30,7 @@ _DATAGRAM = 2
 # Families of addresses that a network namespace keeps inside: IPv4, IPv6, and what the kernel tells of interfaces.
 _INTERNET = (2, 10, 16)
 # Sockets inside of the machine, and what CUDA does with one: libcuda listens on it for processes that share memory.
-_LOCAL, _ANSWERED = (1,), ("socket", "bind", "listen", "connect")
+_LOCAL, _LISTENING = (1,), ("socket", "bind", "listen")
 # The kernel takes a size of a buffer for a wish; its memory is charged to nobody.
 _SOL_SOCKET, _SO_SNDBUF = 1, 7
 _IOPRIO_WHO_PROCESS = 1
@@ -186,8 +186,7 @@ def program(
         internet_only: of those, allow none that reaches what a network namespace does not close, such as a socket in
             the file system.
         devices: allow what the drivers of accelerators do at their start: make a local socket and listen on it. Nobody
-            inside can connect, accept or send a datagram. Who connects finds nobody: CUDA looks for a service of its
-            own, and takes a refusal for a failure of the system.
+            inside can connect, accept or send a datagram.
         keep_modes: let nobody change owner, mode, times and attributes of files.
         signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
         machine: the processor architecture.
@@ -199,7 +198,7 @@ def program(
         raise OSError(f"the system calls of {machine} are not known here")
     table = ARCHITECTURES[machine]
     listens = devices and not network
-    sockets = {name: number for name, number in table.sockets.items() if not (listens and name in _ANSWERED)}
+    sockets = {name: number for name, number in table.sockets.items() if not (listens and name in _LISTENING)}
     denied, conditions = table.denied | ({} if network else sockets), dict(table.caller_only)
     denied = denied | (table.owners if keep_modes else {})
     if signals_of is not None:
@@ -218,7 +217,6 @@ def program(
     code += _refuse_others(table.sockets["socket"], _INTERNET, refuse) if internet_only else []
     code += _refuse_others(table.sockets["socket"], _LOCAL, refuse) if listens else []
     code += _refuse_bits(table.sockets["socket"], _SECOND, _DATAGRAM, refuse) if listens else []
-    code += [(_EQUAL, 0, 1, table.sockets["connect"]), (_RETURN, 0, 0, _ERRNO | errno.ENOENT)] if listens else []
     code += _ignore_size(table.setsockopt)
     code += _refuse_second(table.ioctl, _IOCTLS, refuse)
     code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY), refuse)
