@@ -353,7 +353,8 @@ DRIVEN = """
             file.write("cuda-EvtHandlr")
         found["name"] = open(own).read().strip()
         found["read"] = [attempt(open, name) for name in ("/proc/devices", "/proc/self/maps")]
-        written = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", f"/proc/{os.getppid() or 1}/mem", "/etc/passwd")
+        parent = os.getppid() or 1
+        written = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", f"/proc/{parent}/mem", "/etc/passwd")
         found["written"] = [attempt(open, name, "w") for name in written]
         return found
 """
