@@ -53,7 +53,7 @@ def order(model: Path, output: Path, *records: str, **settings: Any) -> "Adapter
 def losses(model: Path, adapter: Path | None, prompt: str = "ask more") -> list[float]:
     """The negative log-probability of each reply with its end."""
     found, tokenizer = load_model(str(model))
-    found = found if adapter is None else with_adapter(found, adapter)
+    found = (found if adapter is None else with_adapter(found, adapter)).float()  # with a GPU it has eight bits
     chat = [{"role": "user", "content": prompt}]
     head = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
     ids, told = tokenizer(head, add_special_tokens=False)["input_ids"], []

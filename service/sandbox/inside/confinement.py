@@ -27,7 +27,7 @@ class Confinement:
 
     def __init__(self, cell: SandboxSpec, unavailable: str) -> None:
         self._no_user = "only the superuser can become another user"
-        if cell.uid >= 0 and (complaint := in_child(lambda: _refusal_of(cell.uid))):
+        if cell.uid >= 0 and (complaint := in_child(lambda: kernel.refusal_to_become(cell.uid))):
             self._no_user, cell = complaint, replace(cell, uid=-1)
         self._cell = cell
         self._inside = not unavailable
@@ -127,6 +127,10 @@ class Confinement:
         self._apply(self._role_steps(role, channel))
         os.environ["HOME"] = os.environ["TMPDIR"] = scratch
         os.environ.update(self._cell.device_variables)
+        if self._cell.gpu:
+            os.environ["TRITON_HOME"] = (
+                scratch  # Triton looks for its home when it is imported, perhaps before HOME is set
+            )
         if role == SCORER and self._cell.scorer_readable:
             os.environ[SCORER_READ_VARIABLE] = os.pathsep.join(self._cell.scorer_readable)
         visible_files.enter(self._views[role])
@@ -221,16 +225,24 @@ class Confinement:
 
     def _build_rules(self) -> None:
         for role in ROOMS:
-            self._rules[role] = landlock.ruleset(
-                readable=self._readable(role),
-                writable=self._writable(role),
-                devices=[*visible_files.DEVICES, *self._cell.devices],
-                network=self._cell.network,
-            )
+            self._rules[role] = self._ruleset(role)
+
+    def _ruleset(self, role: str) -> int:
+        """The rules of a role. With a device and no /proc of its own, they are those of the calling process.
+
+        CUDA names its threads in the files of its process, and does not start where it cannot.
+        """
+        return landlock.ruleset(
+            readable=self._readable(role),
+            writable=self._writable(role),
+            processes=["/proc" if self.own_proc else "/proc/self"] if self._cell.gpu else (),
+            devices=[*visible_files.DEVICES, *self._cell.devices],
+            network=self._cell.network,
+        )
 
     def _readable(self, role: str) -> list[str]:
         cell = self._cell
-        proc = ("/proc",) if self.own_proc else visible_files.PUBLIC_PROC
+        proc = ("/proc",) if self.own_proc else visible_files.public_proc(gpu=cell.gpu)
         own = (cell.problem, cell.shim) if role == SCORER else ()
         names = visible_files.NAMES if cell.network else ()
         return [*visible_files.system(cell), *names, *proc, *interpreter_paths(), *own, *cell.opened(role)]
@@ -258,6 +270,7 @@ class Confinement:
         return seccomp.program(
             network=self._cell.network,
             internet_only=bool(self._cell.egress),
+            devices=self._cell.gpu,
             keep_modes=shared_user,
             signals_of=signals_of,
         )
@@ -271,7 +284,7 @@ class Confinement:
         limits.apply(self._limits, self._cell.processes + others)
 
     def _become_user(self) -> None:
-        _become(self._cell.uid)
+        kernel.become(self._cell.uid)
 
     def _drop_capabilities(self) -> None:
         kernel.drop_capabilities()
@@ -281,7 +294,7 @@ class Confinement:
             os._exit(1)
 
     def _landlock(self, role: str) -> None:
-        landlock.restrict(self._rules[role])
+        landlock.restrict(self._rules[role] if self.own_proc or not self._cell.gpu else self._ruleset(role))
 
     def _seccomp(self) -> None:
         if self._filter is None:
@@ -374,21 +387,6 @@ def _folder_state(folder: str) -> tuple[int, ...]:
     """What changes when somebody puts a name into a folder, takes one out, or changes who may enter it."""
     about = os.stat(folder)
     return about.st_mode, about.st_uid, about.st_gid, about.st_nlink, about.st_size, about.st_ctime_ns
-
-
-def _become(user: int) -> None:
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
-
-
-def _refusal_of(user: int) -> str:
-    """Become a user; a sentence when the host does not allow it, as in a container with fewer capabilities."""
-    try:
-        _become(user)
-    except OSError as error:
-        return f"no process can become another user here: {error.strerror}"
-    return ""
 
 
 def _close_all_but(channel: int) -> None:

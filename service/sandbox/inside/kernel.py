@@ -56,3 +56,23 @@ def drop_capabilities() -> None:
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     syscall("capset", _CAPSET[MACHINE], header, struct.pack("6I", 0, 0, 0, 0, 0, 0))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def become(user: int) -> None:
+    """Become a user, with a group of the same number and no other.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def refusal_to_become(user: int) -> str:
+    """Become a user; a sentence when the host does not allow it, as in a container with fewer capabilities."""
+    try:
+        become(user)
+    except OSError as error:
+        return f"no process can become another user here: {error.strerror}"
+    return ""

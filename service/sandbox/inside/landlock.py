@@ -35,9 +35,16 @@ def version() -> int:
 
 
 def ruleset(
-    *, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str] = (), network: bool = False
+    *,
+    readable: Iterable[str],
+    writable: Iterable[str],
+    processes: Iterable[str] = (),
+    devices: Iterable[str] = (),
+    network: bool = False,
 ) -> int:
     """A file descriptor of the rules: read and run below `readable`, everything but devices below `writable`.
+
+    Below `processes`, which is /proc or a folder of it, files that are there may be read, written and cut.
 
     Paths that do not exist are left out. Where the kernel can, TCP is closed unless `network`, and neither abstract
     sockets nor signals leave the processes that live under the rules.
@@ -54,7 +61,11 @@ def ruleset(
     attributes = struct.pack("QQQ", rights, net, scope)[: 24 if abi >= 6 else 16 if abi >= 4 else 8]
     rules = kernel.syscall("landlock", _CREATE, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
     everything = rights & ~(MAKE_CHAR | MAKE_BLOCK | MAKE_SOCK)
-    grants = {READ_FILE | READ_DIR | EXECUTE: readable, everything: writable}
+    grants = {
+        READ_FILE | READ_DIR | EXECUTE: readable,
+        everything: writable,
+        READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE: processes,
+    }
     for granted, paths in grants.items():
         for path in paths:
             _allow(rules, path, granted & rights)

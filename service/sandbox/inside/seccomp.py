@@ -29,6 +29,8 @@ _IOCTLS = (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_I
 _DATAGRAM = 2
 # Families of addresses that a network namespace keeps inside: IPv4, IPv6, and what the kernel tells of interfaces.
 _INTERNET = (2, 10, 16)
+# Sockets inside of the machine, and what CUDA does with one: libcuda listens on it for processes that share memory.
+_LOCAL, _LISTENING = (1,), ("socket", "bind", "listen")
 # The kernel takes a size of a buffer for a wish; its memory is charged to nobody.
 _SOL_SOCKET, _SO_SNDBUF = 1, 7
 _IOPRIO_WHO_PROCESS = 1
@@ -172,6 +174,7 @@ def program(
     *,
     network: bool = False,
     internet_only: bool = False,
+    devices: bool = False,
     keep_modes: bool = False,
     signals_of: int | None = None,
     machine: str = kernel.MACHINE,
@@ -182,6 +185,8 @@ def program(
         network: allow sockets.
         internet_only: of those, allow none that reaches what a network namespace does not close, such as a socket in
             the file system.
+        devices: allow what the drivers of accelerators do at their start: make a local socket and listen on it. Nobody
+            inside can connect, accept or send a datagram.
         keep_modes: let nobody change owner, mode, times and attributes of files.
         signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
         machine: the processor architecture.
@@ -192,7 +197,9 @@ def program(
     if machine not in ARCHITECTURES:
         raise OSError(f"the system calls of {machine} are not known here")
     table = ARCHITECTURES[machine]
-    denied, conditions = table.denied | ({} if network else table.sockets), dict(table.caller_only)
+    listens = devices and not network
+    sockets = {name: number for name, number in table.sockets.items() if not (listens and name in _LISTENING)}
+    denied, conditions = table.denied | ({} if network else sockets), dict(table.caller_only)
     denied = denied | (table.owners if keep_modes else {})
     if signals_of is not None:
         denied = denied | table.signals
@@ -208,6 +215,8 @@ def program(
     code += _refuse_bits(table.clone, _FIRST, _NEW_NAMESPACES, refuse)
     code += [] if network and not internet_only else _refuse_bits(table.socketpair, _SECOND, _DATAGRAM, refuse)
     code += _refuse_others(table.sockets["socket"], _INTERNET, refuse) if internet_only else []
+    code += _refuse_others(table.sockets["socket"], _LOCAL, refuse) if listens else []
+    code += _refuse_bits(table.sockets["socket"], _SECOND, _DATAGRAM, refuse) if listens else []
     code += _ignore_size(table.setsockopt)
     code += _refuse_second(table.ioctl, _IOCTLS, refuse)
     code += _refuse_second(table.fcntl, (_F_SETOWN, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY), refuse)

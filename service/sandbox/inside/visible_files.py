@@ -12,6 +12,8 @@ SYSTEM = (
     "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node",
 )  # fmt: skip
 PUBLIC_PROC = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
+# What CUDA reads of the machine at its start.
+_DRIVER_PROC = ("/proc/devices", "/proc/driver/nvidia", "/proc/sys/vm/mmap_min_addr")
 NAMES = (
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -106,6 +108,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _below(path: str, folders: Sequence[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def public_proc(*, gpu: bool) -> Sequence[str]:
+    """The files of /proc that programs see where it shows the processes of the whole machine."""
+    return (*PUBLIC_PROC, *_DRIVER_PROC) if gpu else PUBLIC_PROC
 
 
 def system(cell: SandboxSpec) -> Sequence[str]:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,8 @@ from service.sandbox import device_pool
 from service.sandbox.device_monitor import DeviceMonitor, open_monitor
 from service.sandbox.device_pool import PREFIX, DevicePool
 from service.sandbox.devices import Device, find_devices
-from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, processes_naming, sandbox
+from service.sandbox.layers import IsolationLevel
+from tests.integration.sandbox.bench import ECHO, GOOD, LIMITS, processes_naming, program, sandbox
 from tests.integration.sandbox.device_bench import (
     NVIDIA,
     ROCM,
@@ -322,6 +325,74 @@ def _runs(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return bool(os.listdir(f"/proc/{pid}/fd"))
     return False
+
+
+DRIVEN = """
+    import os, socket, threading
+    def attempt(call, *words):
+        try:
+            call(*words)
+        except OSError as error:
+            return error.strerror
+        return "ok"
+    def solve():
+        found = {"socket": "ok"}
+        for kind in (socket.SOCK_SEQPACKET, socket.SOCK_STREAM):
+            try:
+                own = socket.socket(socket.AF_UNIX, kind)
+            except OSError as error:
+                return {"socket": error.strerror}
+            name = chr(0) + f"cuda-uvmfd-{os.getpid()}-{int(kind)}"
+            found |= {"bind": attempt(own.bind, name), "listen": attempt(own.listen, 16)}
+            found |= {"connect": attempt(socket.socket(socket.AF_UNIX, kind).connect, name)}
+        for family, kind in ((socket.AF_UNIX, socket.SOCK_DGRAM), (socket.AF_INET, socket.SOCK_STREAM)):
+            found[f"{int(family)} {int(kind)}"] = attempt(socket.socket, family, kind)
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        own = f"/proc/self/task/{threading.enumerate()[-1].native_id}/comm"
+        with open(own, "w") as file:
+            file.write("cuda-EvtHandlr")
+        found["name"] = open(own).read().strip()
+        found["read"] = [attempt(open, name) for name in ("/proc/devices", "/proc/self/maps")]
+        parent = os.getppid() or 1
+        written = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", f"/proc/{parent}/mem", "/etc/passwd")
+        found["written"] = [attempt(open, name, "w") for name in written]
+        return found
+"""
+
+
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_a_program_that_has_a_device_may_do_what_its_driver_does_at_its_start(
+    tmp_path: Path, force: IsolationLevel
+) -> None:
+    shown = ECHO.replace("repr(value)", "__import__('json').dumps(value)")
+
+    async def found(**options: Any) -> dict[str, Any]:
+        chosen: dict[str, Any] = {"force": force, "require": force, "preload": ("socket",), **options}
+        async with sandbox(tmp_path, shown, **chosen) as opened:
+            told: dict[str, Any] = json.loads((await opened.evaluate(program(DRIVEN), "evl_1")).feedback)
+        return told
+
+    told = await found(limits=GPU_LIMITS, devices=monitor("card0"))
+    written = told.pop("written")
+    assert told == {
+        "socket": "ok", "bind": "ok", "listen": "ok", "connect": "Operation not permitted",
+        "1 2": "Operation not permitted", "2 1": "Operation not permitted",
+        "name": "cuda-EvtHandlr", "read": ["ok", "ok"],
+    }  # fmt: skip
+    assert len(written) == 4
+    assert "ok" not in written
+    assert await found() == {"socket": "Operation not permitted"}
+
+
+async def test_caches_of_kernels_are_in_the_scratch(tmp_path: Path) -> None:
+    """Triton looks for its home when it is imported: preloaded, before a program has a scratch."""
+    looks = """
+        import os
+        def solve():
+            return float(os.environ.get("TRITON_HOME") == os.environ["HOME"] == os.getcwd().removesuffix("/program"))
+    """
+    async with sandbox(tmp_path, limits=GPU_LIMITS, devices=monitor("card0")) as opened:
+        assert (await opened.evaluate(program(looks), "evl_1")).scores == {"score": 1.0}
 
 
 async def test_a_problem_without_gpu_has_no_device_and_one_with_gpu_says_which_it_had(tmp_path: Path) -> None:

@@ -132,6 +132,22 @@ def test_network_and_signals_are_switches(machine: str) -> None:
     assert {verdict(silent, number, (41, 41), table.audit) for number in table.own_signals.values()} == {REFUSED}
 
 
+def test_with_a_device_a_program_may_listen_locally_and_reach_nobody(machine: str) -> None:
+    """CUDA listens from its start on, and does not start if it cannot."""
+    table, code = of(machine), program(devices=True, machine=machine)
+    flags = 0o2000000 | 0o4000
+    for family, kind, expected in (
+        (1, 1, ALLOW), (1, 5, ALLOW), (1, 2, REFUSED), (1, 3, REFUSED),
+        (2, 1, REFUSED), (10, 1, REFUSED), (16, 5, REFUSED), (40, 1, REFUSED),
+    ):  # fmt: skip
+        assert verdict(code, table.sockets["socket"], (family, kind | flags), table.audit) == expected, (family, kind)
+    for name, number in table.sockets.items():
+        expected = ALLOW if name in ("bind", "listen") else REFUSED
+        assert name == "socket" or verdict(code, number, (), table.audit) == expected, name
+    online = program(devices=True, network=True, machine=machine)
+    assert {verdict(online, number, (2, 1), table.audit) for number in table.sockets.values()} == {ALLOW}
+
+
 def test_an_unknown_architecture_is_named() -> None:
     with pytest.raises(OSError, match="the system calls of sparc64 are not known here"):
         program(machine="sparc64")
