@@ -34,8 +34,9 @@ VARIED = ("vpo", "vector_max_at_k")  # whose concentration is varied
 EQUAL_WEIGHTS = ("multi_rlvr_best", f"vpo_marginal~{EQUAL}", "max_at_k")
 DRAWN_WEIGHTS = ("vpo", "vpo_marginal", "vector_max_at_k")
 CONCENTRATIONS = tuple(f"{method}~{alpha}" for method in VARIED for alpha in ALPHAS)
+CREDITED = tuple(f"vpo_marginal~{alpha}" for alpha in ALPHAS)  # stated later than the others, for mazes
 TRAINED = (*EQUAL_WEIGHTS[:2], *CONCENTRATIONS)
-ARMS = (*EQUAL_WEIGHTS, *DRAWN_WEIGHTS, *CONCENTRATIONS)
+ARMS = (*EQUAL_WEIGHTS, *DRAWN_WEIGHTS, *CONCENTRATIONS, *CREDITED)
 COMPARED = ("ew@64", "volume")
 # What was stated before the trainings: who is compared with whom. Each family has its own adjustment.
 STATED: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -44,6 +45,11 @@ STATED: Mapping[str, Sequence[tuple[str, str]]] = {
         (row[later], row[earlier]) for row in (EQUAL_WEIGHTS, DRAWN_WEIGHTS) for earlier, later in ((0, 1), (1, 2))
     ),
     "Concentration": tuple(pair for method in VARIED for pair in ((f"{method}~0.25", method), (method, f"{method}~4"))),
+    "Concentration of credit by answer": (
+        (CREDITED[0], "vpo_marginal"),
+        ("vpo_marginal", CREDITED[1]),
+        (CREDITED[1], f"vpo_marginal~{EQUAL}"),
+    ),
 }
 
 

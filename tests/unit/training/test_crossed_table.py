@@ -10,6 +10,7 @@ from evolve.vpo import METHODS
 from training.study.crossed_table import (
     ARMS,
     CONFLICT,
+    CREDITED,
     DRAWN_WEIGHTS,
     EQUAL_WEIGHTS,
     FIGURES,
@@ -46,7 +47,7 @@ def test_each_row_has_one_set_reward_and_each_column_one_estimator() -> None:
     assert {arm for pairs in STATED.values() for pair in pairs for arm in pair} == {*ARMS}
 
 
-@pytest.mark.parametrize("arm", TRAINED)
+@pytest.mark.parametrize("arm", [*TRAINED, *CREDITED])
 def test_arms_differ_in_nothing_but_method_and_weights(arm: str) -> None:
     learnt, usual = (recipe_of(one, 2, TableScope()).reinforcement for one in (arm, TrainingArm.of(arm).method))
     assert learnt == replace(usual, alpha=TrainingArm.of(arm).alpha)
@@ -60,7 +61,7 @@ def test_the_report_says_what_became_of_each_family(tmp_path: Path) -> None:
         known[domain], own[domain] = tmp_path / domain / "known", tmp_path / domain / "own"
         for arm in ("max_at_k", *DRAWN_WEIGHTS):
             keep(known[domain], domain, arm, 0.5 + (lead if arm in DRAWN_WEIGHTS else 0))
-        for arm in TRAINED:
+        for arm in (*TRAINED, *CREDITED):
             keep(own[domain], domain, arm, 0.5)
     found = {domain: read_crossed(own[domain], known[domain]) for domain in known}
     assert [*found[CONFLICT]] == [*ARMS]
@@ -74,7 +75,7 @@ def test_the_report_says_what_became_of_each_family(tmp_path: Path) -> None:
 def test_the_tables_that_hold_the_other_cells_are_in_the_repository() -> None:
     for domain, path in KNOWN_TABLES.items():
         found = read_tables(ROOT / path)
-        assert {arm for arm in ARMS if arm not in TRAINED} <= {*found}, domain
+        assert {arm for arm in ARMS if arm not in {*TRAINED, *CREDITED}} <= {*found}, domain
 
 
 def test_the_page_has_the_differences_that_the_defaults_follow_from() -> None:
@@ -96,5 +97,6 @@ def test_the_page_shows_the_tables_of_the_kept_figures() -> None:
     for domain, arms in found.items():
         assert {*EQUAL_WEIGHTS, *DRAWN_WEIGHTS} <= {*arms}
         assert {len(seeds) for seeds in arms.values()} == {5}, domain
+    assert {*CREDITED} <= {*found[MAZES]}
     lines = [line for line in report(found).splitlines() if line.startswith(("| ", "- "))]
     assert [line for line in lines if line not in page] == []
