@@ -11,6 +11,7 @@ from tests.command_line import EVOLVE, Said, call_here
 from tests.databases import sqlite_file
 from tests.patience import PATIENCE_SECONDS
 
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "OPENBLAS_NUM_THREADS")
 PROBLEM = """
 schema = 1
 name = "{name}"
@@ -58,7 +59,7 @@ class Evolve:
     def __init__(self, home: Path, before: Sequence[str] = ()) -> None:
         self.before = before
         self.url = sqlite_file(home / "runs.db")
-        kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
+        kept = {key: value for key, value in os.environ.items() if key in KEPT}
         self.environment = kept | {"HOME": str(home), "EVOLVE_DATABASE__URL": self.url, "EVOLVE_CANARY": "s3cret"}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
