@@ -18,9 +18,6 @@ from tests.integration.sandbox.interpreters import PYTHONS, reachable
 SEED = int(os.environ.get("EVOLVE_HOSTILE_SEED", "1"))
 CAMPAIGNS = int(os.environ.get("EVOLVE_HOSTILE_CAMPAIGNS", "1"))
 SLOTS = 3
-# Loops that keep the processors busy. The other processes of pytest-xdist do so too, and would wait for the loops.
-OTHERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) - 1
-LOOPS = max(1, (os.cpu_count() or 1) - OTHERS)
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def test_a_seed_draws_the_same_campaign_again() -> None:
 @pytest.mark.parametrize("level", BOTH)
 @pytest.mark.parametrize("seed", range(SEED, SEED + CAMPAIGNS))
 async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level: IsolationLevel, seed: int) -> None:
-    with busy(LOOPS):
+    with busy(os.cpu_count() or 1):
         complaints = await run(draw(seed, level), home, level, SLOTS, f"{os.getpid()}x{seed}", python=reachable(level))
     assert not complaints, f"EVOLVE_HOSTILE_SEED={seed} draws it again, at the level {level}:\n" + "\n".join(complaints)
 
