@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from service.errors import (
+    ConflictError,
     InvalidProblemError,
     NotFoundError,
     QuotaError,
@@ -104,7 +105,7 @@ class StoredTrainingJobs:
         with self._atomic():
             self._refuse_beyond(tenant, now)
             if new:
-                self._registry.register(tenant, job.policy, "", shared=False, by=by)
+                self._register(tenant, request, by)
             self._store.add(job)
         return self._store.get(tenant, job.id)
 
@@ -197,6 +198,18 @@ class StoredTrainingJobs:
                 raise
             return True
         return False
+
+    def _register(self, tenant: str, request: Mapping[str, Any], by: str) -> None:
+        """Register the policy of a request, unless another request has done so meanwhile.
+
+        Raises:
+            ConflictError: the name is taken by the installation.
+        """
+        try:
+            self._registry.register(tenant, request["policy"], "", shared=False, by=by)
+        except ConflictError:
+            if self._is_new(tenant, request):
+                raise
 
     def _runs(self, tenant: str, request: Mapping[str, Any]) -> list[str]:
         reader, may = self._readers.of(tenant), self.allowed(tenant)

@@ -1,7 +1,10 @@
 """Trainers take the jobs of their back ends, within the quotas of tenants, on every database."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from service.errors import QuotaError, RefusedError
 from service.ports import Quotas, RegisteredPolicy, TrainingJob
 from service.usecases.training_jobs import StoredTrainingJobs
 from tests.contract.story import START, FixedClock
+from tests.patience import PATIENCE_SECONDS
 
 REQUEST = {
     "policy": "walker", "backend": "maze", "base": "", "method": "vpo", "runs": [], "problem": "", "labels": {},
@@ -133,6 +137,25 @@ def test_a_job_beyond_the_quota_registers_no_policy(jobs: StoredTrainingJobs, da
     with pytest.raises(QuotaError, match="1 of 1 training jobs"):
         jobs.submit("default", {**asked, "policy": "second"}, "ci")
     assert [policy.name for policy in registry.policies("default")] == sorted([*before, "first"])
+
+
+def test_jobs_that_register_the_same_policy_at_once_are_all_queued(
+    jobs: StoredTrainingJobs, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, together = StoredTrainingJobs._is_new, Barrier(3)
+
+    def is_new(self: StoredTrainingJobs, tenant: str, request: Mapping[str, Any]) -> bool:
+        found = looked(self, tenant, request)
+        if found:
+            together.wait(PATIENCE_SECONDS)
+        return found
+
+    monkeypatch.setattr(StoredTrainingJobs, "_is_new", is_new)
+    asked = {**REQUEST, "policy": "another", "new_policy": True}
+    with ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda _: jobs.submit("default", asked, "ci"), range(3)))
+    assert [job.policy for job in made] == ["another"] * 3
+    assert [policy.name for policy in SqlPolicyStore(database).policies("default")].count("another") == 1
 
 
 def test_the_time_of_trainers_in_a_day_is_limited(
