@@ -71,6 +71,11 @@ class Confinement:
         return self._cell.uid if "user" in self._on else -1
 
     @property
+    def _writes_proc(self) -> bool:
+        """Whether programs with a device may write all of /proc. Settings of the machine are there, open to user 0."""
+        return self.own_proc and (self.user > 0 or os.geteuid() != 0)
+
+    @property
     def found(self) -> dict[str, Any]:
         """What the keeper needs to know: the layers, which processes to watch, and where their files are."""
         return {
@@ -228,14 +233,14 @@ class Confinement:
             self._rules[role] = self._ruleset(role)
 
     def _ruleset(self, role: str) -> int:
-        """The rules of a role. With a device and no /proc of its own, they are those of the calling process.
+        """The rules of a role. Those of a problem with a device may be for the calling process alone.
 
         CUDA names its threads in the files of its process, and does not start where it cannot.
         """
         return landlock.ruleset(
             readable=self._readable(role),
             writable=self._writable(role),
-            processes=["/proc" if self.own_proc else "/proc/self"] if self._cell.gpu else (),
+            processes=["/proc" if self._writes_proc else "/proc/self"] if self._cell.gpu else (),
             devices=[*visible_files.DEVICES, *self._cell.devices],
             network=self._cell.network,
         )
@@ -294,7 +299,7 @@ class Confinement:
             os._exit(1)
 
     def _landlock(self, role: str) -> None:
-        landlock.restrict(self._rules[role] if self.own_proc or not self._cell.gpu else self._ruleset(role))
+        landlock.restrict(self._rules[role] if self._writes_proc or not self._cell.gpu else self._ruleset(role))
 
     def _seccomp(self) -> None:
         if self._filter is None:

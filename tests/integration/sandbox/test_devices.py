@@ -384,6 +384,56 @@ async def test_a_program_that_has_a_device_may_do_what_its_driver_does_at_its_st
     assert await found() == {"socket": "Operation not permitted"}
 
 
+SUPERUSER = """
+import asyncio, pathlib, sys
+from dataclasses import replace
+from service.sandbox import device_pool
+from service.sandbox.device_monitor import DeviceMonitor
+from service.sandbox.devices import Device
+from service.sandbox.evaluator import open_evaluator
+from service.sandbox.layers import IsolationLevel
+from tests.integration.sandbox.bench import LIMITS, problem, program
+
+device_pool._PLACES = (sys.argv[2],)
+
+async def main():
+    card = Device(name="card0", number=0, files=("/dev/null",), uuid="", variables={})
+    opening = open_evaluator(
+        problem(limits=replace(LIMITS, gpu=True)), pathlib.Path(sys.argv[1]), 1, require=IsolationLevel.STRONG,
+        devices=DeviceMonitor([card]),
+    )
+    async with opening as evaluator:
+        print((await evaluator.evaluate(program(sys.argv[3]), "evl_1")).feedback)
+
+asyncio.run(main())
+"""
+WRITES = """
+    import os
+    def attempt(name):
+        try:
+            os.close(os.open(name, os.O_WRONLY))
+        except OSError as error:
+            return error.strerror
+        return "ok"
+    def solve():
+        names = "/proc/self/comm", "/proc/sys/kernel/core_pattern"
+        return f"{os.getuid()} " + " ".join(attempt(name) for name in names)
+"""
+
+
+@pytest.mark.root
+def test_a_program_of_the_superuser_that_has_a_device_may_not_change_the_settings_of_the_machine(
+    tmp_path: Path, locks: Path
+) -> None:
+    problem = tmp_path / "problem"
+    problem.mkdir()
+    (problem / "evaluator.py").write_text(ECHO)
+    keep_user = ["setpriv", "--bounding-set=-setuid,-setgid"]
+    command = [*keep_user, sys.executable, "-c", SUPERUSER, str(problem), str(locks), WRITES]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=PATIENCE_SECONDS)
+    assert done.stdout.strip() == "'0 ok Permission denied'", done.stderr
+
+
 async def test_caches_of_kernels_are_in_the_scratch(tmp_path: Path) -> None:
     """Triton looks for its home when it is imported: preloaded, before a program has a scratch."""
     looks = """
