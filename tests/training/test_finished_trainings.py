@@ -147,6 +147,22 @@ def test_the_command_answers_with_the_methods_that_are_asked_for(
     assert found == kept | {"scope.json": 5}
 
 
+def test_methods_without_a_training_are_refused(
+    trainings: list[FinishedTraining],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(trainings[1].folder.parent)
+    words = ["method_table", "--trainings", folder, "--methods", "grpo,vpo@8", "-o", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as ended:
+        method_table.main()
+    assert ended.value.code == 2
+    assert "holds no training of vpo@8" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_device_that_torch_does_not_see_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
