@@ -1,18 +1,19 @@
 """Trained maze policies compared inside searches: `python -m benchmarks.policy_searches MODELS -o FOLDER`.
 
 MODELS holds the models as `evolve study` takes them, METHOD-sSEED. Each searches the study's hard mazes with the
-defaults of a run, with the same seeds of the search, at temperature 1 and at its own temperature. The searches are
-those of the study, and continue after an interruption. The plan is in docs/study.md, and was settled before the first
-run.
+defaults of a run, with the same seeds of the search, at temperature 1 and at its own temperature, or with `--plain` at
+temperature 1 alone. The searches are those of the study, and continue after an interruption. The plan of the kept
+comparison is in docs/study.md, with what was changed in it.
 
-`--report` prints the tables of a folder, or of the file that `--keep` wrote. With one training of each method, the unit
-is a maze, and an interval speaks of these models. With several, the unit is a training.
+`--report` prints the tables of a folder, or of the file that `--keep` wrote. Methods are paired by the seeds of the
+training and of the search that both have. With one training of each method, the unit is a maze, and an interval speaks
+of these models. With several, the unit is a training.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from training.study.gather import LABELS
 from training.study.markdown import MethodComparison, cell, conclusions, paragraphs, signed, table
 from training.study.plan import FULL, ISLANDS, MARGINAL, PLAIN, VPO, StudyScope, name_of
 from training.study.raw import Store
-from training.study.results import reached, tokens_in_search, volumes
+from training.study.results import answers_written, reached, tokens_in_search, volumes
 from training.study.work import do, missing
 
 STRATEGIES = (ISLANDS, "best_of_n")
@@ -41,6 +42,7 @@ SHOWN = {
     "best": "Best mean of the objectives.",
     "tokens-solved": "Share solved at equal tokens written. The column is a number of answers of the shortest writer.",
 }
+WRITTEN = "answers"
 Figures = Mapping[str, Sequence[float]]  # of each maze
 
 
@@ -58,11 +60,13 @@ class SearchResults:
     """The figures of searches.
 
     Attributes:
+        reference: the method that the others are compared with.
         temperatures: by method and temperature, the share solved and the best mean on validation mazes.
         at: the temperature of each arm.
         figures: by arm, seed of the training and seed of the search.
     """
 
+    reference: str
     budgets: Sequence[int]
     temperatures: Mapping[str, Mapping[float, SettingsScore]]
     at: dict[SearchArm, float] = field(default_factory=dict)
@@ -72,6 +76,32 @@ class SearchResults:
         """(trainings, mazes): the mean over the seeds of the search."""
         trainings = self.figures[arm].values()
         return np.array([np.mean([found[figure] for found in seeds.values()], axis=0) for seeds in trainings])
+
+    def lead(self, arm: SearchArm, other: SearchArm, figure: str) -> intervals.Difference | None:
+        """How far an arm lies above another, over the seeds of the training and of the search that both have."""
+        pairs = [pair.mean(axis=1) for pair in self._pairs(arm, other, figure)]
+        if not pairs:
+            return None
+        one, two = np.stack(pairs, axis=1)
+        return intervals.difference(one.T, two.T) if self._single(arm, other) else intervals.difference(one, two)
+
+    def wider_lead(self, arm: SearchArm, other: SearchArm, figure: str) -> intervals.Difference | None:
+        """The same of one training each, over the mazes and over the seeds of the search, whichever is wider."""
+        pairs = self._pairs(arm, other, figure) if self._single(arm, other) else []
+        return intervals.difference(*pairs[0]) if pairs else None
+
+    def _single(self, *arms: SearchArm) -> bool:
+        return all(len(self.figures[arm]) == 1 for arm in arms)
+
+    def _pairs(self, arm: SearchArm, other: SearchArm, figure: str) -> list[Floats]:
+        """Of each training that both have: (2, searches, mazes)."""
+        found = []
+        for training, seeds in self.figures[arm].items():
+            beside = self.figures[other].get(training, {})
+            common = [seed for seed in seeds if seed in beside]
+            sides = [[side[seed][figure] for seed in common] for side in (seeds, beside)]
+            found += [np.array(sides)] if common else []
+        return found
 
 
 def campaign_of(models: Path, output: Path, scope: StudyScope) -> Campaign:
@@ -90,8 +120,10 @@ def search(campaign: Campaign, workers: int) -> None:
 
 def results_of(campaign: Campaign) -> SearchResults:
     """Read what was measured."""
-    found = SearchResults(budgets=campaign.scope.budgets, temperatures=campaign.by_search_temperature())
     settings, store, budgets = campaign.settings(), campaign.store, campaign.scope.budgets
+    found = SearchResults(
+        reference=campaign.scope.searched[0], budgets=budgets, temperatures=campaign.by_search_temperature()
+    )
     read = []
     for number, label in enumerate(LABELS):
         for strategy in campaign.scope.strategies:
@@ -103,14 +135,14 @@ def results_of(campaign: Campaign) -> SearchResults:
                 read += [(arm, task, paths) for task, paths in done]
     rate = min((tokens_in_search(paths) for _, _, paths in read), default=0.0)
     for arm, task, paths in read:
-        figures = {**reached(paths, budgets, rate), **volumes(paths, budgets)}
-        kept = {name: np.round(values, 4).tolist() for name, values in figures.items() if _shown(name)}
+        figures = {**reached(paths, budgets, rate), **volumes(paths, budgets), **answers_written(paths, budgets)}
+        kept = {name: np.round(values, 4).tolist() for name, values in figures.items() if _kept(name)}
         found.figures.setdefault(arm, {}).setdefault(task.contender.seed, {})[task.seed] = kept
     return found
 
 
-def _shown(name: str) -> bool:
-    return name.partition("@")[0] in SHOWN
+def _kept(name: str) -> bool:
+    return name.partition("@")[0] in (*SHOWN, WRITTEN)
 
 
 def keep(found: SearchResults, path: Path) -> None:
@@ -133,7 +165,12 @@ def keep(found: SearchResults, path: Path) -> None:
         for training, seeds in trainings.items()
         for seed, figures in seeds.items()
     ]
-    content = {"budgets": list(found.budgets), "temperatures": temperatures, "searches": searches}
+    content = {
+        "reference": found.reference,
+        "budgets": list(found.budgets),
+        "temperatures": temperatures,
+        "searches": searches,
+    }
     path.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
@@ -144,7 +181,7 @@ def read_kept(path: Path) -> SearchResults:
         method: {at: SettingsScore(solved=solved, best=best) for at, solved, best in scores}
         for method, scores in content["temperatures"].items()
     }
-    found = SearchResults(budgets=content["budgets"], temperatures=temperatures)
+    found = SearchResults(reference=content["reference"], budgets=content["budgets"], temperatures=temperatures)
     for one in content["searches"]:
         arm = SearchArm(label=one["label"], strategy=one["strategy"], method=one["method"])
         found.at[arm] = one["temperature"]
@@ -173,37 +210,27 @@ def _condition(found: SearchResults, label: str) -> Iterator[str]:
     arms = [arm for arm in found.figures if arm.label == label]
     budgets = [str(budget) for budget in found.budgets]
     yield f"### Policies in searches, {label}"
+    head = ["method", "strategy", "temperature", *budgets]
+    beginnings = {arm: [name_of(arm.method), f"`{arm.strategy}`", f"{found.at[arm]:g}"] for arm in arms}
     for figure, title in SHOWN.items():
-        rows = [
-            [
-                name_of(arm.method),
-                f"`{arm.strategy}`",
-                f"{found.at[arm]:g}",
-                *(cell(intervals.mean(found.rows(arm, f"{figure}@{budget}"))) for budget in found.budgets),
-            ]
+        values = {
+            arm: [cell(intervals.mean(found.rows(arm, f"{figure}@{budget}"))) for budget in found.budgets]
             for arm in arms
-        ]
+        }
         yield title
-        yield table(["method", "strategy", "temperature", *budgets], rows)
+        yield table(head, [[*beginnings[arm], *values[arm]] for arm in arms])
+    yield "Answers written for a search within so many evaluations, with repeated and malformed answers."
+    written = {
+        arm: [f"{found.rows(arm, f'{WRITTEN}@{budget}').mean():.0f}" for budget in found.budgets] for arm in arms
+    }
+    yield table(head, [[*beginnings[arm], *written[arm]] for arm in arms])
     pairs = [(arm, other) for arm in arms if (other := _against(found, arm)) is not None]
     yield "Differences, in bold if the interval leaves zero out."
-    yield table(
-        ["difference", "strategy", "figure", *budgets],
-        [
-            [
-                f"{name_of(arm.method)} − {name_of(other.method)}",
-                f"`{arm.strategy}`",
-                figure,
-                *(signed(_ahead(found, arm, other, f"{figure}@{budget}")) for budget in found.budgets),
-            ]
-            for arm, other in pairs
-            for figure in SHOWN
-        ],
-    )
+    yield _differences(pairs, found.lead, tuple(SHOWN), budgets)
     last = found.budgets[-1]
     stated = [
         MethodComparison(
-            ahead=_ahead(found, arm, other, f"{figure}@{last}"),
+            ahead=found.lead(arm, other, f"{figure}@{last}"),
             one=name_of(arm.method),
             other=name_of(other.method),
             figure=f"{figure}@{last} with `{arm.strategy}`",
@@ -212,20 +239,34 @@ def _condition(found: SearchResults, label: str) -> Iterator[str]:
         for figure in JUDGED
     ]
     yield "\n".join(f"- {sentence}" for sentence in conclusions(stated))
+    if any(found.wider_lead(*pair, f"{JUDGED[0]}@{budgets[0]}") for pair in pairs):
+        yield "Differences with intervals over the mazes or over the seeds of the search, whichever is wider."
+        yield _differences(pairs, found.wider_lead, JUDGED, budgets)
+
+
+def _differences(
+    pairs: Sequence[tuple[SearchArm, SearchArm]],
+    lead: Callable[[SearchArm, SearchArm, str], intervals.Difference | None],
+    figures: Sequence[str],
+    budgets: Sequence[str],
+) -> str:
+    rows = [
+        [
+            f"{name_of(arm.method)} − {name_of(other.method)}",
+            f"`{arm.strategy}`",
+            figure,
+            *(signed(lead(arm, other, f"{figure}@{budget}")) for budget in budgets),
+        ]
+        for arm, other in pairs
+        for figure in figures
+    ]
+    return table(["difference", "strategy", "figure", *budgets], rows)
 
 
 def _against(found: SearchResults, arm: SearchArm) -> SearchArm | None:
-    """The arm of the first method under the same conditions."""
-    first = next(iter(found.figures)).method
-    other = replace(arm, method=first)
-    return other if arm.method != first and other in found.figures else None
-
-
-def _ahead(found: SearchResults, arm: SearchArm, other: SearchArm, figure: str) -> intervals.Difference | None:
-    one, two = found.rows(arm, figure), found.rows(other, figure)
-    if one.shape != two.shape:
-        return None
-    return intervals.difference(one.T, two.T) if len(one) == 1 else intervals.difference(one, two)
+    """The arm of the reference under the same conditions."""
+    other = replace(arm, method=found.reference)
+    return other if arm != other and other in found.figures else None
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_what_was_answered_is_not_answered_again(trainings: list[FinishedTrainin
     few = [one for one in trainings if one.arm == "grpo"]
     answer_all(few, SCOPE, tmp_path / "out", everywhere=True)
     first = files()
-    assert len(first) == 2 * (1 + len(SCOPE.temperatures))
+    assert len(first) == 1 + 2 * (1 + len(SCOPE.temperatures))  # with that of the scope
     kept, lost = tmp_path / "out" / "test" / "4" / "grpo-s0.json", tmp_path / "out" / "test" / "4" / "grpo-s1.json"
     kept.write_text("[]")
     lost.unlink()
@@ -85,6 +85,28 @@ def test_a_part_of_the_temperatures_can_be_validated_later(trainings: list[Finis
     for temperatures in ((4.0,), SCOPE.temperatures):
         answer_all(few, replace(SCOPE, temperatures=temperatures), tmp_path / "parts", everywhere=True)
     assert read_validated(tmp_path / "parts") == read_validated(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    "other", [{"kind": "hard"}, {"first": 6}, {"tested": 1}, {"validated": 2}, {"answers": 64}], ids=str
+)
+def test_a_folder_does_not_mix_answers_to_other_mazes(
+    trainings: list[FinishedTraining], tmp_path: Path, other: dict[str, Any]
+) -> None:
+    few = [one for one in trainings if one.name == "grpo-s0"]
+    small = replace(SCOPE, temperatures=(1.0,))
+    answer_all(few, small, tmp_path / "out")
+    (name,) = other
+    told = f"out holds answers with {name} {getattr(SCOPE, name)}: name another folder"
+    with pytest.raises(ConfigurationError, match=told):
+        answer_all(few, replace(small, **other), tmp_path / "out")
+    answer_all(few, replace(small, batch=1), tmp_path / "out")
+
+
+def test_answers_without_a_scope_are_not_continued(trainings: list[FinishedTraining], tmp_path: Path) -> None:
+    (tmp_path / "out" / "validation").mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match=r"no scope\.json says to which mazes"):
+        answer_all(trainings, SCOPE, tmp_path / "out")
 
 
 def test_several_processes_answer_as_one_does(trainings: list[FinishedTraining], tmp_path: Path) -> None:
@@ -121,7 +143,24 @@ def test_the_command_answers_with_the_methods_that_are_asked_for(
     method_table.main()
     found = {str(path.relative_to(out)): len(json.loads(path.read_text())) for path in out.rglob("*.json")}
     places = ("validation", "test/1", "test/2")
-    assert found == {f"{place}/grpo-s{seed}.json": 1 for place in places for seed in (0, 1)}
+    kept = {f"{place}/grpo-s{seed}.json": 1 for place in places for seed in (0, 1)}
+    assert found == kept | {"scope.json": 5}
+
+
+def test_methods_without_a_training_are_refused(
+    trainings: list[FinishedTraining],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(trainings[1].folder.parent)
+    words = ["method_table", "--trainings", folder, "--methods", "grpo,vpo@8", "-o", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as ended:
+        method_table.main()
+    assert ended.value.code == 2
+    assert "holds no training of vpo@8" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_device_that_torch_does_not_see_is_refused(

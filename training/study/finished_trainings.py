@@ -1,6 +1,7 @@
 """Finished trainings of the method table: their answers to further mazes, at each method's own temperature.
 
-Each method's own temperature is chosen on validation mazes, over all of its trainings, and without a test maze.
+Each method's own temperature is chosen on validation mazes, over all of its trainings, and without a test maze. A
+folder holds answers to one choice of mazes, which its `scope.json` names, and another choice is refused.
 """
 
 import json
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PLAIN = 1.0  # the temperature at which all methods are compared besides their own
 VALIDATION, TEST = "validation", "test"
+SCOPE = "scope.json"
 Validated = dict[str, dict[int, dict[float, float]]]  # mean best of all answers, by arm, seed and temperature
 
 
@@ -52,6 +54,12 @@ class AnsweringScope:
         """The mazes of a split that are answered."""
         first, count = (self.first, self.tested) if split == TEST else (0, self.validated)
         return [maze_of(self.kind, split, number) for number in range(first, first + count)]
+
+    @property
+    def asked(self) -> dict[str, str | int]:
+        """What all answers of a folder have in common. Their temperature is in the names of its files."""
+        names = ("kind", "first", "tested", "validated", "answers")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,13 +229,31 @@ def answer_all(
             be answered on several machines, and what is chosen on validation mazes afterwards is there.
         workers: processes that answer beside each other.
         report: gets a line for each training that is done.
+
+    Raises:
+        ConfigurationError: the folder holds answers to other mazes.
     """
+    _claim(folder, scope)
     if everywhere:
         _in_processes(partial(_answer_everything, scope=scope, folder=folder), trainings, workers, report)
         return
     _in_processes(partial(validate, scope=scope, folder=folder), trainings, workers, report)
     own = own_temperatures(read_validated(folder))
     _in_processes(partial(_answer_wanted, scope=scope, own=own, folder=folder), trainings, workers, report)
+
+
+def _claim(folder: Path, scope: AnsweringScope) -> None:
+    """Note in a folder which mazes its answers are to."""
+    path = folder / SCOPE
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        other = [f"{name} {before.get(name)}" for name, value in scope.asked.items() if before.get(name) != value]
+        if other:
+            raise ConfigurationError(f"{folder} holds answers with {', '.join(other)}: name another folder")
+    elif any((folder / split).exists() for split in (VALIDATION, TEST)):
+        raise ConfigurationError(f"{folder} holds answers, and no {SCOPE} says to which mazes: name another folder")
+    else:
+        _write(path, scope.asked)
 
 
 def _answer_everything(training: FinishedTraining, scope: AnsweringScope, folder: Path) -> None:

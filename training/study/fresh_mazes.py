@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from evolve.multiobjective.scalarization import Floats
 from training.study import intervals, method_table
 from training.study.finished_trainings import PLAIN, Validated, own_temperatures, read_validated, tables_at
 from training.study.markdown import MethodComparison, conclusions, paragraphs, signed, table
@@ -141,8 +140,8 @@ def repeated(earlier: Tables, fresh: Tables, where: str) -> str:
             same += again
             gone += [] if again else [f"{title(arm)}, {figure}: {before.signed} before, {after.signed} now"]
     head = (
-        f"Of {same + len(gone)} differences to VPO in the earlier table whose interval leaves zero out, {same} are"
-        f" there again on fresh mazes {where}"
+        f"The earlier table has {same + len(gone)} differences to VPO whose interval leaves zero out. On fresh mazes"
+        f" {where}, {same} are there again"
     )
     return f"{head}." if not gone else "\n".join([f"{head}. The others:", "", *(f"- {line}" for line in gone)])
 
@@ -151,14 +150,9 @@ def by_seed(found: Tables, one: str, other: str) -> str:
     """How far a method lies above another in each pair of trainings with the same seed, with intervals over mazes."""
     rows = []
     for seed in sorted(set(found.get(one, ())) & set(found.get(other, ()))):
-        apart = {figure: _apart(found, one, other, seed, figure) for figure in FIGURES}
-        rows.append([str(seed), *(signed(intervals.mean(differences)) for differences in apart.values())])
+        sides = [[cells({seed: found[arm][seed]}, figure).T for arm in (one, other)] for figure in FIGURES]
+        rows.append([str(seed), *(signed(intervals.difference(first, second)) for first, second in sides)])
     return table([f"{title(one)} minus {title(other)}, seed", *FIGURES], rows)
-
-
-def _apart(found: Tables, one: str, other: str, seed: int, figure: str) -> Floats:
-    first, second = (cells({seed: found[arm][seed]}, figure) for arm in (one, other))
-    return first - second
 
 
 def _ahead(found: Tables, one: str, other: str, figure: str) -> intervals.Difference | None:

@@ -13,10 +13,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from evolve.domains.maze import mazes
+from evolve.errors import ConfigurationError
 from evolve.multiobjective.scalarization import Floats
 from training.study import intervals
 from training.study.finished_trainings import AnsweringScope, answer_all, find_trainings
@@ -25,6 +27,11 @@ from training.study.training_arms import ARMS, ORDER, Tables, TableScope, Traini
 
 FIGURES = ("best@1", "best@4", "best@16", "best@64", "ew@4", "ew@64", "volume", "diversity")
 COMPARED = ("best@4", "best@64", "ew@64", "diversity")
+# Options that one part of the command reads.
+REPORTED = ("keep", "against")
+TRAINED = ("seeds", "steps", "mazes")
+SCOPED = ("temperatures", "first", "validated", "batch", "device")
+ANSWERED = (*SCOPED, "workers", "everywhere")
 
 
 def measure_method(arm: str, seed: int, scope: TableScope, base: Path, folder: Path) -> None:
@@ -129,24 +136,29 @@ def main() -> None:
     """Measure what is not measured yet, seed by seed, let finished trainings answer, or print the report."""
     parser = _parser()
     told = parser.parse_args()
-    if told.report:
-        found = read_tables(told.output)
-        if told.keep is not None:
-            keep_tables(found, told.keep)
-        sys.stdout.write(report(found, told.against) + "\n")
-        return
+    try:
+        _check(told)
+        if told.report:
+            found = read_tables(told.output)
+            if told.keep is not None:
+                keep_tables(found, told.keep)
+            sys.stdout.write(report(found, *_given(told, ["against"]).values()) + "\n")
+        elif told.trainings is not None:
+            _answer(told)
+        else:
+            _train(told)
+    except ConfigurationError as error:
+        parser.error(str(error))
+
+
+def _train(told: argparse.Namespace) -> None:
     import torch
 
-    if told.device != "cpu" and not torch.cuda.is_available():
-        parser.error(f"torch sees no device {told.device!r} here: choose cpu, or install a build of torch for your GPU")
-    if told.trainings is not None:
-        _answer(told)
-        return
     torch.set_num_threads(1)
     told.output.mkdir(parents=True, exist_ok=True)
-    scope = TableScope(seeds=told.seeds, steps=told.steps, mazes=told.mazes, tested=told.tested, kind=told.kind)
+    scope = TableScope(tested=told.tested, kind=told.kind, **_given(told, TRAINED))
     for seed in range(scope.seeds):
-        for method in told.methods.split(","):
+        for method in _methods(told):
             if TrainingArm.of(method).method != "base" or seed == 0:
                 measure_method(method, seed, scope, told.base, told.output)
                 _say(f"{method}, seed {seed}")
@@ -158,36 +170,72 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
-    parser.add_argument("--against", default="vpo", metavar="ARM", help="with --report: whom all are compared with")
-    parser.add_argument("--methods", default=",".join(ARMS))
-    for name in ("seeds", "steps", "mazes", "tested"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(TableScope(), name))
+    parser.add_argument("--against", metavar="ARM", help="with --report: whom all are compared with, otherwise vpo")
+    parser.add_argument("--methods", help=f"of {','.join(ARMS)}")
+    parser.add_argument("--tested", type=int, default=TableScope().tested)
+    for name in TRAINED:
+        parser.add_argument(f"--{name}", type=int, help=f"of new trainings, otherwise {getattr(TableScope(), name)}")
     parser.add_argument("--kind", choices=("small", "hard"), default=TableScope().kind)
     finished = parser.add_argument_group("finished trainings")
     finished.add_argument("--trainings", type=Path, metavar="FOLDER", help="of finished trainings, which answer again")
-    finished.add_argument("--temperatures", default="0.7,1,1.3,1.6,2", help="to choose each method's own from")
+    known = AnsweringScope()
+    finished.add_argument("--temperatures", type=_numbers, help="to choose from, otherwise 0.7,1,1.3,1.6,2")
     for name in ("first", "validated", "batch"):
-        finished.add_argument(f"--{name}", type=int, default=getattr(AnsweringScope(), name))
-    finished.add_argument("--device", default="cpu", help="cpu, or cuda where torch finds one")
-    finished.add_argument("--workers", type=int, default=1, help="processes that answer beside each other")
-    finished.add_argument("--everywhere", action="store_true", help="answer test mazes at every temperature")
+        finished.add_argument(f"--{name}", type=int, help=f"otherwise {getattr(known, name)}")
+    finished.add_argument("--device", help="cpu, or cuda where torch finds one")
+    finished.add_argument("--workers", type=int, help="processes that answer beside each other, otherwise 1")
+    finished.add_argument("--everywhere", action="store_true", default=None, help="at every temperature")
     return parser
 
 
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(each) for each in text.split(","))
+
+
+def _given(told: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """The options among some that the command line names."""
+    return {name: value for name in names if (value := getattr(told, name)) is not None}
+
+
+def _methods(told: argparse.Namespace) -> list[str]:
+    return list(ARMS) if told.methods is None else told.methods.split(",")
+
+
+def _check(told: argparse.Namespace) -> None:
+    """Refuse what the command would not read.
+
+    Raises:
+        ConfigurationError: an option is of another part of this command, or a method is unknown.
+    """
+    for names, right, when in (
+        (REPORTED, told.report, "with --report"),
+        (("trainings",), not told.report, "without --report"),
+        (ANSWERED, told.trainings is not None, "with --trainings"),
+        (TRAINED, told.trainings is None and not told.report, "without --trainings and --report"),
+    ):
+        for name in () if right else _given(told, names):
+            raise ConfigurationError(f"--{name} has an effect only {when}")
+    for method in _methods(told):
+        if TrainingArm.of(method).method not in ORDER:
+            raise ConfigurationError(f"no method is called {method[:80]!r}: choose from {', '.join(ORDER)}")
+
+
 def _answer(told: argparse.Namespace) -> None:
-    scope = AnsweringScope(
-        kind=told.kind,
-        first=told.first,
-        tested=told.tested,
-        validated=told.validated,
-        temperatures=tuple(float(each) for each in told.temperatures.split(",")),
-        device=told.device,
-        batch=told.batch,
-    )
-    wanted = told.methods.split(",")
+    import torch
+
+    device = told.device or AnsweringScope().device
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ConfigurationError(
+            f"torch sees no device {device!r} here: choose cpu, or install a build of torch for your GPU"
+        )
+    scope = AnsweringScope(kind=told.kind, tested=told.tested, **_given(told, SCOPED))
+    wanted = _methods(told)
     base = told.base if "base" in wanted else None
     trainings = [one for one in find_trainings(told.trainings, base) if one.arm in wanted]
-    answer_all(trainings, scope, told.output, everywhere=told.everywhere, workers=told.workers, report=_say)
+    absent = {*wanted} - {one.arm for one in trainings} if told.methods is not None else set()
+    if absent:
+        raise ConfigurationError(f"{told.trainings} holds no training of {', '.join(sorted(absent))}")
+    answer_all(trainings, scope, told.output, report=_say, **_given(told, ("everywhere", "workers")))
 
 
 def _say(line: str) -> None:

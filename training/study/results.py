@@ -143,6 +143,11 @@ def volumes(paths: Paths, budgets: Sequence[int]) -> dict[str, Floats]:
     }
 
 
+def answers_written(paths: Paths, budgets: Sequence[int]) -> dict[str, Floats]:
+    """Answers written for so many evaluations, as `answers@` each budget, (mazes,)."""
+    return {f"answers@{budget}": np.nanmax(paths.answers[:, :budget], axis=1) for budget in budgets}
+
+
 def _within(paths: Paths, spent: Floats, maximum: float) -> Floats:
     best: Floats = np.where(spent <= maximum, paths.best, 0.0).max(axis=1)
     return best

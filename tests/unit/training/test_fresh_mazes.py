@@ -65,11 +65,11 @@ def test_a_hypothesis_is_above_below_or_open() -> None:
 def test_differences_that_are_not_there_again_are_listed() -> None:
     earlier = tables(LEVELS)
     assert repeated(earlier, earlier, "here") == (
-        "Of 15 differences to VPO in the earlier table whose interval leaves zero out, 15 are there again on fresh"
-        " mazes here."
+        "The earlier table has 15 differences to VPO whose interval leaves zero out. On fresh mazes here, 15 are there"
+        " again."
     )
     turned = repeated(earlier, tables(LEVELS | {"grpo": 0.4}), "here").splitlines()
-    assert turned[0].startswith("Of 15 differences to VPO")
+    assert turned[0].startswith("The earlier table has 15 differences to VPO")
     assert ", 10 are there again" in turned[0]
     assert [line.split(":")[0] for line in turned[2:]] == [
         f"- GRPO, {figure}" for figure in ("best@4", "best@64", "ew@64", "volume", "diversity")
@@ -111,3 +111,10 @@ def test_a_pair_of_methods_is_compared_seed_by_seed() -> None:
     assert rows[0][:2] == ["| VPO minus GRPO, seed", "best@1"]
     assert [row[0] for row in rows[2:]] == ["| 0", "| 1", "| 2", "| 4"]  # of the seeds that both have
     assert all(0.098 < float(value.split()[0].strip("*+")) < 0.102 for row in rows[2:] for value in row[1:])
+
+
+def test_the_interval_of_a_pair_is_not_that_of_shares() -> None:
+    once = [dict.fromkeys(FIGURES, value) for value in (1.0, 0.0, 0.0, 0.0)]
+    never = [dict.fromkeys(FIGURES, 0.0)] * 4
+    row = by_seed({"vpo": {0: once}, "grpo": {0: never}}, "vpo", "grpo").splitlines()[2]
+    assert "+0.250 [-0.546, +1.046]" in row  # Student's t over four mazes, neither cut at 0 nor that of a count

@@ -9,7 +9,7 @@ import pytest
 
 from evolve.errors import ConfigurationError
 from evolve.vpo import METHODS, draw_weights
-from training.study.method_table import FIGURES, keep_tables, read_tables, report, title
+from training.study.method_table import FIGURES, keep_tables, main, read_tables, report, title
 from training.study.training_arms import ARMS, K, TableScope, TrainingArm, recipe_of
 
 KEPT = Path(__file__).parents[3] / "benchmarks" / "method_table"
@@ -109,6 +109,48 @@ def test_the_tables_of_the_study_are_those_of_the_kept_figures(file: str, agains
     assert {len(seeds) for arm, seeds in found.items() if TrainingArm.of(arm).method != "base"} == {5}
     for block in report(found, against).split("\n\n"):
         assert block in page
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--device", "cpu"], "--device has an effect only with --trainings"),
+        (["--first", "100"], "--first has an effect only with --trainings"),
+        (["--everywhere"], "--everywhere has an effect only with --trainings"),
+        (["--report", "--temperatures", "1"], "--temperatures has an effect only with --trainings"),
+        (["--report", "--trainings", "some"], "--trainings has an effect only without --report"),
+        (["--trainings", "some", "--seeds", "5"], "--seeds has an effect only without --trainings and --report"),
+        (["--report", "--steps", "40"], "--steps has an effect only without"),
+        (["--keep", "file"], "--keep has an effect only with --report"),
+        (["--methods", "vpo,gpro"], "no method is called 'gpro': choose from base, grpo"),
+        (["--trainings", "some", "--methods", "vpoo@8"], "no method is called 'vpoo@8'"),
+        (["--methods", "vpo@many"], "is no method with a size"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    told: str,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["method_table", "-o", str(tmp_path / "out"), *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_report_names_whom_all_are_compared_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm in ("vpo", "grpo"):
+        keep(tmp_path, arm, 0, figures(0.1))
+    for words, against in (([], "VPO"), (["--against", "grpo"], "GRPO")):
+        monkeypatch.setattr("sys.argv", ["method_table", "--report", "-o", str(tmp_path), *words])
+        main()
+        assert f"| minus {against} | seeds |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("method", ["vpo", "vpo_marginal", "goal_conditioned"])

@@ -56,6 +56,7 @@ def test_models_search_with_the_same_seeds_and_their_figures_are_kept(models: Pa
         assert {seed: [*searches] for seed, searches in found.figures[arm].items()} == {0: [0, 1]}
         assert found.rows(arm, "volume@16").shape == (1, 2)
         assert (found.rows(arm, "volume@16") >= found.rows(arm, "volume@8")).all()
+        assert (found.rows(arm, "answers@16") >= 15).all()  # the seed is evaluated without an answer
     keep(found, tmp_path / "kept.json")
     kept = read_kept(tmp_path / "kept.json")
     assert report(kept) == report(found)
@@ -65,9 +66,12 @@ def test_models_search_with_the_same_seeds_and_their_figures_are_kept(models: Pa
 def results(shift: float, trainings: int = 1, searches: int = 4, own: float = 1.0) -> SearchResults:
     """Two methods, the second above the first by `shift` in every maze, with a little noise of the searches."""
     found = SearchResults(
-        budgets=(64, 512), temperatures={method: {1.0: SettingsScore(solved=0.5, best=0.7)} for method in METHODS}
+        reference=METHODS[0],
+        budgets=(64, 512),
+        temperatures={method: {1.0: SettingsScore(solved=0.5, best=0.7)} for method in METHODS},
     )
-    names = [f"{figure}@{budget}" for figure in ("solved", "volume", "best", "tokens-solved") for budget in (64, 512)]
+    figures = ("solved", "volume", "best", "tokens-solved", "answers")
+    names = [f"{figure}@{budget}" for figure in figures for budget in (64, 512)]
     for place, method in enumerate(METHODS):
         for label in (AT_ONE, OWN):
             arm = SearchArm(label=label, strategy="islands", method=method)
@@ -103,6 +107,45 @@ def test_the_unit_is_a_training_where_there_are_several() -> None:
     assert signed(difference(found.rows(other, "best@64"), found.rows(arm, "best@64"))) in report(found)
 
 
+def test_arms_are_paired_by_the_seeds_that_both_have() -> None:
+    found = results(0.1, trainings=3)
+    one, two = (SearchArm(label=AT_ONE, strategy="islands", method=method) for method in METHODS)
+    del found.figures[one][1], found.figures[two][2]  # trainings 0 and 2 against 0 and 1
+    del found.figures[one][0][3], found.figures[two][0][0]
+    common = [(found.figures[two][0][seed]["best@64"], found.figures[one][0][seed]["best@64"]) for seed in (1, 2)]
+    ahead = found.lead(two, one, "best@64")
+    assert ahead is not None
+    assert ahead.value == pytest.approx(np.mean([np.subtract(*pair) for pair in common]))
+    assert np.isinf(ahead.high)  # one pair of several trainings says nothing about a method
+    found.figures[one][1] = found.figures[one].pop(2)
+    both = found.lead(two, one, "best@64")
+    assert both is not None
+    assert np.isfinite(both.high)
+    found.figures[one] = {4: found.figures[one][1]}
+    assert found.lead(two, one, "best@64") is None
+
+
+def test_a_wider_interval_covers_the_seeds_of_the_search() -> None:
+    found = results(0.1, searches=2)
+    one, two = (SearchArm(label=AT_ONE, strategy="islands", method=method) for method in METHODS)
+    for seed, gain in enumerate((0.0, 0.2)):
+        values = found.figures[two][0][seed]["volume@512"]
+        found.figures[two][0][seed] = {**found.figures[two][0][seed], "volume@512": [each + gain for each in values]}
+    narrow, wide = found.lead(two, one, "volume@512"), found.wider_lead(two, one, "volume@512")
+    assert narrow is not None
+    assert wide is not None
+    assert wide.value == pytest.approx(narrow.value)
+    assert wide.low < 0 < narrow.low
+    assert signed(wide) in report(found)
+    assert "whichever is wider" not in report(results(0.1, trainings=3))
+
+
+def test_the_others_are_compared_with_the_reference() -> None:
+    found = results(0.1)
+    assert "| VPO with credit by answer − VPO | `islands` | volume |" in report(found)
+    assert "| VPO − VPO with credit by answer | `islands` | volume |" in report(replace(found, reference=METHODS[1]))
+
+
 def test_own_temperatures_are_told_only_where_they_differ_from_1() -> None:
     assert report(results(0.1)).count("###") == 1
     assert report(results(0.1, own=1.3)).count("###") == 2
@@ -125,6 +168,11 @@ def test_the_command_continues_and_prints_what_it_kept(
     monkeypatch.setattr(sys, "argv", ["policy_searches", "-o", str(kept), "--report"])
     main()
     assert capsys.readouterr().out == told
+    turned = ["--methods", ",".join(reversed(METHODS)), "--search-seeds", "2", "--report", "--keep", str(kept)]
+    monkeypatch.setattr(sys, "argv", [*words, *turned])
+    main()
+    assert "| VPO − VPO with credit by answer | `islands` |" in capsys.readouterr().out
+    assert read_kept(kept).reference == METHODS[1]
 
 
 def test_the_page_shows_the_tables_of_the_kept_figures() -> None:
