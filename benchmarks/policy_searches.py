@@ -283,6 +283,8 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="print the tables of what was measured")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="with --report: write the figures as one file")
     told = parser.parse_args()
+    if told.keep is not None and (not told.report or told.output.is_file()):
+        parser.error("--keep takes --report and the folder of the searches")
     if told.report and told.output.is_file():
         sys.stdout.write(report(read_kept(told.output)) + "\n")
         return

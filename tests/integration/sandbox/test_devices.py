@@ -264,7 +264,8 @@ def test_a_lock_is_a_file_that_others_may_lock_and_not_write(locks: Path) -> Non
         DevicePool(monitor("card2"), 1, locks)
 
 
-HOLDER = """
+# An evaluator of the problem in a process of its own: its folder and that of the locks are the first arguments.
+IN_A_PROCESS = """
 import asyncio, pathlib, sys
 from dataclasses import replace
 from functools import partial
@@ -272,15 +273,19 @@ from service.sandbox import device_pool
 from service.sandbox.device_monitor import DeviceMonitor
 from service.sandbox.devices import Device
 from service.sandbox.evaluator import open_evaluator
+from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.bench import LIMITS, problem, program
 
 device_pool._PLACES = (sys.argv[2],)
 
-async def main():
+def opened(require, limits):
     card = Device(name="card0", number=0, files=("/dev/null",), uuid="", variables={})
-    stated = problem(limits=replace(LIMITS, gpu=True, wall_seconds=60.0))
-    opening = open_evaluator(stated, pathlib.Path(sys.argv[1]), 1, require=None, devices=DeviceMonitor([card]))
-    async with opening as evaluator:
+    stated, folder = problem(limits=limits), pathlib.Path(sys.argv[1])
+    return open_evaluator(stated, folder, 1, require=require, devices=DeviceMonitor([card]))
+"""
+HOLDER = f"""{IN_A_PROCESS}
+async def main():
+    async with opened(None, replace(LIMITS, gpu=True, wall_seconds=60.0)) as evaluator:
         asyncio.get_running_loop().call_later(1.0, partial(print, evaluator.folder, flush=True))
         await evaluator.evaluate(program("import time\\ndef solve():\\n    time.sleep(50)\\n"), "evl_1")
 
@@ -384,25 +389,9 @@ async def test_a_program_that_has_a_device_may_do_what_its_driver_does_at_its_st
     assert await found() == {"socket": "Operation not permitted"}
 
 
-SUPERUSER = """
-import asyncio, pathlib, sys
-from dataclasses import replace
-from service.sandbox import device_pool
-from service.sandbox.device_monitor import DeviceMonitor
-from service.sandbox.devices import Device
-from service.sandbox.evaluator import open_evaluator
-from service.sandbox.layers import IsolationLevel
-from tests.integration.sandbox.bench import LIMITS, problem, program
-
-device_pool._PLACES = (sys.argv[2],)
-
+SUPERUSER = f"""{IN_A_PROCESS}
 async def main():
-    card = Device(name="card0", number=0, files=("/dev/null",), uuid="", variables={})
-    opening = open_evaluator(
-        problem(limits=replace(LIMITS, gpu=True)), pathlib.Path(sys.argv[1]), 1, require=IsolationLevel.STRONG,
-        devices=DeviceMonitor([card]),
-    )
-    async with opening as evaluator:
+    async with opened(IsolationLevel.STRONG, replace(LIMITS, gpu=True)) as evaluator:
         print((await evaluator.evaluate(program(sys.argv[3]), "evl_1")).feedback)
 
 asyncio.run(main())
