@@ -51,14 +51,18 @@ TARGET = 1_000_000
 TARGET_SECONDS = 60
 MIB = 1024 * 1024
 SHOWN = 200  # proposals that are loaded for
+ARCHIVES = "default", "every"
 
 
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=[3_000, 10_000, 30_000])
+    parser.add_argument(
+        "--archives", nargs="+", choices=ARCHIVES, default=list(ARCHIVES), help="of the default or of every program"
+    )
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    rows = [row for size in options.sizes for row in (resumed(size, alive=False), resumed(size, alive=True))]
+    rows = [resumed(size, alive=kind == "every") for size in options.sizes for kind in options.archives]
     goal = {"candidates": TARGET, "seconds": TARGET_SECONDS}
     report("resume", {"rows": rows, "goal": goal}, options.out)
 
