@@ -13,6 +13,8 @@ from service.errors import ServiceError, UsageError
 
 # Imports make many objects that stay: looking for garbage among them is a sixth of a command's start and end.
 GARBAGE_THRESHOLD = 200_000
+# The models and arrays of a run are small: a second thread of a product of theirs mostly waits for the first.
+LINEAR_ALGEBRA_THREADS = "OPENBLAS_NUM_THREADS"
 ANYWHERE = frozenset({"-q", "--quiet", "-v", "--verbose", "--no-color", "--local"})
 
 
@@ -26,6 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if words is None else words)
     gc.set_threshold(GARBAGE_THRESHOLD)
     if ends:
+        os.environ.setdefault(LINEAR_ALGEBRA_THREADS, "1")
         _heed_ends()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -171,6 +171,23 @@ def test_a_request_to_end_ends_a_command(ignored: bool) -> None:
             process.kill()
 
 
+@pytest.mark.parametrize(("chosen", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_a_command_multiplies_its_arrays_with_one_thread_unless_told(chosen: dict[str, str], threads: str) -> None:
+    script = (
+        "import os; from service.cli import main as cli\n"
+        "def work(words):\n"
+        "    import numpy; numpy.ones((500, 500)) @ numpy.ones((500, 500))\n"
+        "    print(os.environ['OPENBLAS_NUM_THREADS'], len(os.listdir('/proc/self/task')))\n"
+        "cli._run = work; raise SystemExit(cli.main())"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=kept | chosen)
+    told, running = done.stdout.split()
+    assert told == threads
+    assert chosen or running == "1"
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--nonsense"]])
 def test_what_needs_no_work_imports_nothing_heavy(words: list[str]) -> None:
     script = (
