@@ -84,6 +84,10 @@ class Population:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]
 
+    def rank(self, candidate_id: str) -> int:
+        """Rank of the member of this id; 0 is the fittest, the older first among equals."""
+        return bisect_left(self._ranking, self._entry(self.get(candidate_id)))
+
     def best(self, count: int = 1) -> list[Individual]:
         """The fittest members, best first."""
         return [self.get(entry[2]) for entry in self._ranking[:count]]
@@ -131,6 +135,10 @@ class Population:
         place = self._places[individual.candidate_id]
         self._members[place] = individual
         self._write(place, individual)
+
+    def exchange_texts(self, individual: Individual) -> None:
+        """Put a member that differs in its program and texts alone in the place of the one there: no value changes."""
+        self._members[self._places[individual.candidate_id]] = individual
 
     def refill(self, members: Sequence[Individual], ages: Sequence[int], arrivals: int) -> None:
         """Hold these members and no others, as a snapshot has them.

@@ -11,6 +11,7 @@ from evolve.program import Program
 from evolve.proposal import Candidate, Individual, Proposal
 
 _KEPT_SIZES = 65_536
+_NOTHING: Mapping[str, float] = {}  # one for all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +65,34 @@ def unloaded_candidate(data: CandidateCreated) -> Candidate:
 
 def unloaded_individual(problem: Problem, candidate: Candidate, data: CandidateEvaluated) -> Individual:
     """The individual of an event, without its program and texts."""
-    evaluation, worth = Evaluation(outcome=Outcome(data.outcome), scores=data.scores), data.fitness
+    evaluation, worth = _without_texts(Outcome(data.outcome), data.scores), data.fitness
+    rewards = () if worth is None else reward_vector(problem, evaluation)
+    signed = () if worth is None else signed_scores(problem.objectives, evaluation.scores, worth)
     return Individual(
         candidate_id=candidate.id,
         program=candidate.program,
         evaluation=evaluation,
         fitness=worth,
-        rewards=() if worth is None else reward_vector(problem, evaluation),
-        signed_scores=() if worth is None else signed_scores(problem.objectives, evaluation.scores, worth),
-        measures=data.measures,
+        rewards=rewards,
+        signed_scores=rewards if rewards == signed else signed,
+        measures=data.measures or _NOTHING,
     )
+
+
+def released(individual: Individual) -> Individual:
+    """An individual without its program and texts, as its events tell of it."""
+    rewards = individual.rewards
+    return replace(
+        individual,
+        program=unloaded_program(individual.program.size),
+        evaluation=_without_texts(individual.evaluation.outcome, individual.evaluation.scores),
+        signed_scores=rewards if rewards == individual.signed_scores else individual.signed_scores,
+        measures=individual.measures or _NOTHING,
+    )
+
+
+def _without_texts(outcome: Outcome, scores: Mapping[str, float]) -> Evaluation:
+    return Evaluation(outcome=outcome, scores=scores, measures=_NOTHING, cases=_NOTHING, spread=_NOTHING)
 
 
 def loaded_twin(known: Mapping[str, Individual], stub: Individual) -> Individual:

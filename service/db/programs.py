@@ -29,6 +29,15 @@ _MAX_PART = 1 / 6
 _MAX_DEPTH = 4
 _KEPT_CANDIDATES, _KEPT_PROGRAMS = 16_384, 1024
 _KEPT_BYTES = 16 * 1024  # of a program; a longer one is read again
+_CHAIN = (
+    select(ProgramRow.id, ProgramRow.base)
+    .where(ProgramRow.id.in_(bindparam("of_ids", expanding=True)))
+    .cte("chain", recursive=True)
+)
+_BASES = select(ProgramRow.id, ProgramRow.base).join(_CHAIN, ProgramRow.id == _CHAIN.c.base)
+_WITH_BASES = select(ProgramRow.id, ProgramRow.base, ProgramRow.files).where(
+    ProgramRow.id.in_(select(_CHAIN.union(_BASES).c.id))  # each once: damaged rows may go round in a circle
+)
 _IN_FULL = update(ProgramRow).where(ProgramRow.id == bindparam("of_id")).values(base=None, files=bindparam("in_full"))
 
 
@@ -223,23 +232,12 @@ def _of_candidates(connection: Connection, candidates: Iterable[str], created: s
 def _rows(connection: Connection, program_ids: Sequence[str]) -> dict[str, StoredFiles]:
     """What is stored of programs and of all that they are packed against.
 
-    Reads from a PostgreSQL are statements by themselves, and a base may be removed between two of them, after what was
-    packed against it was stored in full or removed. So where one is missing, all are read once more.
+    A statement for all of a program's bases: reads from a PostgreSQL are statements by themselves, and between two of
+    them a base may be removed, after what was packed against it was stored in full or removed.
     """
-    rows = _chains(connection, program_ids)
-    complete = all(base is None or base in rows for base, _ in rows.values())
-    return rows if complete else _chains(connection, program_ids)
-
-
-def _chains(connection: Connection, program_ids: Sequence[str]) -> dict[str, StoredFiles]:
     rows: dict[str, StoredFiles] = {}
-    wanted, asked = list(dict.fromkeys(program_ids)), set[str]()
-    query = select(ProgramRow.id, ProgramRow.base, ProgramRow.files)
-    while wanted:
-        for chunk in chunks(wanted):
-            rows |= {row.id: (row.base, row.files) for row in connection.execute(query.where(ProgramRow.id.in_(chunk)))}
-        asked.update(wanted)
-        wanted = [base for base, _ in rows.values() if base is not None and base not in asked]
+    for chunk in chunks(program_ids):
+        rows |= {row.id: (row.base, row.files) for row in connection.execute(_WITH_BASES, {"of_ids": chunk})}
     return rows
 
 

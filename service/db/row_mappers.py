@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, RowMapping, Select, select
+from sqlalchemy import Connection, RowMapping, Select, bindparam, select
 
 from evolve.evaluation import Evaluation, Outcome, signed_scores
 from evolve.problem import Objective
@@ -18,6 +18,9 @@ from service.projections.candidates import read_objectives
 _Value = TypeVar("_Value")
 AnySelect = Select[*tuple[Any, ...]]
 
+# Not a condition: SQLite would then go through all of the run by its index, however few ids are asked for.
+_OF_RUN = (CandidateRow.run_id == bindparam("of_run")).label("of_run")
+_ASKED = CandidateRow.program_id.is_not(None), CandidateRow.id.in_(bindparam("of_ids", expanding=True))
 _CANDIDATES: AnySelect = select(
     CandidateRow.id,
     CandidateRow.proposal_number,
@@ -26,7 +29,8 @@ _CANDIDATES: AnySelect = select(
     CandidateRow.fingerprint,
     CandidateRow.changed,
     CandidateRow.program_id,
-).where(CandidateRow.program_id.is_not(None))
+    _OF_RUN,
+).where(*_ASKED)
 _INDIVIDUALS: AnySelect = (
     select(
         CandidateRow.id,
@@ -46,12 +50,19 @@ _INDIVIDUALS: AnySelect = (
         EvaluationRow.worker,
         EvaluationRow.isolation,
         EvaluationRow.answer,
+        _OF_RUN,
     )
     .join(
         EvaluationRow,
         (EvaluationRow.candidate_id == CandidateRow.id) & (EvaluationRow.attempt == CandidateRow.attempt),
     )
-    .where(CandidateRow.program_id.is_not(None))
+    .where(*_ASKED)
+)
+_OBJECTIVES = select(RunRow.objectives).where(RunRow.id == bindparam("of_run"))
+_EDGES = (
+    select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
+    .where(ParentRow.candidate_id.in_(bindparam("of_ids", expanding=True)))
+    .order_by(ParentRow.candidate_id, ParentRow.place)
 )
 
 
@@ -74,7 +85,7 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
     Raises:
         NotFoundError: the run has no such candidate.
     """
-    stored = connection.execute(select(RunRow.objectives).where(RunRow.id == run_id)).scalar()
+    stored = connection.execute(_OBJECTIVES, {"of_run": run_id}).scalar()
     objectives = read_objectives(stored or ())
     rows = list(_rows(connection, _INDIVIDUALS, run_id, ids))
     texts = programs.load(connection, [row["program_id"] for row in rows])
@@ -83,10 +94,8 @@ def individuals(connection: Connection, run_id: str, ids: Sequence[str]) -> list
 
 
 def _rows(connection: Connection, query: AnySelect, run_id: str, ids: Sequence[str]) -> Iterator[RowMapping]:
-    # Not a condition: SQLite would then go through all of the run by its index, however few ids are asked for.
-    told = query.add_columns((CandidateRow.run_id == run_id).label("of_run"))
     for chunk in chunks(ids):
-        rows = connection.execute(told.where(CandidateRow.id.in_(chunk))).mappings()
+        rows = connection.execute(query, {"of_run": run_id, "of_ids": chunk}).mappings()
         yield from (row for row in rows if row["of_run"])
 
 
@@ -105,12 +114,7 @@ def _ordered(connection: Connection, run_id: str, ids: Sequence[str], found: Map
 def _edges(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     edges: dict[str, list[tuple[str, str]]] = {}
     for chunk in chunks(ids):
-        query = (
-            select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
-            .where(ParentRow.candidate_id.in_(chunk))
-            .order_by(ParentRow.candidate_id, ParentRow.place)
-        )
-        for candidate_id, parent_id, role in connection.execute(query):
+        for candidate_id, parent_id, role in connection.execute(_EDGES, {"of_ids": chunk}):
             edges.setdefault(candidate_id, []).append((parent_id, role))
     return edges
 

@@ -25,10 +25,10 @@ from evolve.extensions import Extensions
 from evolve.search.deterministic_schedule import open_search
 from evolve.search.dispatcher import Dispatcher
 from evolve.search.embedding import check_embedder
+from evolve.search.loaded_members import LoadedMembers
 from evolve.search.members_on_demand import needs_members
 from evolve.search.search import SearchStep
 from evolve.search.snapshot import SnapshotDraft, restore
-from evolve.search.unloaded import is_unloaded
 from service.ports import ENDED, LoggedEvent
 from service.runner.desired_state import DesiredState, RunOrders
 from service.runner.event_buffer import EventBuffer
@@ -86,7 +86,7 @@ class RunLoop:
         self._observer = observer
         self._orders = orders
         self._began = job.clock.monotonic()
-        self._begun, self._on_demand, self._sequence = False, False, 0
+        self._begun, self._sequence = False, 0
         check_embedder(job.config, job.embedder.name if job.embedder else None)
         self._waiting = self._since = ""
         self._committing: asyncio.Task[None] | None = None
@@ -100,6 +100,7 @@ class RunLoop:
         job = self._job
         policy_requests = [member.policy_request for member in job.policies]
         self._search = open_search(job.run_id, job.problem, job.config, *policy_requests)
+        self._members = LoadedMembers(self._search.state)
         self._fold = StatusFold(job.run_id)
         load = ProgramLoader(job.log, job.run_id, self.patience).load
         self._dispatcher = Dispatcher(
@@ -211,7 +212,7 @@ class RunLoop:
             lambda ids: job.log.candidates(job.run_id, ids),
             on_demand=True,
         )
-        self._on_demand = not needs_members(self._search.state)
+        self._members.absent = not needs_members(self._search.state)
         self._owed = SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)
         return self._sequence
 
@@ -241,13 +242,11 @@ class RunLoop:
             await self._load_members()
 
     async def _load_members(self) -> None:
-        """Load all members of a run that was resumed on demand, once a change makes decisions need them."""
-        state, job = self._search.state, self._job
-        if not self._on_demand or not needs_members(state):
-            return
-        self._on_demand = False
-        ids = state.unloaded(is_unloaded)
-        state.fill(await self.patience.call(lambda: job.log.individuals(job.run_id, ids)), ())
+        """Load all members, once a change makes decisions need those that are not in memory."""
+        job, ids = self._job, self._members.wanted()
+        if ids:
+            loaded = await self.patience.call(lambda: job.log.individuals(job.run_id, ids))
+            self._search.state.fill(loaded, ())
 
     def _change_itself(self) -> None:
         if self._search.ended(self._elapsed):
@@ -351,6 +350,7 @@ class RunLoop:
             for entry in committed:
                 self._fold.apply(entry.event)
             self._sequence = committed[-1].sequence
+            self._members.committed(entry.event for entry in committed)
             self._show(committed)
             if drafted is not None:
                 self._snapshots.keep(drafted, committed[-1], self._fold)

@@ -43,7 +43,7 @@ def steps(database: Database, asked: Asked) -> list[str]:
 def walks(database: Database, asked: Asked) -> list[str]:
     """Steps of the plans that read a table from end to end."""
     # What a statement makes itself is no table of the schema, and of runs a page is read in the order of its index.
-    own = re.compile(r"SCAN (line|anon_\d+|\(subquery-\d+\))$|ix_runs_created_at_id")
+    own = re.compile(r"SCAN (chain|line|anon_\d+|\(subquery-\d+\))$|ix_runs_created_at_id")
     return [step for step in steps(database, asked) if step.startswith("SCAN") and not own.search(step)]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from evolve.configuration import ArchiveConfig, DeterministicConfig, NoveltyConf
 from evolve.events import EventKind
 from evolve.proposal import Individual, Proposal, Reply
 from evolve.reply_form import ReplyForm
+from evolve.search.loaded_members import LoadedMembers
+from evolve.search.snapshot import differences
 from evolve.search.unloaded import is_unloaded, unloaded_in
 from evolve.selection import ArchiveView, Selected, SelectionParams
 from service.db.engine import Database, open_database
@@ -21,6 +24,7 @@ from service.db.log import SqlRunLog
 from service.db.snapshots import SqlSnapshotStore
 from service.errors import StorageAwayError
 from service.runner.desired_state import RunOrders
+from service.runner.lease import held
 from service.runner.program_loader import ProgramLoader
 from service.runner.run_job import RunJob
 from service.runner.run_loop import RunLoop
@@ -75,6 +79,18 @@ def resumed(work: RunJob) -> RunLoop:
     return loop
 
 
+async def driven(loop: RunLoop, work: RunJob) -> None:
+    async with held(work.log, work.run_id, work.owner, loop.patience, loop.wake, work.health) as hold:
+        await loop.run(hold)
+
+
+def told(run: RunJob) -> list[tuple[EventKind, Any]]:
+    """What a run decided."""
+    about = (EventKind.PROPOSAL_CREATED, EventKind.CANDIDATE_CREATED, EventKind.INDIVIDUAL_INSERTED)
+    found = [entry.event for entry in run.log.events(run.run_id) if entry.event.kind in about]
+    return [(event.kind, event.payload) for event in found]
+
+
 def members(loop: RunLoop) -> list[Individual]:
     return [member for island in loop._search.state.islands for member in island.archive.members]
 
@@ -102,11 +118,6 @@ def test_a_resumed_run_shows_the_programs_of_members_that_it_left_in_the_databas
 def test_a_deterministic_run_that_was_left_decides_as_one_that_never_was(
     log: SqlRunLog, database: Database, tmp_path: Path, forms: bool
 ) -> None:
-    def told(run: RunJob) -> list[tuple[EventKind, Any]]:
-        about = (EventKind.PROPOSAL_CREATED, EventKind.CANDIDATE_CREATED, EventKind.INDIVIDUAL_INSERTED)
-        found = [entry.event for entry in run.log.events(run.run_id) if entry.event.kind in about]
-        return [(event.kind, event.payload) for event in found]
-
     policy = FormedPolicy() if forms else ReadingPolicy()
     work = alive(log, database, deterministic=DeterministicConfig(window=3), policy=policy)
     play_until(work, 3 * EVENTS)
@@ -118,6 +129,48 @@ def test_a_deterministic_run_that_was_left_decides_as_one_that_never_was(
     unbroken = replace(work, log=another, snapshots=None)
     play(unbroken, Notes())
     assert told(work) == told(unbroken)
+
+
+@pytest.mark.parametrize("forms", [False, True])
+def test_a_deterministic_run_of_many_members_decides_as_one_that_holds_all(
+    log: SqlRunLog, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forms: bool
+) -> None:
+    policy = FormedPolicy() if forms else ReadingPolicy()
+    work = alive(log, database, deterministic=DeterministicConfig(window=3), policy=policy)
+    another = SqlRunLog(open_database(f"sqlite:///{tmp_path / 'whole.db'}"), SystemClock())
+    another.create(new_toy_run())
+    play(replace(work, log=another, snapshots=None), Notes())
+    monkeypatch.setattr("evolve.search.loaded_members._FITTEST", 4)
+    monkeypatch.setattr("service.runner.run_loop.LoadedMembers", partial(LoadedMembers, max_characters=400))
+    policy.shown.clear()
+    loop = RunLoop(work, Notes(), RunOrders())
+    asyncio.run(driven(loop, work))
+    found = members(loop)
+    absent = [member for member in found if is_unloaded(member)]
+    assert len(absent) > len(found) / 2
+    shown = [one for proposal in policy.shown for one in (proposal.parent, *proposal.inspirations)]
+    assert {member.candidate_id for member in absent} & {one.candidate_id for one in shown[len(shown) // 2 :]}
+    assert all(unloaded_in(proposal) == [] for proposal in policy.shown)
+    assert told(work) == told(replace(work, log=another))
+    assert differences(loop._search.state, resumed(work)._search.state) == []
+
+
+def test_the_fittest_and_the_newest_members_stay_in_memory(
+    log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evolve.search.loaded_members._FITTEST", 4)
+    monkeypatch.setattr("service.runner.run_loop.LoadedMembers", partial(LoadedMembers, max_characters=400))
+    work = alive(log, database)
+    loop = RunLoop(work, Notes(), RunOrders())
+    asyncio.run(driven(loop, work))
+    held = loop._search.state.islands[0].archive.members
+    fittest = held.best(len(held))
+    assert not any(map(is_unloaded, fittest[:4]))
+    newest = sorted(fittest[4:], key=lambda member: held.ages[held.place(member.candidate_id)])
+    absent = [is_unloaded(member) for member in newest]
+    assert absent == sorted(absent, reverse=True)
+    assert True in absent
+    assert sum(one.program.size + len(one.evaluation.feedback) for one in fittest if not is_unloaded(one)) <= 400
 
 
 @pytest.mark.parametrize(
