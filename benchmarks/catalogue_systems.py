@@ -137,7 +137,8 @@ def write_project(folder: Path, name: str, url: str, seed: int, options: Any) ->
     (folder / "evaluator.py").write_text(text)
     limit = seconds + SCORING_SECONDS
     (folder / "problem.toml").write_text(_PROBLEM.format(name=name, memory=MEMORY_MB, seconds=limit))
-    openevolve.write_config(folder, url, options.evaluations, options.cores, seed=seed, timeout_seconds=round(limit))
+    iterations = openevolve.SPARE * options.evaluations
+    openevolve.write_config(folder, url, iterations, options.cores, seed=seed, timeout_seconds=round(limit))
     return folder
 
 
@@ -150,10 +151,14 @@ def ends(objective: Objective) -> tuple[float, float]:
 
 
 def by_openevolve(python: Path, name: str, seed: int, home: Path, options: Any) -> list[float]:
-    """A run of OpenEvolve."""
+    """A run of OpenEvolve. It is stopped at the budget: its iterations are more, as some evaluate nothing."""
     with policy_server(write=Mutator(seed)) as url:
         project = write_project(home / "project", name, url, seed, options)
-        openevolve.run_openevolve(python, project, home / "out", options.evaluations, options.limit)
+        iterations = openevolve.SPARE * options.evaluations
+        openevolve.run_openevolve(
+            python, project, home / "out", iterations, options.limit,
+            lambda: len(scores_of(project)) > options.evaluations,
+        )  # fmt: skip
     return scores_of(project)
 
 

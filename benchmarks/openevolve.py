@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.peers import environment, run_peer
 
 VERSION = "0.4.0"
+SPARE = 2  # iterations for each evaluation wanted: those that write their parent once more evaluate nothing
 _CONFIG = """
 max_iterations: {iterations}
 random_seed: {seed}

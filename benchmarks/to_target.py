@@ -41,10 +41,10 @@ Counts = dict[str, dict[str, list[int | None]]]
 def by_openevolve(python: Path) -> Run:
     def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
         with policy_server(write=Mutator(seed)) as url:
-            project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
-            ran = openevolve.run_openevolve(
-                python, project, home / "out", options.evaluations, options.limit, _enough(project, task)
-            )
+            iterations = openevolve.SPARE * options.evaluations
+            project = write_project(home / "project", task.name, url, seed, iterations, options.cores)
+            enough = _enough(project, task, options.evaluations)
+            ran = openevolve.run_openevolve(python, project, home / "out", iterations, options.limit, enough)
         _refuse_late(ran.in_time)
         return reached(scores_of(project)[: options.evaluations + 1], task.target)
 
@@ -57,7 +57,7 @@ def by_shinka(python: Path) -> Run:
             project = write_project(home / "project", task.name)
             in_time = shinka.run_shinka(
                 python, project, url, home / "out", options.evaluations, options.cores, options.limit,
-                _enough(project, task),
+                _enough(project, task, options.evaluations),
             )  # fmt: skip
         _refuse_late(in_time)
         return reached(shinka.evaluated(project, home / "out")[: options.evaluations + 1], task.target)
@@ -70,8 +70,12 @@ def _refuse_late(in_time: bool) -> None:
         raise SystemExit("a run took longer than --limit and says nothing: give it more time")
 
 
-def _enough(project: Path, task: Task) -> Callable[[], bool]:
-    return lambda: reached(scores_of(project), task.target) is not None
+def _enough(project: Path, task: Task, evaluations: int) -> Callable[[], bool]:
+    def enough() -> bool:
+        scores = scores_of(project)
+        return len(scores) > evaluations or reached(scores, task.target) is not None
+
+    return enough
 
 
 def by_evolve(model: str, *, tuner: bool) -> Run:

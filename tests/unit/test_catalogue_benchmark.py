@@ -5,16 +5,25 @@ import math
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import shinka
+from benchmarks import openevolve, shinka
 from benchmarks.catalogue import Result, comparisons, race, table
 from benchmarks.catalogue_comparison import compared
-from benchmarks.catalogue_systems import EVOLVE, OPENEVOLVE, SHINKA, TITLES, TUNED, systems, write_project
+from benchmarks.catalogue_systems import (
+    EVOLVE,
+    OPENEVOLVE,
+    SHINKA,
+    TITLES,
+    TUNED,
+    by_openevolve,
+    systems,
+    write_project,
+)
 from benchmarks.counts import sign_test
 from service.problems.load import load_problem
 
@@ -117,6 +126,24 @@ def test_only_the_chosen_systems_run_and_only_their_environments_are_made(monkey
     assert list(systems(["shinka", "tuner"], OPTIONS)) == [TUNED, SHINKA]
     assert made == [Path("shinka").absolute()]
     assert list(TITLES) == ["evolve", "tuner", "openevolve", "shinka"]
+
+
+def test_openevolve_has_its_budget_of_evaluations_although_some_iterations_evaluate_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def every_second_evaluates(
+        python: Path, project: Path, output: Path, iterations: int, limit_seconds: float, enough: Callable[[], bool]
+    ) -> None:
+        scores = ["0.5\n"]
+        for iteration in range(iterations):
+            scores += ["0.6\n"] * (iteration % 2)
+            (project / "scores.txt").write_text("".join(scores))
+            if enough():
+                break
+
+    monkeypatch.setattr(openevolve, "run_openevolve", every_second_evaluates)
+    assert by_openevolve(Path("python"), "circles-26", 0, tmp_path, OPTIONS) == [0.5] + [0.6] * OPTIONS.evaluations
+    assert f"max_iterations: {2 * OPTIONS.evaluations}\n" in (tmp_path / "project" / "config.yaml").read_text()
 
 
 def _project(folder: Path, name: str = "circles-26") -> Path:
