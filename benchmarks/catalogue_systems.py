@@ -64,8 +64,14 @@ def outputs(path):
             command, input=json.dumps(INPUTS).encode(), capture_output=True, timeout=SECONDS, check=True
         )
         return json.loads(done.stdout.splitlines()[-1])
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
-        return [dict(value=None, seconds=0.0, error=str(error)) for _ in INPUTS]
+    except subprocess.TimeoutExpired:
+        reason = f"the program takes longer than {{SECONDS:g}} s"
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {{error.returncode}}"]
+        reason = lines[-1][-500:]
+    except (OSError, ValueError, IndexError) as error:
+        reason = repr(error)[-500:]
+    return [dict(value=None, seconds=0.0, error=reason) for _ in INPUTS]
 
 
 def examine(program_path):
