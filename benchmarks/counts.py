@@ -1,6 +1,7 @@
 """Evaluations until a target is reached: kept while they are measured, and compared."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -26,6 +27,13 @@ def geometric(counts: Mapping[str, Sequence[int | None]], base: Mapping[str, Seq
         "interval_95": [round(float(low), 3), round(float(high), 3)],
         "by_problem": {name: round(float(one), 3) for name, one in zip(base, by_problem, strict=True)},
     }
+
+
+def sign_test(ahead: int, behind: int) -> float:
+    """The p-value, two-sided, that so many differences of each sign are a coin's; what is equal is left out."""
+    count = ahead + behind
+    tail = sum(math.comb(count, fewer) for fewer in range(min(ahead, behind) + 1))
+    return min(1.0, math.ldexp(tail, 1 - count))
 
 
 class Kept(Generic[Result]):

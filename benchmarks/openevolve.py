@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.peers import environment, run_peer
 
 VERSION = "0.4.0"
+SPARE = 2  # iterations for each evaluation wanted: those that write their parent once more evaluate nothing
 _CONFIG = """
 max_iterations: {iterations}
 random_seed: {seed}
@@ -19,7 +20,7 @@ llm:
   models: [{{name: single, weight: 1.0}}]
   timeout: 60
 evaluator:
-  timeout: 20
+  timeout: {timeout}
   cascade_evaluation: false
   parallel_evaluations: {parallel}
 """
@@ -44,13 +45,23 @@ def install_openevolve(folder: Path) -> Path:
     return environment(folder, "openevolve", VERSION)
 
 
-def write_config(project: Path, url: str, iterations: int, parallel: int, *, seed: int = 42, more: str = "") -> None:
+def write_config(
+    project: Path,
+    url: str,
+    iterations: int,
+    parallel: int,
+    *,
+    seed: int = 42,
+    timeout_seconds: int = 20,
+    more: str = "",
+) -> None:
     """Give a project its `config.yaml`: whole programs, one answer a call, no cascade; the rest is the default.
 
     Args:
+        timeout_seconds: of an evaluation.
         more: further sections, as YAML.
     """
-    text = _CONFIG.format(url=url, iterations=iterations, parallel=parallel, seed=seed)
+    text = _CONFIG.format(url=url, iterations=iterations, parallel=parallel, seed=seed, timeout=timeout_seconds)
     (project / "config.yaml").write_text(text + more)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.peers import environment, run_peer
+from benchmarks.tasks import scores_of
 
 VERSION = "0.0.7"
 START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"  # outside of them it changes nothing
@@ -66,3 +67,16 @@ def run_shinka(
         *(word for key, value in chosen.items() for word in ("--set", f"{key}={value}")),
     ]  # fmt: skip
     return run_peer(command, output / "log.txt", limit_seconds, enough).in_time
+
+
+def evaluated(project: Path, output: Path) -> list[float]:
+    """The scores of a run in order, the seed's first.
+
+    Raises:
+        SystemExit: it evaluated nothing but the seed.
+    """
+    scores = scores_of(project)
+    if len(scores) < 2:
+        log = (output / "log.txt").read_text(errors="replace")
+        raise SystemExit(f"ShinkaEvolve evaluated nothing: {log[-2000:]}")
+    return scores

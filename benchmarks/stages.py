@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from benchmarks.advised import FINE, AdvisedAuthor, ScriptedAdvisor
 from benchmarks.counts import Kept
+from benchmarks.evolve_runs import ADAPTIVE, TUNER
 from benchmarks.exploration import MEMORY_BYTES, SECONDS, Late, silence
 from benchmarks.harness import arguments, collect_rarely, report, scratch
 from benchmarks.policy_server import policy_thread
@@ -56,9 +57,6 @@ from service.usecases.plan import RunOrder, RunPlan, new_run, plan_new
 SET = 4  # answers of a completion, and ideas for them
 PROBLEMS = ("bin_packing", "cap_set", "function_minimisation", "low_autocorrelation", "symbolic_regression")
 SYNTAX = '[[policies]]\nname = "syntax"\nkind = "syntax"\n'
-
-TUNER = '[[policies]]\nname = "tuner"\nkind = "tuner"\n'
-ADAPTIVE = "policy_choice=adaptive"
 
 # The best fitness by budget, and what the run took.
 Result = dict[str, Any]

@@ -3,17 +3,14 @@
 Evolve, OpenEvolve and ShinkaEvolve search on the same projects (`benchmarks.tasks`), each with its own defaults, and
 are answered by the same policy: the syntax mutator behind a server (`benchmarks.mutator`), which changes the program
 that the prompt asks to improve. What is counted is how many programs were evaluated after the seed until one reached
-the target. Evolve asks for one answer a call, as the others do, and for chains of four.
+the target. Evolve asks for one answer a call, as the others do, for chains of four, and for those with the built-in
+tuner beside the mutator, whose programs count as the rest.
 
 A run that does not get there within its evaluations counts as if it had with the last one, which favours whoever fails
 more often; how many those are is told. It takes hours: with `--keep` each result is kept in a file, and what stands
 there is not measured again.
 """
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,37 +19,32 @@ from typing import Any
 
 from benchmarks import openevolve, shinka
 from benchmarks.counts import Kept, geometric
+from benchmarks.evolve_runs import run_evolve, served
 from benchmarks.harness import arguments, report
 from benchmarks.mutator import Mutator
-from benchmarks.policy_server import ANSWERS, policy_server
+from benchmarks.policy_server import policy_server
 from benchmarks.tasks import PROBLEMS, Task, reached, scores_of, task_of, write_problem, write_project
 
 OPENEVOLVE, SHINKA = f"OpenEvolve {openevolve.VERSION}", f"ShinkaEvolve {shinka.VERSION}"
-EVOLVE = {"Evolve, one answer a call": "single", "Evolve, chains of 4": "chain"}
+# By title: the model of the policy server, and whether the tuner is beside it.
+EVOLVE = {
+    "Evolve, one answer a call": ("single", False),
+    "Evolve, chains of 4": ("chain", False),
+    "Evolve, chains of 4 with the tuner": ("chain", True),
+}
 
 # A task, a folder of its own, a seed, the options; evaluations until the target, None where it was not reached.
 Run = Callable[[Task, Path, int, Any], int | None]
 Counts = dict[str, dict[str, list[int | None]]]
-POLICY = """
-[[policies]]
-name = "mutator"
-kind = "openai"
-base_url = "{url}"
-model = "{model}"
-format = "{format}"
-answers = {answers}
-samples = 1
-concurrency = {cores}
-"""
 
 
 def by_openevolve(python: Path) -> Run:
     def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
         with policy_server(write=Mutator(seed)) as url:
-            project = write_project(home / "project", task.name, url, seed, options.evaluations, options.cores)
-            ran = openevolve.run_openevolve(
-                python, project, home / "out", options.evaluations, options.limit, _enough(project, task)
-            )
+            iterations = openevolve.SPARE * options.evaluations
+            project = write_project(home / "project", task.name, url, seed, iterations, options.cores)
+            enough = _enough(project, task, options.evaluations)
+            ran = openevolve.run_openevolve(python, project, home / "out", iterations, options.limit, enough)
         _refuse_late(ran.in_time)
         return reached(scores_of(project)[: options.evaluations + 1], task.target)
 
@@ -65,14 +57,10 @@ def by_shinka(python: Path) -> Run:
             project = write_project(home / "project", task.name)
             in_time = shinka.run_shinka(
                 python, project, url, home / "out", options.evaluations, options.cores, options.limit,
-                _enough(project, task),
+                _enough(project, task, options.evaluations),
             )  # fmt: skip
         _refuse_late(in_time)
-        scores = scores_of(project)
-        if len(scores) < 2:
-            log = (home / "out" / "log.txt").read_text(errors="replace")
-            raise SystemExit(f"ShinkaEvolve evaluated nothing: {log[-2000:]}")
-        return reached(scores[: options.evaluations + 1], task.target)
+        return reached(shinka.evaluated(project, home / "out")[: options.evaluations + 1], task.target)
 
     return run
 
@@ -82,29 +70,21 @@ def _refuse_late(in_time: bool) -> None:
         raise SystemExit("a run took longer than --limit and says nothing: give it more time")
 
 
-def _enough(project: Path, task: Task) -> Callable[[], bool]:
-    return lambda: reached(scores_of(project), task.target) is not None
+def _enough(project: Path, task: Task, evaluations: int) -> Callable[[], bool]:
+    def enough() -> bool:
+        scores = scores_of(project)
+        return len(scores) > evaluations or reached(scores, task.target) is not None
+
+    return enough
 
 
-def by_evolve(model: str) -> Run:
+def by_evolve(model: str, *, tuner: bool) -> Run:
     def run(task: Task, home: Path, seed: int, options: Any) -> int | None:
         with policy_server(write=Mutator(seed)) as url:
             project = write_problem(home / "project", task.name)
-            shape = {"format": "single" if model == "single" else "tags:answer", "answers": ANSWERS[model]}
-            (home / "policy.toml").write_text(POLICY.format(url=url, model=model, cores=options.cores, **shape))
-            command = [
-                sys.executable, "-m", "service.cli.main", "run", str(project), "--json", "--seed", str(seed),
-                "--db", f"sqlite:///{home / 'evolve.db'}", "--workers", str(options.cores),
-                "--evaluations", str(options.evaluations + 1), "--set", f"budget.target={task.target!r}",
-                "--policy", str(home / "policy.toml"),
-            ]  # fmt: skip
-            kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-            done = subprocess.run(command, capture_output=True, text=True, env=kept, timeout=options.limit, check=False)
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        scores = [line["fitness"] or 0.0 for line in lines if line["kind"] == "candidate.evaluated"]
-        if not scores:
-            raise SystemExit(f"evolve run evaluated nothing: {done.stderr[-2000:]}")
-        return reached(scores, task.target)
+            words = ["--evaluations", str(options.evaluations + 1), "--set", f"budget.target={task.target!r}"]
+            policies = served(url, options.cores, model, tuner=tuner)
+            return reached(run_evolve(project, policies, seed, options.cores, words, options.limit), task.target)
 
     return run
 
@@ -143,7 +123,7 @@ def main() -> None:
     systems = {
         OPENEVOLVE: by_openevolve(python),
         SHINKA: by_shinka(shinka.install_shinka(options.shinka.absolute())),
-        **{title: by_evolve(model) for title, model in EVOLVE.items()},
+        **{title: by_evolve(model, tuner=tuner) for title, (model, tuner) in EVOLVE.items()},
     }
     with tempfile.TemporaryDirectory(prefix="evolve-benchmark-") as name:
         tasks = [task_of(example, python, Path(name)) for example in options.problems]
