@@ -164,8 +164,8 @@ def test_columns_of_a_result_are_those_that_the_driver_describes(postgres_url: s
         shown = cursor.description
         assert shown is not None
         assert [column.name for column in shown] == ["first", "second"]
-        assert [*shown] == own
-        assert [shown[-1], shown[:1]] == [own[-1], own[:1]]
+        assert [tuple(column) for column in shown] == [tuple(column) for column in own]
+        assert [tuple(column) for column in (shown[-1], *shown[:1])] == [tuple(own[-1]), tuple(own[0])]
         with pytest.raises(IndexError):
             shown[2]
         assert connection.execute("SET lock_timeout = 0").description is None
