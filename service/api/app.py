@@ -8,12 +8,11 @@ from functools import cache
 from typing import Any
 
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
 from evolve.version import __version__
@@ -28,6 +27,7 @@ from service.api.event_pages import EventPages
 from service.api.event_poller import EventPoller
 from service.api.methods import Methods
 from service.api.middleware import Envelope
+from service.api.route_table import RouteTable
 from service.api.routes import (
     accounts,
     annotations,
@@ -224,7 +224,7 @@ def document() -> dict[str, Any]:
             contact=app.contact,
             license_info=app.license_info,
             tags=app.openapi_tags,
-            routes=app.routes,
+            routes=routes_of(),
         ),
     )
 
@@ -239,7 +239,7 @@ def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
         openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
         lifespan=lifespan,
         redirect_slashes=False,
-        routes=_routes(),
+        routes=[_table()],
         docs_url=None,
         redoc_url=None,
     )
@@ -248,12 +248,9 @@ def _described(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
 
 
 @cache
-def _routes() -> list[BaseRoute]:
-    """The routes of all applications of this process, analysed once, at the first request: that takes a while."""
-    together = APIRouter()
-    for router in ROUTERS:
-        together.include_router(router)
-    return together.routes
+def _table() -> RouteTable:
+    """The routes of all applications of this process."""
+    return RouteTable(routes_of())
 
 
 def _complete(document: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """No call to PostgreSQL waits for ever: not for a host that died, nor for a server that stands still."""
 
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 import psycopg
 from psycopg.abc import RV, Params, PQGen, Query
@@ -46,8 +46,36 @@ class DeadlineConnection(psycopg.Connection[Any]):
         return said
 
 
+class ResultColumns(Sequence[psycopg.Column]):
+    """The columns of a result, each described when it is asked for.
+
+    SQLAlchemy looks at them once for a statement that it knows, and else only whether there are any.
+    """
+
+    def __init__(self, cursor: "CopyCursor", size: int) -> None:
+        self._cursor, self._size = cursor, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> psycopg.Column: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[psycopg.Column]: ...
+    def __getitem__(self, place: int | slice) -> psycopg.Column | list[psycopg.Column]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(*place.indices(self._size))]
+        return psycopg.Column(self._cursor, range(self._size)[place])
+
+
 class CopyCursor(psycopg.Cursor[Any]):
     """A cursor that takes `COPY ... FROM STDIN` with rows, so that it goes the way of every other statement."""
+
+    @property
+    def description(self) -> Sequence[psycopg.Column] | None:  # type: ignore[override] # a list, which is made whole
+        """The columns of the result; None: it has none."""
+        result = self.pgresult
+        return ResultColumns(self, result.nfields) if result and result.nfields else super().description
 
     def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
         """Execute a statement with each of these rows, or copy all of them."""

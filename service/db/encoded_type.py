@@ -1,5 +1,6 @@
 """The base of column types whose values stand in the database in another form."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy.engine import Dialect
@@ -26,3 +27,10 @@ class EncodedType(TypeDecorator[_Value]):
     def process_result_value(self, value: Any, dialect: Dialect) -> _Value | None:  # noqa: ARG002 -- SQLAlchemy's signature
         """Decode a value."""
         return None if value is None else self.decode(value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """`process_result_value` without the two calls that SQLAlchemy puts around it, for each value of each row."""
+        decode, read = self.decode, self.impl_instance.result_processor(dialect, coltype)
+        if read is None:
+            return lambda value: None if value is None else decode(value)
+        return lambda value: None if value is None else decode(read(value))

@@ -38,7 +38,8 @@ def labelled(connection: Connection, query: AnySelect, labels: Mapping[str, str]
     They are compared here: the two databases disagree about what they look up in JSON, and about what they refuse to.
     """
     wanted, found = labels.items(), list[str]()
-    rows = connection.execute(query.with_only_columns(RunRow.id, RunRow.labels, maintain_column_froms=True))
+    every = query.with_only_columns(RunRow.id, RunRow.labels, maintain_column_froms=True).limit(None)
+    rows = connection.execute(every)
     for run_id, labels_of_run in rows:
         if limit is not None and len(found) >= limit:
             break

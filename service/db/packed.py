@@ -11,7 +11,7 @@ import zlib
 from binascii import hexlify, unhexlify
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from service.db.binary import Binary
 from service.db.driver_errors import DamagedRowError, UnstorableError
@@ -79,6 +79,14 @@ def as_json(value: object) -> str:
         raise UnstorableError(str(error)) from error
 
 
+def from_text(text: str | bytes) -> Any:
+    """The value of a column of JSON."""
+    try:
+        return from_json(text)
+    except ValueError:  # a lone surrogate, or nested deeper than this parser goes
+        return json.loads(text)
+
+
 def pack_json(value: object) -> bytes:
     """The bytes to store for JSON, a short one with the digits of ids as bytes.
 
@@ -109,6 +117,10 @@ def read_json(text: bytes) -> Any:
     Raises:
         DamagedRowError: it is none.
     """
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        pass  # it may still be JSON: see `from_text`
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

@@ -1,8 +1,9 @@
 """What the front doors read of runs, candidates and proposals."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from sqlalchemy import Connection, func, literal, select, tuple_
+from sqlalchemy import func, select
 
 from evolve.program import Program
 from evolve.statistics.voting import VoteTable
@@ -10,6 +11,7 @@ from evolve.views.candidate_view import CandidateView
 from service.db import (
     filters,
     lineage,
+    list_statements,
     orders,
     outcomes,
     programs,
@@ -20,8 +22,6 @@ from service.db import (
     series,
     votes,
 )
-from service.db.columns import UtcDateTime
-from service.db.compact_ids import CompactId
 from service.db.engine import Database
 from service.db.identifiers import chunks, wellformed
 from service.db.models import CandidateRow, ProblemRow, RunRow
@@ -68,16 +68,14 @@ class SqlRunReader:
     ) -> list[RunRecord]:
         """Runs by the time of their creation, newest first or oldest first, from the one behind `after`."""
         with self._database.read() as connection:
-            query = records.RUNS.where(self._scope.runs(), *filters.of_runs(only))
-            keys = (RunRow.created_at, RunRow.id)
-            if after is not None:
-                seen = tuple_(literal(after[0], UtcDateTime()), literal(after[1], CompactId()))
-                query = query.where(tuple_(*keys) > seen if oldest_first else tuple_(*keys) < seen)
-            query = query.order_by(*(key.asc() if oldest_first else key.desc() for key in keys))
+            query = list_statements.runs(
+                self._scope, replace(only, labels={}), oldest_first=oldest_first, continued=after is not None
+            )
+            place = list_statements.run_place(after, limit)
             if only.labels:
-                found = filters.labelled(connection, query, only.labels, limit)
+                found = filters.labelled(connection, query.params(place), only.labels, limit)
                 query = query.where(RunRow.id.in_(found))
-            return records.runs(connection, query.limit(limit))
+            return records.runs(connection, query, place)
 
     def count_runs(self, only: RunFilter = ALL_RUNS) -> int:
         """How many there are."""
@@ -99,8 +97,8 @@ class SqlRunReader:
         """
         with self._database.read() as connection:
             for whole in wellformed([run_id]):
-                if found := records.runs(connection, records.RUNS.where(RunRow.id == whole, self._scope.named())):
-                    return found[0]
+                if found := records.run(connection, whole, self._scope):
+                    return found
             run_id = self._scope.run_id(connection, run_id)
             return records.runs(connection, records.RUNS.where(RunRow.id == run_id))[0]
 
@@ -126,8 +124,8 @@ class SqlRunReader:
     ) -> list[CandidateRecord]:
         """Candidates of a run in order of (proposal number, position), from the one after `after`."""
         with self._database.read() as connection:
-            query = orders.by_age(self._of_run(connection, run_id, only), after).limit(limit)
-            return records.candidates(connection, query, self._scope)
+            place = {"run": self._scope.run_id(connection, run_id), "limit": limit, **orders.place(after)}
+            return records.candidates(connection, list_statements.by_age(only), self._scope, place)
 
     def count_candidates(self, run_id: str, only: CandidateFilter = ALL_CANDIDATES) -> int:
         """How many there are."""
@@ -152,9 +150,11 @@ class SqlRunReader:
         """
         with self._database.read() as connection:
             found: list[CandidateRecord] = []
-            for portion in orders.ranked(self._of_run(connection, run_id, only), after):
+            place = {"run": self._scope.run_id(connection, run_id), **orders.place(after)}
+            for portion in list_statements.ranked(only, continued=after is not None):
                 if len(found) < limit:
-                    found += records.candidates(connection, portion.limit(limit - len(found)), self._scope)
+                    rest = {**place, "limit": limit - len(found)}
+                    found += records.candidates(connection, portion, self._scope, rest)
             return found
 
     def search(
@@ -378,7 +378,3 @@ class SqlRunReader:
         query = select(func.count()).select_from(RunRow).where(RunRow.state == "queued", self._scope.named())
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
-
-    def _of_run(self, connection: Connection, run_id: str, only: CandidateFilter) -> row_mappers.AnySelect:
-        found = self._scope.run_id(connection, run_id)
-        return records.CANDIDATES.where(CandidateRow.run_id == found, *filters.of_candidates(only))

@@ -3,9 +3,11 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select
+from sqlalchemy import Connection, RowMapping, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from evolve.evaluation import signed_scores
@@ -38,6 +40,7 @@ from service.ports.shared_fields import for_record
 from service.projections.candidates import read_objectives
 
 _SEED = aliased(CandidateRow)
+_NOWHERE: Mapping[str, Any] = MappingProxyType({})  # of a query without parameters
 _SEEN = tuple(name for name in PolicyHealth.__slots__ if name not in {"run_id", "policy", "at"})
 _SEED_FITNESS = (
     select(func.max(_SEED.fitness))
@@ -87,14 +90,56 @@ CANDIDATES: AnySelect = (
 )
 
 
-def runs(connection: Connection, query: AnySelect) -> list[RunRecord]:
-    """The runs that a query made of `RUNS` selects."""
-    return [_run(row) for row in connection.execute(query).mappings()]
+_ISLANDS = (
+    select(MembershipRow.candidate_id, MembershipRow.island)
+    .where(MembershipRow.candidate_id.in_(bindparam("ids", expanding=True)), MembershipRow.until.is_(None))
+    .order_by(MembershipRow.candidate_id, MembershipRow.island)
+)
+_KEPT_SCOPES = 256  # each with its statements, which take longer to build than to run
 
 
-def candidates(connection: Connection, query: AnySelect, scope: TenantScope = EVERYBODY) -> list[CandidateRecord]:
-    """The candidates that a query made of `CANDIDATES` selects; the query sees to it that they are in the scope."""
-    rows = connection.execute(query).mappings().all()
+@lru_cache(maxsize=_KEPT_SCOPES)
+def _run_named(scope: TenantScope) -> AnySelect:
+    return RUNS.where(RunRow.id == bindparam("run"), scope.named())
+
+
+@lru_cache(maxsize=_KEPT_SCOPES)
+def _candidates_named(scope: TenantScope) -> AnySelect:
+    named = CandidateRow.id.in_(bindparam("ids", expanding=True))
+    return CANDIDATES.where(scope.under(CandidateRow.run_id), named)
+
+
+@lru_cache(maxsize=_KEPT_SCOPES)
+def _parents_named(scope: TenantScope) -> AnySelect:
+    named = ParentRow.candidate_id.in_(bindparam("ids", expanding=True))
+    return (
+        select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
+        .where(named, scope.holds(ParentRow.parent_id))
+        .order_by(ParentRow.candidate_id, ParentRow.place)
+    )
+
+
+def run(connection: Connection, run_id: str, scope: TenantScope) -> RunRecord | None:
+    """A run by its whole id; None: it is not in the scope."""
+    return next(iter(runs(connection, _run_named(scope), {"run": run_id})), None)
+
+
+def runs(connection: Connection, query: AnySelect, place: Mapping[str, Any] = _NOWHERE) -> list[RunRecord]:
+    """The runs that a query made of `RUNS` selects, with its parameters."""
+    return [_run(row) for row in _rows(connection, query, place)]
+
+
+def candidates(
+    connection: Connection,
+    query: AnySelect,
+    scope: TenantScope = EVERYBODY,
+    place: Mapping[str, Any] = _NOWHERE,
+) -> list[CandidateRecord]:
+    """The candidates that a query made of `CANDIDATES` selects, with its parameters.
+
+    The query sees to it that they are in the scope.
+    """
+    rows = _rows(connection, query, place)
     ids = [row["id"] for row in rows]
     parents, islands = _parents(connection, ids, scope), _islands(connection, ids)
     return [_candidate(row, parents.get(row["id"], []), islands.get(row["id"], [])) for row in rows]
@@ -102,10 +147,9 @@ def candidates(connection: Connection, query: AnySelect, scope: TenantScope = EV
 
 def candidates_of(connection: Connection, ids: Sequence[str], scope: TenantScope = EVERYBODY) -> list[CandidateRecord]:
     """Candidates by their ids, in that order; those that are not in the scope are left out."""
-    there = CANDIDATES.where(scope.under(CandidateRow.run_id))
     found: dict[str, CandidateRecord] = {}
     for chunk in chunks(ids):
-        for record in candidates(connection, there.where(CandidateRow.id.in_(chunk)), scope):
+        for record in candidates(connection, _candidates_named(scope), scope, {"ids": chunk}):
             found[record.id] = record
     return [found[candidate_id] for candidate_id in ids if candidate_id in found]
 
@@ -183,12 +227,7 @@ def view(connection: Connection, candidate_id: str) -> CandidateView | None:
 def _parents(connection: Connection, ids: Sequence[str], scope: TenantScope) -> dict[str, list[ParentEdge]]:
     edges: dict[str, list[ParentEdge]] = {}
     for chunk in chunks(ids):
-        query = (
-            select(ParentRow.candidate_id, ParentRow.parent_id, ParentRow.role)
-            .where(ParentRow.candidate_id.in_(chunk), scope.holds(ParentRow.parent_id))
-            .order_by(ParentRow.candidate_id, ParentRow.place)
-        )
-        for candidate_id, parent_id, role in connection.execute(query):
+        for candidate_id, parent_id, role in connection.execute(_parents_named(scope), {"ids": chunk}).all():
             edges.setdefault(candidate_id, []).append(ParentEdge(candidate_id=parent_id, role=role))
     return edges
 
@@ -196,17 +235,19 @@ def _parents(connection: Connection, ids: Sequence[str], scope: TenantScope) -> 
 def _islands(connection: Connection, ids: Sequence[str]) -> dict[str, list[int]]:
     islands: dict[str, list[int]] = {}
     for chunk in chunks(ids):
-        query = (
-            select(MembershipRow.candidate_id, MembershipRow.island)
-            .where(MembershipRow.candidate_id.in_(chunk), MembershipRow.until.is_(None))
-            .order_by(MembershipRow.candidate_id, MembershipRow.island)
-        )
-        for candidate_id, island in connection.execute(query):
+        for candidate_id, island in connection.execute(_ISLANDS, {"ids": chunk}).all():
             islands.setdefault(candidate_id, []).append(island)
     return islands
 
 
-def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence[int]) -> CandidateRecord:
+def _rows(connection: Connection, query: AnySelect, place: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Rows as dicts, whose columns are found faster than those of the rows of SQLAlchemy."""
+    found = connection.execute(query, place)
+    names = tuple(found.keys())
+    return [dict(zip(names, row, strict=True)) for row in found.all()]
+
+
+def _candidate(row: Mapping[str, Any], parents: Sequence[ParentEdge], islands: Sequence[int]) -> CandidateRecord:
     on_demand = row["view_type"] == "" and not row["view_reason"]
     repeated = f"the same program as {row['duplicate_of']}" if row["duplicate_of"] else ""
     return CandidateRecord(
@@ -232,7 +273,7 @@ def _candidate(row: RowMapping, parents: Sequence[ParentEdge], islands: Sequence
     )
 
 
-def _run(row: RowMapping) -> RunRecord:
+def _run(row: Mapping[str, Any]) -> RunRecord:
     failed, waiting = row["state"] == "failed", row["waiting"]
     return RunRecord(
         **for_record(

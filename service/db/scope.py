@@ -1,10 +1,12 @@
 """Whose runs are there for a reader: those of one tenant, or everybody's."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, select
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
+from service.db.compact_ids import is_whole
 from service.db.identifiers import resolve
 from service.db.models import CandidateRow, ProposalRow, RunRow
 from service.db.presence import there
@@ -59,7 +61,10 @@ class TenantScope:
             NotFoundError: no such run.
             UsageError: several ids begin so.
         """
-        return resolve(connection, select(RunRow.id).where(self.named()), "run", beginning, _RUN_HINT)
+        ids, whole = _runs_named(self)
+        if is_whole(beginning) and connection.execute(whole, {"run": beginning}).scalar():
+            return beginning
+        return resolve(connection, ids, "run", beginning, _RUN_HINT)
 
     def candidate_id(self, connection: Connection, beginning: str) -> str:
         """The one candidate whose id begins so, or that `RUN.28.0` names.
@@ -93,6 +98,13 @@ class TenantScope:
         """
         ids = select(ProposalRow.id).where(self.under(ProposalRow.run_id))
         return resolve(connection, ids, "proposal", beginning, _PROPOSAL_HINT)
+
+
+@lru_cache(maxsize=256)
+def _runs_named(scope: TenantScope) -> tuple[Select[str], Select[str]]:
+    """All runs of a scope, and the one with the id `run`; built once, which takes longer than to run them."""
+    every = select(RunRow.id).where(scope.named())
+    return every, every.where(RunRow.id == bindparam("run"))
 
 
 EVERYBODY = TenantScope()

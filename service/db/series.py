@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, Select, select, union_all
+from sqlalchemy import Connection, Row, RowMapping, Select, bindparam, select, union_all
 
 from evolve.event_codec import decode
 from evolve.event_types import CandidateEvaluated
@@ -24,6 +24,12 @@ _SCORES = (
     select(EventRow.sequence, EventRow.at, EventRow.payload)
     .where(EventRow.kind == str(EventKind.CANDIDATE_EVALUATED))
     .order_by(EventRow.sequence)
+)
+_FOLLOWING = (
+    select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload)
+    .where(EventRow.run_id == bindparam("run"), EventRow.sequence > bindparam("after"))
+    .order_by(EventRow.sequence)
+    .limit(bindparam("limit"))
 )
 _FIRST_PARENT = (
     select(ParentRow.parent_id)
@@ -99,19 +105,16 @@ def scored(database: Database, run_id: str, after: int = 0) -> Iterator[ScoredCa
 
 
 def _events(connection: Connection, run_id: str, after: int, limit: int, kinds: Sequence[str]) -> list[LoggedEvent]:
-    query = select(EventRow.sequence, EventRow.kind, EventRow.at, EventRow.payload)
+    query, place = _FOLLOWING, {"run": run_id, "after": after, "limit": limit}
     if kinds:
         # Asked for by themselves: as a part of the query they are planned to be looked for in all that follows.
         wanted = _sequences(connection, run_id, after, limit, kinds)
         if not wanted:
             return []
-        bounds = EventRow.sequence.between(wanted[0], wanted[-1])
-        query = query.where(EventRow.run_id == run_id, bounds, EventRow.sequence.in_(wanted))
-    else:
-        query = query.where(EventRow.run_id == run_id, EventRow.sequence > after)
+        query = query.where(EventRow.sequence.between(wanted[0], wanted[-1]), EventRow.sequence.in_(wanted))
     return [
         LoggedEvent(run_id=run_id, sequence=sequence, at=at, event=Event.stored(EventKind(kind), payload))
-        for sequence, kind, at, payload in connection.execute(query.order_by(EventRow.sequence).limit(limit))
+        for sequence, kind, at, payload in connection.execute(query, place).all()
     ]
 
 

@@ -33,11 +33,11 @@ class RunFilter:
         created_before: those created earlier.
     """
 
-    states: Sequence[str] = ()
+    states: tuple[str, ...] = ()
     problem: str = ""
     batch_id: str = ""
     created_by: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     created_after: datetime | None = None
     created_before: datetime | None = None
 

@@ -5,6 +5,7 @@ A schema says which fields go over the wire, and its models check them. A record
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands that read must start fast, and pydantic is slow to import
@@ -12,16 +13,26 @@ if TYPE_CHECKING:  # commands that read must start fast, and pydantic is slow to
     from pydantic import BaseModel
 
 
-def for_schema(record: object, schema: "type[BaseModel]", **others: Any) -> dict[str, Any]:
+def for_schema(record: "DataclassInstance", schema: "type[BaseModel]", **others: Any) -> dict[str, Any]:
     """The fields of a schema that a record has too; `others` come beside or in place of them."""
-    return {name: getattr(record, name) for name in schema.model_fields if hasattr(record, name)} | others
+    return {name: getattr(record, name) for name in _shared(type(record), schema)} | others
 
 
 def for_record(
     value: "BaseModel | Mapping[Any, Any]", record: "type[DataclassInstance]", **others: Any
 ) -> dict[str, Any]:
     """The fields of a record that a value of the wire, or a row, has too; `others` come beside or in place of them."""
-    names = (one.name for one in fields(record))
+    names = _names(record)
     if isinstance(value, Mapping):
         return {name: value[name] for name in names if name in value} | others
     return {name: getattr(value, name) for name in names if name in type(value).model_fields} | others
+
+
+@cache
+def _shared(record: "type[DataclassInstance]", schema: "type[BaseModel]") -> tuple[str, ...]:
+    return tuple(name for name in schema.model_fields if name in _names(record) or hasattr(record, name))
+
+
+@cache
+def _names(record: "type[DataclassInstance]") -> tuple[str, ...]:
+    return tuple(one.name for one in fields(record))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, model_validator
+from pydantic_core import PydanticSerializationError, to_json
 
 from service.schemas.types import Reply
 
@@ -14,7 +15,11 @@ class Foreign(Reply):
     @model_validator(mode="before")
     @classmethod
     def _readable(cls, value: Any) -> Any:
-        return readable(value)
+        try:
+            to_json(value)  # in a fraction of the time that looking at every text takes
+        except PydanticSerializationError:
+            return readable(value)
+        return value
 
 
 def readable(value: Any) -> Any:

@@ -136,9 +136,9 @@ class TestRuns:
         "only",
         [
             RunFilter(),
-            RunFilter(states=["running"]),
-            RunFilter(states=["running", "queued"]),
-            RunFilter(states=["failed"]),
+            RunFilter(states=("running",)),
+            RunFilter(states=("running", "queued")),
+            RunFilter(states=("failed",)),
             RunFilter(problem="packing"),
             RunFilter(batch_id="bat_1"),
             RunFilter(batch_id="bat_\x00"),
@@ -147,7 +147,7 @@ class TestRuns:
             RunFilter(labels={"team": "a"}),
             RunFilter(labels={"team": "b", 'odd "$.key\x00': "1"}),
             RunFilter(labels={"team": "c"}),
-            RunFilter(states=["queued"], problem="packing", labels={"team": "b"}),
+            RunFilter(states=("queued",), problem="packing", labels={"team": "b"}),
         ],
         ids=lambda only: "-".join(str(getattr(only, name)) for name in only.__slots__ if getattr(only, name)) or "all",
     )

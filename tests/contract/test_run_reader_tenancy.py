@@ -82,7 +82,7 @@ NOT_FOUND: dict[str, Callable[[RunReader, Story], object]] = {
     "events": lambda reader, _: reader.events(THEIRS),
 }
 LEFT_OUT: dict[str, Callable[[RunReader, Story], object]] = {
-    "runs": lambda reader, _: [run.id for run in reader.runs(only=RunFilter(states=["running"]))],
+    "runs": lambda reader, _: [run.id for run in reader.runs(only=RunFilter(states=("running",)))],
     "runs by label": lambda reader, _: [run.id for run in reader.runs(only=RunFilter(labels={"team": "theirs"}))],
     "count_runs": lambda reader, _: reader.count_runs(),
     "count_runs by label": lambda reader, _: reader.count_runs(RunFilter(labels={"team": "theirs"})),

@@ -98,7 +98,7 @@ _CONFINED = {
 _WHOLE_ID = re.compile(r"cnd_[0-9a-f]{20}_[0-9]+_[0-9]+", re.ASCII)
 
 
-def wanted(
+async def wanted(
     status: Status = "",
     outcome: Result = "",
     island: Island = "",
@@ -106,7 +106,7 @@ def wanted(
     policy: Policy = "",
     proposal_number: Number = "",
 ) -> CandidateFilter:
-    """Which candidates are asked for."""
+    """Which candidates are asked for; not in a thread, which takes longer to reach."""
     return CandidateFilter(
         status=status,
         outcome=outcome,

@@ -5,11 +5,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
 from service.db import deadline
-from service.db.deadline import CALL_SECONDS, LONG_CALL_SECONDS, TCP, DeadlineConnection
+from service.db.deadline import CALL_SECONDS, LONG_CALL_SECONDS, TCP, CopyCursor, DeadlineConnection
 from service.db.engine import Database, open_database, take_time
 from service.errors import StorageAwayError
 from tests.silent_proxy import SilentProxy, silent_proxy
@@ -154,3 +155,17 @@ def test_a_connection_that_the_server_ended_while_it_rested_is_made_anew(
         other.execute(text("SELECT pg_terminate_backend(:process)"), {"process": resting})
     with database.read() as connection, database.read() as other:
         assert resting not in [one.execute(text("SELECT pg_backend_pid()")).scalar_one() for one in (connection, other)]
+
+
+def test_columns_of_a_result_are_those_that_the_driver_describes(postgres_url: str) -> None:
+    with DeadlineConnection.connect(postgres_url.replace("+psycopg", ""), cursor_factory=CopyCursor) as connection:
+        cursor = connection.execute("SELECT 1 AS first, 'x'::text AS second")
+        own = psycopg.Cursor.description.fget(cursor)  # type: ignore[attr-defined] # a property
+        shown = cursor.description
+        assert shown is not None
+        assert [column.name for column in shown] == ["first", "second"]
+        assert [tuple(column) for column in shown] == [tuple(column) for column in own]
+        assert [tuple(column) for column in (shown[-1], *shown[:1])] == [tuple(own[-1]), tuple(own[0])]
+        with pytest.raises(IndexError):
+            shown[2]
+        assert connection.execute("SET lock_timeout = 0").description is None

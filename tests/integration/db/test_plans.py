@@ -60,7 +60,7 @@ READS: dict[str, Callable[[SqlRunReader, Story], object]] = {
     "children": lambda reader, story: reader.children(story.id(0)),
     "program": lambda reader, story: reader.program(story.id(1)),
     "proposal": lambda reader, _: reader.proposal(RUN, 1),
-    "runs of a batch": lambda reader, _: reader.runs(only=RunFilter(states=["running"], batch_id="bat_1")),
+    "runs of a batch": lambda reader, _: reader.runs(only=RunFilter(states=("running",), batch_id="bat_1")),
     "candidates filtered": lambda reader, _: reader.candidates(RUN, only=CandidateFilter(status="pending", island=1)),
     "count_candidates": lambda reader, _: reader.count_candidates(RUN, CandidateFilter(outcome="ok", policy="syntax")),
     "best after": lambda reader, _: reader.best(RUN, 5, (2.0, 3, 0)),
