@@ -84,10 +84,6 @@ class Population:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]
 
-    def rank(self, candidate_id: str) -> int:
-        """Rank of the member of this id; 0 is the fittest, the older first among equals."""
-        return bisect_left(self._ranking, self._entry(self.get(candidate_id)))
-
     def best(self, count: int = 1) -> list[Individual]:
         """The fittest members, best first."""
         return [self.get(entry[2]) for entry in self._ranking[:count]]

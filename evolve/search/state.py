@@ -46,7 +46,7 @@ from evolve.search.run_settings import follows_trials, weights_of, with_settings
 from evolve.search.shutdown import ENDED
 from evolve.search.strategies import island_count
 from evolve.search.tuning import TuningSessions
-from evolve.search.unloaded import loaded_twin, unloaded_candidate, unloaded_individual
+from evolve.search.unloaded import is_unloaded, loaded_twin, unloaded_candidate, unloaded_individual
 
 
 class SearchState:
@@ -149,12 +149,12 @@ class SearchState:
         """Answers asked for and not yet come, of policies that are not among these."""
         return sum(entry.outstanding for entry in self.open.values() if entry.created.policy not in policies)
 
-    def unloaded(self, needed: Callable[[Individual], bool]) -> list[str]:
-        """Ids of the individuals whose programs and texts a replay must still bring; of members, those needed."""
-        wanted = {i.candidate_id: None for i in self._loose()}
+    def unloaded(self, needed: Callable[[Individual], bool], *, of_open: bool = True) -> list[str]:
+        """Ids of individuals to load: of members, those needed; of open proposals all, as a replay rebuilds them."""
+        wanted = {i.candidate_id: None for i in self._loose() if is_unloaded(i)}
         wanted |= {one.candidate_id: None for island in self.islands for one in island.archive.members if needed(one)}
-        wanted |= dict.fromkeys(self.changes.priorities.standing)
-        for entry in self.open.values():
+        wanted |= dict.fromkeys(self.changes.priorities.standing if of_open else ())
+        for entry in self.open.values() if of_open else ():
             wanted |= dict.fromkeys([*dict(entry.created.parents), *entry.created.failures])
         return list(wanted)
 

@@ -23,7 +23,7 @@ class RouteTable(BaseRoute):
         """The route that a request fits, in the scope of what follows."""
         partial: tuple[Match, Scope] = (Match.NONE, {})
         if scope["type"] == "http":
-            for route in self._candidates(scope["path"]):
+            for route in self._candidates(scope["path"].removeprefix(scope.get("root_path", ""))):
                 match, child = route.matches(scope)
                 if match is Match.FULL:
                     return match, child

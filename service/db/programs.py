@@ -29,6 +29,7 @@ _MAX_PART = 1 / 6
 _MAX_DEPTH = 4
 _KEPT_CANDIDATES, _KEPT_PROGRAMS = 16_384, 1024
 _KEPT_BYTES = 16 * 1024  # of a program; a longer one is read again
+_PORTION = 50  # programs of a statement: for many more, PostgreSQL would read the whole table
 _CHAIN = (
     select(ProgramRow.id, ProgramRow.base)
     .where(ProgramRow.id.in_(bindparam("of_ids", expanding=True)))
@@ -236,8 +237,10 @@ def _rows(connection: Connection, program_ids: Sequence[str]) -> dict[str, Store
     them a base may be removed, after what was packed against it was stored in full or removed.
     """
     rows: dict[str, StoredFiles] = {}
-    for chunk in chunks(program_ids):
-        rows |= {row.id: (row.base, row.files) for row in connection.execute(_WITH_BASES, {"of_ids": chunk})}
+    distinct = list(dict.fromkeys(program_ids))
+    for start in range(0, len(distinct), _PORTION):
+        found = connection.execute(_WITH_BASES, {"of_ids": distinct[start : start + _PORTION]})
+        rows |= {row.id: (row.base, row.files) for row in found}
     return rows
 
 

@@ -213,6 +213,7 @@ class RunLoop:
             on_demand=True,
         )
         self._members.absent = not needs_members(self._search.state)
+        self._members.loaded()
         self._owed = SearchStep(candidates=resumed.candidates, proposals=resumed.proposals)
         return self._sequence
 
@@ -247,6 +248,7 @@ class RunLoop:
         if ids:
             loaded = await self.patience.call(lambda: job.log.individuals(job.run_id, ids))
             self._search.state.fill(loaded, ())
+            self._members.loaded()
 
     def _change_itself(self) -> None:
         if self._search.ended(self._elapsed):

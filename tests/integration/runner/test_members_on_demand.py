@@ -15,7 +15,7 @@ from evolve.configuration import ArchiveConfig, DeterministicConfig, NoveltyConf
 from evolve.events import EventKind
 from evolve.proposal import Individual, Proposal, Reply
 from evolve.reply_form import ReplyForm
-from evolve.search.loaded_members import LoadedMembers
+from evolve.search.loaded_members import MAX_CHARACTERS, LoadedMembers
 from evolve.search.snapshot import differences
 from evolve.search.unloaded import is_unloaded, unloaded_in
 from evolve.selection import ArchiveView, Selected, SelectionParams
@@ -23,6 +23,7 @@ from service.db.engine import Database, open_database
 from service.db.log import SqlRunLog
 from service.db.snapshots import SqlSnapshotStore
 from service.errors import StorageAwayError
+from service.ports import Intent, LoggedEvent
 from service.runner.desired_state import RunOrders
 from service.runner.lease import held
 from service.runner.program_loader import ProgramLoader
@@ -208,6 +209,38 @@ def test_members_are_loaded_once_a_changed_selection_reads_their_cases(log: SqlR
     stored = log.individuals(RUN, [member.candidate_id for member in found])
     assert [member.evaluation.cases for member in found] == [one.evaluation.cases for one in stored]
     assert any(member.evaluation.cases for member in found)
+
+
+@pytest.mark.parametrize("bound", [400, MAX_CHARACTERS], ids=["let go of", "never absent"])
+def test_a_run_under_way_may_change_to_a_selection_that_reads_cases(
+    log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch, bound: int
+) -> None:
+    monkeypatch.setattr("service.runner.run_loop.LoadedMembers", partial(LoadedMembers, max_characters=bound))
+    orders, heard = RunOrders(), list[int]()
+    change = SettingsChanged(change_id="chg_1", by="ada", settings={"selection": {"lexicase": 1.0}})
+
+    def react(events: Sequence[LoggedEvent]) -> None:
+        if not heard and events and events[-1].sequence > 3 * EVENTS:
+            heard.append(events[-1].sequence)
+            orders.want(Intent(changes=(RequestedChange(data=change),)))
+
+    work = alive(log, database)
+    assert play(work, Notes(react=react), orders).counters.evaluations == 120
+    assert heard
+    kinds = [entry.event.kind for entry in log.events(RUN, heard[0])]
+    assert EventKind.SETTINGS_CHANGED in kinds
+
+
+def test_the_fittest_members_of_large_programs_are_let_go_of_too(
+    log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.runner.run_loop.LoadedMembers", partial(LoadedMembers, max_characters=400))
+    loop = RunLoop(alive(log, database), Notes(), RunOrders())
+    asyncio.run(driven(loop, loop._job))
+    held = loop._search.state.islands[0].archive.members
+    assert not is_unloaded(held.best()[0])
+    assert any(map(is_unloaded, held.best(len(held))))
+    assert sum(one.program.size + len(one.evaluation.feedback) for one in held if not is_unloaded(one)) <= 400
 
 
 def test_a_loader_keeps_the_programs_that_were_shown_last_and_waits_for_a_database_that_is_away(
