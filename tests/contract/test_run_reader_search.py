@@ -104,9 +104,10 @@ class TestSearch:
         def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
             asked.append(f"{statement} {parameters}")
 
-        event.listen(database.engine, "before_cursor_execute", note)
+        reads = database.reads or database.engine
+        event.listen(reads, "before_cursor_execute", note)
         mine = SqlRunReader(database, "default").search(RUN, "solve")
-        event.remove(database.engine, "before_cursor_execute", note)
+        event.remove(reads, "before_cursor_execute", note)
         assert len(mine.candidates) == 4
         texts = [one for one in asked if "programs.files" in one]
         # They are named by their ids, one by one: the database has no reason to look at another.
