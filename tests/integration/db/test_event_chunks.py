@@ -44,9 +44,9 @@ def test_reading_all_events_of_a_kind_reads_each_a_few_times(postgres_url: str) 
     def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
         statements.append((statement, parameters))
 
-    event.listen(database.engine, "before_cursor_execute", note)
+    event.listen(database.reads or database.engine, "before_cursor_execute", note)
     found = sum(1 for _ in events(database, RUN, kinds=["candidate.created", "candidate.evaluated"]))
-    event.remove(database.engine, "before_cursor_execute", note)
+    event.remove(database.reads or database.engine, "before_cursor_execute", note)
     assert found == EVENTS - 1
     with database.read() as connection:
         plans = [
