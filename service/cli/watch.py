@@ -22,6 +22,8 @@ from service.projections import count, entered
 from service.projections.run_site import RunSite
 from service.runner.status import RunStatus, away_after
 
+_PAUSE_SECONDS = 0.2  # until a run that has ended and is wanted to go on is looked at again
+
 
 def watch(terminal: Terminal, site: RunSite, run_id: str, after: int = 0, *, require_target: bool = False) -> int:
     """Watch a run until it ends or is paused, say what came of it, and return the exit code.
@@ -83,15 +85,21 @@ def _follow(terminal: Terminal, site: RunSite, run: RunRecord, after: int) -> No
 
 def _until_rest(site: RunSite, run: RunRecord, after: int) -> Iterator[Mapping[str, Any]]:
     """Events of a run until it has ended, or is paused and nobody wants it to go on."""
-    if run.sequence <= after and _rests(run):
-        return
-    for event in site.events(run.id, after):
-        yield event
-        # What is told may be long past; how it stands is only asked where it may rest.
-        if event.get("kind") == EventKind.RUN_PAUSED or (event.get("sequence") == run.sequence and run.state == PAUSED):
-            now = site.reader.run(run.id)
-            if now.sequence <= event["sequence"] and _rests(now):
-                return
+    now = run
+    while now.sequence > after or not _rests(now):
+        for event in site.events(run.id, after):
+            yield event
+            after = event.get("sequence", after)
+            # What is told may be long past; how it stands is only asked where it may rest.
+            if event.get("kind") == EventKind.RUN_PAUSED or (after == run.sequence and run.state == PAUSED):
+                now = site.reader.run(run.id)
+                if now.sequence <= after and _rests(now):
+                    return
+        # The events of a run end where it has ended, also if it was just wanted to go on.
+        now = site.reader.run(run.id)
+        if _rests(now):
+            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _rests(run: RunRecord) -> bool:
