@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.policy_server import ANSWERS
-from evolve.credit.policy_credit import CHEAPEST
 
 TUNER = '[[policies]]\nname = "tuner"\nkind = "tuner"\n'
 ADAPTIVE = "policy_choice=adaptive"  # so that a run finds out how often the tuner pays
-TUNER_ANSWERS = 8
 _SERVED = """
 [[policies]]
 name = "mutator"
@@ -29,19 +27,13 @@ concurrency = {cores}
 def served(url: str, cores: int, model: str = "single", *, tuner: bool = False) -> str:
     """A policy file: a model of the policy server, and beside it the tuner.
 
-    The tuner takes no tokens, so that it would count as a twentieth of the price of the other, whose tokens mean
-    nothing here. Its weight makes the prices those of the budget: the evaluations that a proposal takes.
-
     Args:
         cores: calls at once.
         model: `single` writes one program a call, `chain` four.
     """
     form = "single" if model == "single" else "tags:answer"
     text = _SERVED.format(url=url, model=model, format=form, answers=ANSWERS[model], cores=cores)
-    if not tuner:
-        return text
-    weight = CHEAPEST / 2 * ANSWERS[model] / TUNER_ANSWERS
-    return f"{text}\n{TUNER}answers = {TUNER_ANSWERS}\nweight = {weight!r}\n"
+    return f"{text}\n{TUNER}" if tuner else text
 
 
 def run_evolve(

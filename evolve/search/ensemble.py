@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from evolve.configuration import RunConfig
-from evolve.credit.policy_credit import PolicyCredit
+from evolve.configuration import BudgetConfig, RunConfig
+from evolve.credit.policy_credit import ANSWERS, MONEY, TOKENS, PolicyCredit
 from evolve.errors import ConfigurationError
 from evolve.money import shared_currency
 from evolve.ports import AdaptivePolicy, Policy, PromptedPolicy, TuningPolicy
@@ -124,6 +124,7 @@ class Ensemble:
         self._learning = learning
         adaptive = config.policy_choice == "adaptive" or config.learning.every > 0
         self._policy_credit = policy_credit if adaptive else None
+        self._counted = _counted(config.budget, priced=bool(self.currency))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -157,9 +158,18 @@ class Ensemble:
         weights = [weighed[policy_request.policy] for policy_request in present]
         if self._policy_credit is not None:
             names = [policy_request.policy for policy_request in present]
-            place, rationale = self._policy_credit.best_buy(names, weights, priced=bool(self.currency))
+            place, rationale = self._policy_credit.best_buy(names, weights, self._counted)
             return DrawnPolicy(policy_request=present[place], rationale=briefly(rationale))
         rng = np.random.default_rng([self._seed, number, _STREAM])
         shares = np.array(weights) / math.fsum(weights)
         place = int(rng.choice(len(present), p=shares))
         return DrawnPolicy(policy_request=present[place], rationale=briefly({"probability": float(shares[place])}))
+
+
+def _counted(budget: BudgetConfig, *, priced: bool) -> list[str]:
+    """What a proposal costs an adaptive choice: what the budget limits, and money where policies have prices."""
+    limited = budget.evaluations is not None or budget.answers is not None
+    counted = [ANSWERS] if limited else []
+    if priced:
+        return [*counted, MONEY]
+    return [*counted, TOKENS] if budget.tokens is not None or not limited else counted

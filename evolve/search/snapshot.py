@@ -29,7 +29,7 @@ from evolve.search.snapshot_codec import Array, Json, Packer, Unpacker, pack_ind
 from evolve.search.state import SearchState
 from evolve.search.unloaded import UNLOADED
 
-FORMAT = 2
+FORMAT = 3
 _LEVEL = 1  # of the compression: the most of it are random digits
 _TYPES = {"i": np.dtype("<i8"), "f": np.dtype("<f8")}
 _UNFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, zlib.error)

@@ -294,7 +294,7 @@ class SearchState:
         if entry.created.writes:
             return
         self.changes.learning.answer(data.proposal_number)
-        self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money)
+        self.trials.policy_credit.pay(entry.created.policy, spent.tokens, spent.money, len(entry.taken))
         self.yields.complete(entry.created.policy, data.drops, data.dropped, len(entry.taken))
         self._close(entry)
         self.trials.close(data.proposal_number)

@@ -82,8 +82,9 @@ def test_a_policy_that_was_the_better_buy_is_told_with_its_bound_and_its_price()
         assert rationale["gain"] + rationale["bonus"] == pytest.approx(
             bound(gains.mean, gains.visits, everything), rel=1e-5
         )
-        # Both cost as much: the price is 1 over the weight.
-        assert rationale["price"] == {"toy": 1.0, "rare": 2.0}[payload["policy"]]
+        answers = {name: state.trials.policy_credit.of(name).answers.mean for name in ("toy", "rare")}
+        cost = answers[payload["policy"]] / (sum(answers.values()) / 2)
+        assert rationale["price"] == pytest.approx(cost / {"toy": 1.0, "rare": 0.5}[payload["policy"]], rel=1e-5)
     assert decided > 10
 
 
