@@ -24,7 +24,7 @@ from evolve.credit.operators import Credit, RepairCandidate, Trial, Trials
 from evolve.credit.policy_credit import PolicyCredit, PolicyRecord
 from evolve.credit.yields import PolicyYield, PolicyYields
 from evolve.errors import EvolveError, SnapshotError
-from evolve.evaluation import Evaluation, Outcome, reward_vector, signed_scores
+from evolve.evaluation import Outcome
 from evolve.event_codec import decode, encode
 from evolve.event_types import EventData, EventKind
 from evolve.money import Money
@@ -43,7 +43,13 @@ from evolve.search.priorities import Priorities, StandingPriority
 from evolve.search.prompt_pool import PoolPrompt, PromptPool
 from evolve.search.state import SearchState
 from evolve.search.tuning import Generation, TuningSession, TuningSessions
-from evolve.search.unloaded import UNLOADED, known_size, unloaded_program
+from evolve.search.unloaded import (
+    UNLOADED,
+    evaluation_without_texts,
+    individual_without_texts,
+    known_size,
+    unloaded_program,
+)
 
 Array = NDArray[np.number[Any]]
 Json = Any
@@ -326,16 +332,11 @@ def unpack_individual(problem: Problem, packed: Json) -> Individual:
     """The individual of a JSON, as a replay has it."""
     name, outcome, fitness, *rest = packed
     size, scores, measures = rest or (None, {}, {})
-    evaluation = Evaluation(outcome=Outcome(outcome), scores=scores)
-    scored = fitness is not None and bool(rest)
+    evaluation = evaluation_without_texts(Outcome(outcome), scores)
+    if rest:
+        return individual_without_texts(problem, name, unloaded_program(size), evaluation, fitness, measures)
     return Individual(
-        candidate_id=name,
-        program=unloaded_program(size),
-        evaluation=evaluation,
-        fitness=fitness,
-        rewards=reward_vector(problem, evaluation) if scored else (),
-        signed_scores=signed_scores(problem.objectives, scores, fitness) if scored else (),
-        measures=measures,
+        candidate_id=name, program=UNLOADED, evaluation=evaluation, fitness=fitness, measures=evaluation.measures
     )
 
 

@@ -65,17 +65,29 @@ def unloaded_candidate(data: CandidateCreated) -> Candidate:
 
 def unloaded_individual(problem: Problem, candidate: Candidate, data: CandidateEvaluated) -> Individual:
     """The individual of an event, without its program and texts."""
-    evaluation, worth = _without_texts(Outcome(data.outcome), data.scores), data.fitness
-    rewards = () if worth is None else reward_vector(problem, evaluation)
-    signed = () if worth is None else signed_scores(problem.objectives, evaluation.scores, worth)
+    evaluation = evaluation_without_texts(Outcome(data.outcome), data.scores)
+    return individual_without_texts(problem, candidate.id, candidate.program, evaluation, data.fitness, data.measures)
+
+
+def individual_without_texts(
+    problem: Problem,
+    name: str,
+    program: Program,
+    evaluation: Evaluation,
+    fitness: float | None,
+    measures: Mapping[str, float],
+) -> Individual:
+    """An individual of what events tell, whose id is `name`; a million of them share what is equal."""
+    rewards = () if fitness is None else reward_vector(problem, evaluation)
+    signed = () if fitness is None else signed_scores(problem.objectives, evaluation.scores, fitness)
     return Individual(
-        candidate_id=candidate.id,
-        program=candidate.program,
+        candidate_id=name,
+        program=program,
         evaluation=evaluation,
-        fitness=worth,
+        fitness=fitness,
         rewards=rewards,
         signed_scores=rewards if rewards == signed else signed,
-        measures=data.measures or _NOTHING,
+        measures=measures or _NOTHING,
     )
 
 
@@ -85,13 +97,14 @@ def released(individual: Individual) -> Individual:
     return replace(
         individual,
         program=unloaded_program(individual.program.size),
-        evaluation=_without_texts(individual.evaluation.outcome, individual.evaluation.scores),
+        evaluation=evaluation_without_texts(individual.evaluation.outcome, individual.evaluation.scores),
         signed_scores=rewards if rewards == individual.signed_scores else individual.signed_scores,
         measures=individual.measures or _NOTHING,
     )
 
 
-def _without_texts(outcome: Outcome, scores: Mapping[str, float]) -> Evaluation:
+def evaluation_without_texts(outcome: Outcome, scores: Mapping[str, float]) -> Evaluation:
+    """An evaluation of what events tell of it."""
     return Evaluation(outcome=outcome, scores=scores, measures=_NOTHING, cases=_NOTHING, spread=_NOTHING)
 
 
