@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 # What a command compiles serves the next one; a fresh clone would compile everything in every process.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run serve install install-base environments test compiled pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential faults lock clean
+.PHONY: help run serve install install-base environments test compiled pytest lint check-format check-code check-types check-imports check-names check-prose lint-js prose docs coverage format format-js test-browser test-vllm test-training test-clients test-agents test-trackers test-launchers test-containers test-verifiers test-differential test-root faults lock clean
 
 PYTHON ?=
 VENV ?= .venv
@@ -152,6 +152,13 @@ test-agents: install ## a real coding agent edits a program in the sandbox, in a
 test-differential: ## the algorithms beside pyribs, pymoo, moocore, DEAP, SciPy, OpenEvolve: EVOLVE_DIFFERENTIAL_CASES=3000 (900 MB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_differential.sh
 	.venv-differential/bin/pytest tests/differential -q
+
+# Every test that holds for the superuser alone, and those of the sandbox, which keeps programs in by other means there.
+ROOT_TESTS := tests/unit/sandbox tests/integration/sandbox tests/integration/agents tests/integration/test_services.py \
+	tests/integration/test_local_service.py tests/deploy/test_make_secrets.py tests/e2e/test_bad_input.py
+
+test-root: install ## the sandbox as the superuser, and what holds for the superuser alone
+	$(BIN)/pytest -n logical -k 'sandbox or root or services' $(ROOT_TESTS)
 
 faults: install ## kill, stall and cut off everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
