@@ -10,7 +10,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --require-hashes
 TESTS ?= tests
-PYTEST_ARGS ?= -n logical
+# A worker that has nothing to do takes tests from another. Otherwise the last of them ends minutes after the rest.
+SPREAD := -n logical --dist worksteal
+PYTEST_ARGS ?= $(SPREAD)
 CODE := evolve service training migrations tests benchmarks scripts
 JAVASCRIPT := scripts/javascript/node_modules/.bin
 # Two files at once: a test waits for its server and its processes, and the tests of a file share them.
@@ -158,7 +160,7 @@ ROOT_TESTS := tests/unit/sandbox tests/integration/sandbox tests/integration/age
 	tests/integration/test_local_service.py tests/deploy/test_make_secrets.py tests/e2e/test_bad_input.py
 
 test-root: install ## the sandbox as the superuser, and what holds for the superuser alone
-	$(BIN)/pytest -n logical -k 'sandbox or root or services' $(ROOT_TESTS)
+	$(BIN)/pytest $(SPREAD) -k 'sandbox or root or services' $(ROOT_TESTS)
 
 faults: install ## kill, stall and cut off everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
