@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 
 from evolve.change_events import RequestedChange
 from service.ports import ColumnStore, RunReader, RunRecord
-from service.projections.changes import ChangeEffect, change_effects
+from service.projections.changes import ChangeEffect, change_effects, read_changes
 from service.projections.chart_data import ChartData, draw, draw_at
 from service.projections.columns import Columns
 from service.projections.costs import Spending, fold_costs
@@ -117,7 +117,8 @@ class RunCache:
 
     def changes(self, reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> list[ChangeEffect]:
         """The changes of a run by people as it is now, those that wait for its search among them, with their effect."""
-        return self._fold(reader, run, None, lambda columns: change_effects(reader, run, columns, waiting))
+        changes = read_changes(reader, run, waiting)
+        return self._fold(reader, run, None, lambda columns: change_effects(changes, columns))
 
     def best(self, reader: RunReader, run: RunRecord, weights: Mapping[str, float]) -> tuple[str, float]:
         """The best candidate of a run under weights, and what it is worth.

@@ -16,14 +16,15 @@ from evolve.change_events import (
     SettingsChanged,
 )
 from service.ports import CandidateRecord, RunReader, RunRecord
-from service.projections.changes import ChangeEffect, change_effects
+from service.projections.changes import ChangeEffect, change_effects, read_changes
 from service.projections.columns import columns_of
 from service.schemas.changes import Change, ChangeList
 
 
 def change_list(reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> ChangeList:
     """The newest changes of a run, the newest first."""
-    effects = change_effects(reader, run, columns_of(reader, run), waiting)
+    changes = read_changes(reader, run, waiting)
+    effects = change_effects(changes, columns_of(reader, run))
     return ChangeList(run_id=run.id, items=[describe_change(one) for one in effects])
 
 

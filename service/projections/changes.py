@@ -1,7 +1,7 @@
 """Changes that people made of a run, each with its effect."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -75,17 +75,41 @@ class ChangeEffect:
     improvements_before: int = 0
 
 
-def change_effects(
-    reader: RunReader, run: RunRecord, columns: Columns, waiting: Sequence[RequestedChange]
-) -> list[ChangeEffect]:
-    """The newest changes of a run, the newest first, those that wait for its runner before all."""
-    made = [entry for entry in reader.events(run.id, kinds=KINDS) if _of_people(entry.event.data)][-MAX_CHANGES:]
-    evaluations = _Evaluations(columns)
-    found = [_effect(reader, run, evaluations, logged) for logged in reversed(made)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeChange:
+    """A change, with what its effect is counted of.
+
+    Attributes:
+        at: when the search made it; None: not yet.
+        sequence: of its event.
+        proposals: numbers of those that it is about; None: it is about other things.
+        family: the candidate of an inserted program and what descends from it; empty: there is none.
+    """
+
+    change: ChangeData
+    at: datetime | None
+    sequence: int = 0
+    proposals: Sequence[int] | None = None
+    family: Sequence[CandidateRecord] = ()
+
+
+def read_changes(reader: RunReader, run: RunRecord, waiting: Sequence[RequestedChange]) -> list[MadeChange]:
+    """The newest changes of a run, the newest first, those that wait for its runner before all.
+
+    Read the columns of the run after it: a candidate with an outcome is counted then.
+    """
+    events = [entry for entry in reader.events(run.id, kinds=KINDS) if _of_people(entry.event.data)][-MAX_CHANGES:]
+    found = [_made(reader, run, logged) for logged in reversed(events)]
     known = {one.change.change_id for one in found}  # an event may be newer than the changes that were read
     coming = [change.data for change in reversed(waiting) if str(change.data.kind) in KINDS]
-    wanted = [ChangeEffect(change=change, at=None) for change in coming]
+    wanted = [MadeChange(change=change, at=None) for change in coming]
     return [*(one for one in wanted if one.change.change_id not in known), *found][:MAX_CHANGES]
+
+
+def change_effects(changes: Sequence[MadeChange], columns: Columns) -> list[ChangeEffect]:
+    """The effects of changes that were read before the columns."""
+    evaluations = _Evaluations(columns)
+    return [_effect(evaluations, made) for made in changes]
 
 
 class _Evaluations:
@@ -125,26 +149,36 @@ class _Evaluations:
         return np.flatnonzero(np.isin(self._answers, answers))
 
 
-def _effect(reader: RunReader, run: RunRecord, evaluations: _Evaluations, logged: LoggedEvent) -> ChangeEffect:
+def _made(reader: RunReader, run: RunRecord, logged: LoggedEvent) -> MadeChange:
     change = logged.event.data
     assert isinstance(change, ChangeData), "the base of these kinds"
+    made = MadeChange(change=change, at=logged.at, sequence=logged.sequence)
     if isinstance(change, HintGiven | InsightsWritten | PriorityGiven):
-        numbers = _chosen(reader, run, change, logged.sequence)
-        places = evaluations.of_proposals(numbers)
-        return _counted(evaluations, places, change=change, at=logged.at, proposals=len(numbers))
-    if isinstance(change, ChangeRefused):
-        return ChangeEffect(change=change, at=logged.at)
-    if not isinstance(change, ProgramInserted):
-        places = evaluations.following(logged.sequence)
-        count = evaluations.count_proposals(places)
-        return _counted(evaluations, places, change=change, at=logged.at, proposals=count)
-    created = next(iter(_proposals(reader, run, logged.sequence, 1)), None)
+        return replace(made, proposals=_chosen(reader, run, change, logged.sequence))
+    if isinstance(change, ProgramInserted):
+        return replace(made, family=_family(reader, run, logged.sequence))
+    return made
+
+
+def _family(reader: RunReader, run: RunRecord, sequence: int) -> list[CandidateRecord]:
+    """The candidate of the program that an event inserted, and its descendants."""
+    created = next(iter(_proposals(reader, run, sequence, 1)), None)
     brought = reader.candidates(run.id, (created.proposal_number, -1), 1) if created else []
-    if not brought:
-        return ChangeEffect(change=change, at=logged.at)
-    family = [brought[0], *reader.descendants(brought[0].id, MAX_DESCENDANTS)]
-    places, count = evaluations.of_candidates(family), len({one.proposal_number for one in family})
-    return _counted(evaluations, places, change=change, at=logged.at, candidate=brought[0], proposals=count)
+    return [*brought, *reader.descendants(brought[0].id, MAX_DESCENDANTS)] if brought else []
+
+
+def _effect(evaluations: _Evaluations, made: MadeChange) -> ChangeEffect:
+    change, at, family = made.change, made.at, made.family
+    if made.proposals is not None:
+        places = evaluations.of_proposals(made.proposals)
+        return _counted(evaluations, places, change=change, at=at, proposals=len(made.proposals))
+    if family:
+        places, count = evaluations.of_candidates(family), len({one.proposal_number for one in family})
+        return _counted(evaluations, places, change=change, at=at, candidate=family[0], proposals=count)
+    if at is None or isinstance(change, ProgramInserted | ChangeRefused):
+        return ChangeEffect(change=change, at=at)
+    places = evaluations.following(made.sequence)
+    return _counted(evaluations, places, change=change, at=at, proposals=evaluations.count_proposals(places))
 
 
 def _of_people(change: EventData) -> bool:
@@ -217,7 +251,7 @@ def _counted(
     places: Places,
     *,
     change: ChangeData,
-    at: datetime,
+    at: datetime | None,
     proposals: int,
     candidate: CandidateRecord | None = None,
 ) -> ChangeEffect:

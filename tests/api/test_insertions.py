@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +12,8 @@ from evolve.event_codec import encode
 from evolve.event_types import ProposalCreated
 from evolve.events import Event, EventKind
 from evolve.proposal import CompletedReply, Proposal
-from service.ports import LoggedEvent, Scope
+from service.db.reader import SqlRunReader
+from service.ports import CandidateRecord, LoggedEvent, Scope
 from tests.api.told import Told, bearer, small_run
 from tests.api.visiting import visitor
 from tests.contract.story import RUN, Story
@@ -115,6 +117,16 @@ async def test_it_needs_the_right_to_steer(told: Told, owner: httpx.AsyncClient)
 
 def tell_inserted(told: Told, story: Story, change: RequestedChange, number: int, fitness: float | None) -> str:
     """What a search makes of a program that waits: its event, its proposal, its candidate and the evaluation."""
+    made, created = inserted(story, change, number, fitness)
+    told.append(made)
+    told.append(created)
+    return story.id(number)
+
+
+def inserted(
+    story: Story, change: RequestedChange, number: int, fitness: float | None
+) -> tuple[list[LoggedEvent], list[LoggedEvent]]:
+    """The event of an inserted program, and those of its proposal; the last of them is the evaluation."""
     assert isinstance(change.data, ProgramInserted)
     created, *rest = story.child(number, change.data.parent, fitness)
     data = created.event.data
@@ -126,12 +138,10 @@ def tell_inserted(told: Told, story: Story, change: RequestedChange, number: int
         replace(proposal, operator="manual", policy=""),
     )
     made = story.tell(EventKind.PROGRAM_INSERTED, **encode(change.data))
-    told.append([replace(made, sequence=created.sequence)])
-    told.append(
-        [replace(one, sequence=one.sequence + 1) for one in (replace(created, event=manual), *map(_unwritten, rest))]
-    )
     story.sequence = rest[-1].sequence + 1
-    return story.id(number)
+    return [replace(made, sequence=created.sequence)], [
+        replace(one, sequence=one.sequence + 1) for one in (replace(created, event=manual), *map(_unwritten, rest))
+    ]
 
 
 def _unwritten(logged: LoggedEvent) -> LoggedEvent:
@@ -160,6 +170,28 @@ async def test_an_inserted_program_tells_what_came_of_it(told: Told, owner: http
     keys = ("candidate_id", "outcome", "proposals", "evaluations", "valid", "improvements", "best_fitness")
     assert tuple(listed[key] for key in keys) == (mine, "ok", 2, 2, 2, 2, 9.0)
     assert told.parts.intents("default").changes(RUN) == []
+
+
+async def test_an_outcome_that_comes_while_changes_are_read_is_counted(
+    told: Told, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = small_run(told)
+    await owner.post(PATH, json={"files": FILES, "parent": "1.0"})
+    [waiting] = told.parts.intents("default").changes(RUN)
+    made, [*begun, scored] = inserted(story, waiting, 4, 5.0)
+    told.append(made)
+    told.append(begun)
+    late = [scored]
+    read = SqlRunReader.candidates
+
+    def candidates(*words: Any) -> list[CandidateRecord]:
+        if late:
+            told.append([late.pop()])
+        return read(*words)
+
+    monkeypatch.setattr(SqlRunReader, "candidates", candidates)
+    [listed] = (await owner.get(CHANGES)).json()["items"]
+    assert (listed["outcome"], listed["evaluations"], listed["best_fitness"]) == ("ok", 1, 5.0)
 
 
 async def test_a_page_edits_a_candidate_and_inserts_it(told: Told) -> None:
