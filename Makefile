@@ -156,11 +156,10 @@ test-differential: ## the algorithms beside pyribs, pymoo, moocore, DEAP, SciPy,
 	.venv-differential/bin/pytest tests/differential -q
 
 # Every test that holds for the superuser alone, and those of the sandbox, which keeps programs in by other means there.
-ROOT_TESTS := tests/unit/sandbox tests/integration/sandbox tests/integration/agents tests/integration/test_services.py \
-	tests/integration/test_local_service.py tests/deploy/test_make_secrets.py tests/e2e/test_bad_input.py
+ROOT_TESTS := tests/unit/sandbox tests/unit/problems tests/unit/cli tests/contract tests/deploy tests/integration tests/e2e tests/training/test_recipe.py
 
 test-root: install ## the sandbox as the superuser, and what holds for the superuser alone
-	$(BIN)/pytest $(SPREAD) -k 'sandbox or root or services' $(ROOT_TESTS)
+	$(BIN)/pytest $(SPREAD) -k 'sandbox or root or services' -m 'not agents and not containers' $(ROOT_TESTS)
 
 faults: install ## kill, stall and cut off everything under runs for 5 minutes: EVOLVE_FAULT_SECONDS=60, EVOLVE_FAULT_SEED=7
 	EVOLVE_FAULT_SECONDS="$${EVOLVE_FAULT_SECONDS:-300}" $(BIN)/pytest -m faults tests/faults -q
