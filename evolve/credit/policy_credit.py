@@ -8,7 +8,7 @@ from functools import partial
 from evolve.credit.bandit import Arm, choose, reasons
 from evolve.money import Money
 
-COSTS = TOKENS, MONEY, ANSWERS = "tokens", "money", "answers"
+TOKENS, MONEY, ANSWERS = "tokens", "money", "answers"
 MEMORY = 0.98
 CHEAPEST = 0.1
 _slow = partial(Arm, decay=MEMORY)  # what a proposal costs changes within a run
@@ -73,7 +73,7 @@ class PolicyCredit:
         Args:
             policies: names of those to choose from.
             weights: of each.
-            counted: what a proposal costs, of `COSTS`; at least one.
+            counted: what a proposal costs: some of `TOKENS`, `MONEY` and `ANSWERS`, at least one.
         """
         records = [self.of(policy) for policy in policies]
         shares = [_shares([getattr(record, cost) for record in records]) for cost in counted]
