@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwright
 
+from service.dashboard.loading import WAIT_HEADER
 from tests.browser import hostile
 from tests.browser.chromium import REMEDY, find_chromium, launch
 from tests.browser.complaints import Complaints
@@ -148,6 +149,7 @@ def open_page(
             viewport={"width": width, "height": height},
             java_script_enabled=javascript,
             reduced_motion="no-preference" if motion else "reduce",
+            extra_http_headers={WAIT_HEADER: "1"},  # whole pages, on a busy machine too
         )
         contexts.append(context)
         context.set_default_timeout(MILLISECONDS)
@@ -155,7 +157,6 @@ def open_page(
         page = context.new_page()
         if path:
             page.goto(path)
-            page.wait_for_selector("[data-loading]", state="detached")  # what a run of a busy machine shows first
         return page
 
     yield open_page
