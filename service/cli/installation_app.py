@@ -66,6 +66,9 @@ def api(
     port: Port = 8000,
     db: Db = None,
     queue: Queue = None,
+    share_port: Annotated[
+        bool, typer.Option("--share-port", help="Share the port with other processes of evolve api on this machine.")
+    ] = False,
     metrics_port: MetricsPort = None,
     json: Json = False,
 ) -> None:
@@ -75,7 +78,8 @@ def api(
         from service.cli.serve import serve_api
         from service.net.listening import Address
 
-    raise typer.Exit(serve_api(terminal, Address(host=host, port=port), db=db, queue=queue, metrics_port=metrics_port))
+    address = Address(host=host, port=port, shared=share_port)
+    raise typer.Exit(serve_api(terminal, address, db=db, queue=queue, metrics_port=metrics_port))
 
 
 @installation_app.command(

@@ -6,9 +6,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from service.errors import UsageError
 
+BACKLOG = 2048
 # The addresses that mean all of them, and how a browser of this machine names them.
 _ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound to
 
@@ -19,11 +21,14 @@ class Address:
 
     Attributes:
         elsewhere: whether another port will do where this one is taken.
+        shared: whether other processes of this user may listen there too, if each of them says so. The system spreads
+            the connections over them.
     """
 
     host: str
     port: int
     elsewhere: bool = False
+    shared: bool = False
 
     @property
     def url(self) -> str:
@@ -69,9 +74,10 @@ def listening(address: Address) -> Iterator[tuple[socket.socket, Address]]:
 
 def _bound(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    bound = partial(socket.create_server, family=family, backlog=BACKLOG, reuse_port=address.shared)
     try:
-        return socket.create_server((address.host, address.port), family=family, backlog=2048)
+        return bound((address.host, address.port))
     except OSError as error:
         if not address.elsewhere or error.errno != errno.EADDRINUSE:
             raise
-        return socket.create_server((address.host, 0), family=family, backlog=2048)
+        return bound((address.host, 0))

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,8 @@ import pytest
 from service.app import create_app
 from service.bootstrap.serving import open_api
 from service.config import load_settings
+from service.errors import UsageError
+from service.net import listening
 from service.net.listening import Address
 from tests.patience import PATIENCE_SECONDS
 
@@ -29,7 +31,7 @@ async def test_no_piece_of_an_answer_waits_until_the_one_before_is_confirmed(
 
 
 @asynccontextmanager
-async def listening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> AsyncIterator[int]:
+async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> AsyncIterator[int]:
     """The port of an API that lets requests take so long to arrive."""
     monkeypatch.setenv("EVOLVE_API__SECRET", "a secret that is long enough for a service of tests")
     for name in ("HEAD", "BODY"):
@@ -76,7 +78,7 @@ ALIVE = b"GET /healthz HTTP/1.1\r\nHost: api\r\n\r\n"
 async def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], status: bytes, detail: bytes
 ) -> None:
-    async with listening(tmp_path, monkeypatch, 0.3) as port:
+    async with served(tmp_path, monkeypatch, 0.3) as port:
         heard = await said(port, *pieces, until=b"}")
     assert heard.startswith(status)
     assert detail in heard
@@ -84,7 +86,7 @@ async def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
 
 
 async def test_a_connection_between_two_requests_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with listening(tmp_path, monkeypatch, 0.2) as port, asyncio.timeout(PATIENCE_SECONDS):
+    async with served(tmp_path, monkeypatch, 0.2) as port, asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(2):
             writer.write(ALIVE)
@@ -92,3 +94,37 @@ async def test_a_connection_between_two_requests_is_kept(tmp_path: Path, monkeyp
             with pytest.raises(TimeoutError):  # longer than a head may take
                 await asyncio.wait_for(reader.read(1), 0.5)
         writer.close()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_port_is_shared_only_if_each_listener_says_so(first: bool) -> None:
+    with listening.listening(Address(host="127.0.0.1", port=0, shared=first)) as (_, heard):
+        other = Address(host="127.0.0.1", port=heard.port, shared=not first)
+        refusal = rf"cannot listen on 127.0.0.1:{heard.port} \(Address already in use\): choose another --port"
+        with pytest.raises(UsageError, match=refusal), listening.listening(other):
+            pass
+
+
+def test_a_shared_port_gives_each_connection_to_one_of_its_listeners() -> None:
+    with (
+        listening.listening(Address(host="127.0.0.1", port=0, shared=True)) as (first, heard),
+        listening.listening(Address(host="127.0.0.1", port=heard.port, shared=True)) as (second, again),
+        ExitStack() as opened,
+    ):
+        assert again.port == heard.port
+        for _ in range(64):
+            opened.enter_context(socket.create_connection((heard.host, heard.port)))
+        accepted = [_accepted(listener) for listener in (first, second)]
+    assert sum(accepted) == 64
+    assert min(accepted) > 0
+
+
+def _accepted(listener: socket.socket) -> int:
+    """The number of connections that wait at a listener."""
+    listener.setblocking(False)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            listener.accept()[0].close()
+            count += 1
+    return count
