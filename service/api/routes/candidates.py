@@ -19,6 +19,7 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.range_responses import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
+from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, Steering, reader_of
 from service.api.serializers.candidates import shown_candidate, shown_evaluation
 from service.errors import ConflictError, NotFoundError
@@ -40,7 +41,7 @@ from service.schemas.candidates import (
     SourceFile,
 )
 
-router = APIRouter(prefix="/v1", tags=["candidates"])
+router = APIRouter(prefix="/v1", tags=["candidates"], route_class=JsonRoute)
 
 NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"

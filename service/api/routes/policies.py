@@ -9,11 +9,12 @@ from fastapi import APIRouter, Depends
 from service.api.auth import PartsDep, requires
 from service.api.dependencies import ApiDependencies
 from service.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
+from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import reader_of
 from service.ports import Caller, Scope
 from service.schemas.artifacts import PolicyHealth, PolicyHealthList, PolicyPage
 
-router = APIRouter(prefix="/v1/policies", tags=["policies"])
+router = APIRouter(prefix="/v1/policies", tags=["policies"], route_class=JsonRoute)
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 
 

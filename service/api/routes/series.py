@@ -11,6 +11,7 @@ from service.api.error_responses import raises
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
 from service.api.problem_errors import ApiFault
+from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
 from service.api.serializers.columns import shown_columns
@@ -33,7 +34,7 @@ from service.schemas.series import (
 )
 from service.schemas.types import WITHOUT_NUL
 
-router = APIRouter(prefix="/v1", tags=["metrics"])
+router = APIRouter(prefix="/v1", tags=["metrics"], route_class=JsonRoute)
 
 MAX_POINTS, MAX_EVALUATIONS = 1000, 400_000
 Points = Annotated[int, Query(ge=1, description=f"Maximum number of points. At most {MAX_POINTS} count.")]

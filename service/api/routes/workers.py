@@ -8,10 +8,11 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from service.api.auth import PartsDep, requires
+from service.api.request_bodies import JsonRoute
 from service.ports import Caller, Scope, WorkerEvaluationRecord, WorkerHeartbeat
 from service.schemas.workers import Worker, WorkerDevice, WorkerEvaluation, WorkerList, WorkerTimeline
 
-router = APIRouter(prefix="/v1/workers", tags=["workers"])
+router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=JsonRoute)
 
 MAX_EVALUATIONS = 2000
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
