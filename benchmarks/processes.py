@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ import httpx
 from service.db.schema_upgrade import upgrade
 from tests.services import postgres_server, redis_server
 
+NONE: Mapping[str, str] = MappingProxyType({})
 EVOLVE = str(Path(sys.executable).with_name("evolve"))
 SECRET = "of a benchmark, and of nobody else in the world"
 PROBLEM = """
@@ -91,11 +93,11 @@ class Service:
         }
 
     @contextmanager
-    def role(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """A process of the service, ended with SIGTERM."""
+    def role(self, *words: str, environment: Mapping[str, str] = NONE) -> Iterator[subprocess.Popen[str]]:
+        """A process of the service, ended with SIGTERM. `environment`: variables that only it has."""
         log = self.stack.enter_context((self.home / f"{words[0]}.log").open("a"))
         process = subprocess.Popen(
-            [EVOLVE, *words], env=self.environment, stdout=subprocess.PIPE, stderr=log, text=True
+            [EVOLVE, *words], env={**self.environment, **environment}, stdout=subprocess.PIPE, stderr=log, text=True
         )
         try:
             yield process
