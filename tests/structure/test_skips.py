@@ -43,7 +43,7 @@ def test_a_test_of_pages_is_left_out_where_no_chromium_is_and_says_how_to_get_on
 ) -> None:
     ended = outcome(BROWSER_TEST, tmp_path, forbid, PATH=str(tmp_path), EVOLVE_TEST_CHROMIUM="")
     assert end in ended.stdout
-    assert "apt-get install --no-install-recommends chromium fonts-dejavu-core" in ended.stdout
+    assert "apt-get install --no-install-recommends chromium-headless-shell fonts-dejavu-core" in ended.stdout
 
 
 def test_an_expected_failure_is_no_skip(tmp_path: Path) -> None:
