@@ -22,7 +22,6 @@ class Population:
         self._members: list[Individual] = []
         self._places: dict[str, int] = {}
         self._ranking: list[tuple[float, int, str]] = []
-        self._ages: dict[str, int] = {}
         self._clock = 0
         self.version = 0
         self._written = np.zeros(16, dtype=np.int64)
@@ -101,22 +100,20 @@ class Population:
         self._members.append(individual)
         self._places[individual.candidate_id] = place
         self._clock += 1
-        self._ages[individual.candidate_id] = self._clock
-        self._write(place, individual)
-        insort(self._ranking, self._entry(individual))
+        self._write(place, individual, self._clock)
+        insort(self._ranking, self._entry(place))
 
     def remove(self, candidate_id: str) -> Individual:
         """Remove a member; the last one takes its place."""
         self.version += 1
         place = self._places.pop(candidate_id)
         gone = self._members[place]
-        del self._ranking[bisect_left(self._ranking, self._entry(gone))]
-        del self._ages[candidate_id]
+        del self._ranking[bisect_left(self._ranking, self._entry(place))]
         last = self._members.pop()
         if last is not gone:
             self._members[place] = last
             self._places[last.candidate_id] = place
-            self._write(place, last)
+            self._write(place, last, int(self._arrivals[len(self._members)]))
         return gone
 
     def exchange(self, individual: Individual, *, kept: bool, displaced: Iterable[str]) -> None:
@@ -130,7 +127,7 @@ class Population:
         """Put a member of the same id and scores in the place of the one there."""
         place = self._places[individual.candidate_id]
         self._members[place] = individual
-        self._write(place, individual)
+        self._write(place, individual, int(self._arrivals[place]))
 
     def exchange_texts(self, individual: Individual) -> None:
         """Put a member that differs in its program and texts alone in the place of the one there: no value changes."""
@@ -146,21 +143,21 @@ class Population:
         """
         self._members, self._clock = list(members), arrivals
         self._places = {member.candidate_id: place for place, member in enumerate(members)}
-        self._ages = {member.candidate_id: age for member, age in zip(members, ages, strict=True)}
-        self._ranking = sorted(map(self._entry, members))
         while len(self._fitness) < len(members):
             self._grow()
-        for place, member in enumerate(members):
-            self._write(place, member)
+        for place, (member, age) in enumerate(zip(members, ages, strict=True)):
+            self._write(place, member, age)
+        self._ranking = sorted(map(self._entry, range(len(members))))
 
-    def _entry(self, individual: Individual) -> tuple[float, int, str]:
-        return (-fitness_of(individual), self._ages[individual.candidate_id], individual.candidate_id)
+    def _entry(self, place: int) -> tuple[float, int, str]:
+        individual = self._members[place]
+        return (-fitness_of(individual), int(self._arrivals[place]), individual.candidate_id)
 
-    def _write(self, place: int, individual: Individual) -> None:
+    def _write(self, place: int, individual: Individual, arrival: int) -> None:
         self._rewards[place] = individual.rewards
         self._signed_scores[place] = individual.signed_scores
         self._fitness[place] = fitness_of(individual)
-        self._arrivals[place] = self._ages[individual.candidate_id]
+        self._arrivals[place] = arrival
         self.version += 1
         self._written[place] = self.version
 
