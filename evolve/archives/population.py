@@ -1,7 +1,7 @@
 """The members of an archive in contiguous arrays, so that choosing among 100,000 costs no more than among 300."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Population:
     def __iter__(self) -> Iterator[Individual]:
         return iter(self._members)
 
-    def __contains__(self, candidate_id: str) -> bool:
+    def __contains__(self, candidate_id: object) -> bool:
         return candidate_id in self._places
 
     def __getitem__(self, place: int) -> Individual:
@@ -83,9 +83,9 @@ class Population:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]
 
-    def best(self, count: int = 1) -> list[Individual]:
-        """The fittest members, best first."""
-        return [self.get(entry[2]) for entry in self._ranking[:count]]
+    def best(self, count: int = 1, but: Container[str] = ()) -> list[Individual]:
+        """The fittest members, best first, but those of some ids."""
+        return [self.get(name) for _, _, name in self._ranking[:count] if name not in but]
 
     def worst(self) -> Individual:
         """The least fit member, the oldest among equals."""

@@ -31,7 +31,10 @@ def targets(island: Island, islands: int, config: RunConfig) -> list[int]:
 
 
 def migrants(members: Population, receiver: Population, config: RunConfig) -> Sequence[Individual]:
-    """Who leaves a copy with a receiver: a share of the members, at least one, in the order of their claim."""
+    """Who leaves a copy with a receiver: a share of the members, at least one, in the order of their claim.
+
+    Some that are with the receiver already may be among them: these leave no copy.
+    """
     if config.migration_rate == 0 or not len(members):
         return []
     count = max(1, math.ceil(config.migration_rate * len(members)))
@@ -54,8 +57,7 @@ def survivor(island: Island, others: Sequence[Island], config: RunConfig) -> Ind
 
 
 def _best(members: Population, receiver: Population, count: int) -> Sequence[Individual]:
-    del receiver
-    return members.best(count)
+    return members.best(count, but=receiver)  # most of the fittest of a large archive have been there before
 
 
 def _front(members: Population, receiver: Population, count: int) -> Sequence[Individual]:

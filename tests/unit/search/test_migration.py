@@ -79,6 +79,12 @@ def test_the_share_that_migrates_is_rounded_up_and_none_leaves_at_rate_0() -> No
         assert not migrants(empty, members, replace(CONFIG, migrants=choice))
 
 
+def test_the_best_that_are_there_already_count_for_the_share_and_do_not_leave() -> None:
+    members = population(*(individual(str(number), float(number)) for number in range(10)))
+    receiver = population(individual("9", 9.0), individual("other", 20.0))
+    assert names(migrants(members, receiver, replace(CONFIG, migration_rate=0.3))) == ["8", "7"]
+
+
 def test_migrants_of_a_front_are_non_dominated_and_the_ends_of_it_come_first() -> None:
     members = population(
         individual("left", 1.0, (0.0, 1.0)),
