@@ -83,9 +83,9 @@ class Population:
         """Place of the member of a rank; 0 is the fittest, the older first among equals."""
         return self._places[self._ranking[rank][2]]
 
-    def best(self, count: int = 1, but: Container[str] = ()) -> list[Individual]:
-        """The fittest members, best first, but those of some ids."""
-        return [self.get(name) for _, _, name in self._ranking[:count] if name not in but]
+    def best(self, count: int = 1, *, excluding: Container[str] = ()) -> list[Individual]:
+        """Of the `count` fittest members those whose ids are not excluded, best first."""
+        return [self.get(name) for _, _, name in self._ranking[:count] if name not in excluding]
 
     def worst(self) -> Individual:
         """The least fit member, the oldest among equals."""

@@ -57,7 +57,7 @@ def survivor(island: Island, others: Sequence[Island], config: RunConfig) -> Ind
 
 
 def _best(members: Population, receiver: Population, count: int) -> Sequence[Individual]:
-    return members.best(count, but=receiver)  # most of the fittest of a large archive have been there before
+    return members.best(count, excluding=receiver)  # most of the fittest of a large archive have been there before
 
 
 def _front(members: Population, receiver: Population, count: int) -> Sequence[Individual]:

@@ -1,49 +1,19 @@
 """Bodies as JSON says they are: UTF-8, finite numbers, every member once, and not nested without end."""
 
 import email.message
-import functools
-import inspect
 import json
 import math
-from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from fastapi import Request
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response
-from fastapi.routing import APIRoute
 
 from service.api.problem_errors import ApiFault
 from service.schemas.problem_details import Code
 
 MAX_DIGITS = 300  # of a whole number: every one fits into a float
-_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class JsonRoute(APIRoute):
-    """A route whose body is read as strict JSON, before anything is made of it.
-
-    A function that blocks is called in a thread. FastAPI would check its answer in a thread too, and a request would
-    wait for one again to be checked in 0.1 ms.
-    """
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
-        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _in_thread(endpoint), **settings)
-
-    def get_route_handler(self) -> _Handler:
-        """What answers a request."""
-        handle, takes_body = super().get_route_handler(), self.body_field is not None
-
-        async def strict(request: Request) -> Response:
-            if takes_body:
-                request = _BufferedRequest(request.scope, request.receive)
-                await request.read()
-            return await handle(request)
-
-        return strict
-
-
-class _BufferedRequest(Request):
+class BufferedRequest(Request):
     """A request whose JSON is there already when somebody asks for it."""
 
     async def read(self) -> None:
@@ -59,15 +29,8 @@ class _BufferedRequest(Request):
             self._value = parse(content)
 
     async def json(self) -> Any:
+        """What `read` found."""
         return self._value
-
-
-def _in_thread(endpoint: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    @functools.wraps(endpoint)
-    async def waited(**values: Any) -> Any:
-        return await run_in_threadpool(endpoint, **values)
-
-    return waited
 
 
 def parse(content: bytes) -> Any:

@@ -487,4 +487,4 @@ async def test_every_answer_is_dressed(told: Told, owner: httpx.AsyncClient) -> 
 
 
 def test_every_route_with_a_body_reads_strict_json() -> None:
-    assert {type(route).__name__ for _, route in with_bodies()} == {"JsonRoute"}
+    assert {type(route).__name__ for _, route in with_bodies()} == {"ApiRoute"}

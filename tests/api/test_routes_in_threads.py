@@ -6,9 +6,9 @@ import httpx
 from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel, field_validator
 
-from service.api.request_bodies import JsonRoute
+from service.api.api_route import ApiRoute
 
-router = APIRouter(route_class=JsonRoute)
+router = APIRouter(route_class=ApiRoute)
 ran_in: dict[str, threading.Thread] = {}
 
 

@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.ports import Caller, Quotas, Scope
 from service.schemas.keys import Quota, QuotaLimits, Retention, TenantHolding, Usage
 from service.schemas.problem_details import Code
 from service.schemas.types import Moment
 
-router = APIRouter(prefix="/v1", tags=["accounts"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["accounts"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
 from service import keys
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
@@ -13,7 +14,6 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, Writing, reader_of
 from service.errors import NotFoundError
 from service.identifiers import new_id
@@ -39,7 +39,7 @@ from service.schemas.annotations import (
 )
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["annotations"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["annotations"], route_class=ApiRoute)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
 CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]

@@ -10,11 +10,11 @@ from fastapi.responses import Response
 
 from evolve.event_types import IslandMigrated
 from evolve.events import EventKind
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.api.routes.candidates import NAME
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
@@ -39,7 +39,7 @@ from service.schemas.archives import (
 )
 from service.schemas.assessment import Assessment
 
-router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["archives"], route_class=ApiRoute)
 
 MAX_CELLS = 10_000
 MAX_VIEWS = 200  # cells of which it is told whether the candidate has a picture

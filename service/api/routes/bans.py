@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
 from evolve.change_events import RequestedChange
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import CHANGED, Reading, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError
 from service.identifiers import CHANGE, new_id
@@ -18,7 +18,7 @@ from service.projections.candidates import candidate_of
 from service.schemas.bans import Ban, BanCreate, BanList
 from service.schemas.changes import ChangedRun
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 _BANNED = CHANGED | raises(NotFoundError)
 _NAME = r"^[A-Za-z0-9_.-]{1,100}$"
 BannedId = Annotated[str, Path(pattern=_NAME, description="Id or name of a candidate.")]

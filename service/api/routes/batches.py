@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from evolve.errors import ConfigurationError
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.connection_limits import opened_of
 from service.api.dependencies import ApiDependencies
@@ -19,7 +20,6 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import (
     CreatedAfter,
     CreatedBefore,
@@ -58,7 +58,7 @@ from service.projections.batches import batch_reply, new_batch, refuse_repeated_
 from service.schemas.batches import MAX_RUNS, Batch, BatchCreate, BatchPage, BatchSummary
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=ApiRoute)
 
 BatchId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a batch.")]
 BatchName = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=200, description="Only those of this name.")]

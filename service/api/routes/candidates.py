@@ -12,6 +12,7 @@ from fastapi.responses import Response
 
 from evolve.evaluation import Outcome
 from evolve.views.candidate_view import HTML_POLICY, MEDIA_TYPES
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, missing, requires
 from service.api.error_responses import raises
 from service.api.etags import seen
@@ -19,7 +20,6 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.range_responses import CHANGING, IMMUTABLE, IfRange, Range, ranged, served
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, Steering, reader_of
 from service.api.serializers.candidates import shown_candidate, shown_evaluation
 from service.errors import ConflictError, NotFoundError
@@ -41,7 +41,7 @@ from service.schemas.candidates import (
     SourceFile,
 )
 
-router = APIRouter(prefix="/v1", tags=["candidates"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["candidates"], route_class=ApiRoute)
 
 NAME = r"^[^\x00]*$"
 WHOLE = r"^[0-9]{0,9}$"

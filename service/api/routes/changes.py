@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.connection_limits import opened_of
 from service.api.error_responses import raises
 from service.api.event_poller import watch_of
 from service.api.idempotency import made
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import DecisionPrefer, RunId, reader_of, wait_of
 from service.api.routes.runs import Reading as ReadingRuns
 from service.api.run_cache import FoldsDep
@@ -22,7 +22,7 @@ from service.projections.change_decisions import PENDING, SearchDecision, find_d
 from service.projections.change_list import describe_change
 from service.schemas.changes import ChangeDecision, ChangeList
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 
 # Hints are words of people, as prompts hold them.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import REPLAY_HEADER
-from service.api.request_bodies import JsonRoute
 from service.api.routes.candidates import CandidateId, Texts
 from service.api.routes.runs import reader_of
 from service.errors import NotFoundError, QuotaError
@@ -17,7 +17,7 @@ from service.ports import Caller, Scope
 from service.projections.drawings import drawing_of
 from service.schemas.drawings import Drawing
 
-router = APIRouter(prefix="/v1", tags=["candidates"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["candidates"], route_class=ApiRoute)
 # The bearer of a share sees what is drawn, and has nothing done.
 Requesting = Annotated[Caller, Depends(requires(Scope.PROGRAMS_READ))]
 _TAKEN: dict[int | str, dict[str, Any]] = {202: {"model": Drawing, "headers": REPLAY_HEADER}}

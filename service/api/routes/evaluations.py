@@ -8,12 +8,12 @@ from fastapi.responses import Response
 
 from evolve.evaluation import Evaluation, Outcome, Trace
 from evolve.views.candidate_view import stored_view
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
 from service.api.openapi_responses import EMPTY
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError
 from service.ports import (
     Caller,
@@ -40,7 +40,7 @@ from service.schemas.evaluations import (
 )
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["evaluations"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["evaluations"], route_class=ApiRoute)
 
 # Not limited by the minute: a worker calls as often as its slots have something to say.
 Working = Annotated[Caller, Depends(requires(Scope.EVALUATIONS_LEASE, operator=True, limited=False))]

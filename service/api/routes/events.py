@@ -8,20 +8,20 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from evolve.events import EventKind
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.connection_limits import admission_of
 from service.api.dependencies import ApiDependencies
 from service.api.event_feeds import EventAudience, Feed, FeedPages, RunFeed, feed_chunks
 from service.api.idempotency import made
 from service.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.stream import MEDIA_TYPE, EventStream, Lifetime
 from service.api.stream_cursor import FORM, MAX_LENGTH, StreamCursor, is_position, position_of
 from service.ports import Caller
 from service.schemas.events import EventFeed, EventPage
 
-router = APIRouter(prefix="/v1", tags=["events"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["events"], route_class=ApiRoute)
 
 MAX_SEQUENCE = 2**53
 _KIND = "|".join(map(re.escape, EventKind))

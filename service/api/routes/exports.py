@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.dependencies import ApiDependencies
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.range_responses import CHANGING, IfRange, Range, ranged, served
-from service.api.request_bodies import JsonRoute
 from service.api.routes.candidates import Texts
 from service.api.routes.runs import RunId, reader_of
 from service.errors import NotFoundError
@@ -21,7 +21,7 @@ from service.projections.export import lines_of
 from service.schemas.artifacts import Artifact, ArtifactPage
 from service.schemas.export_form import ExportForm
 
-router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["exports"], route_class=ApiRoute)
 
 Format = Annotated[
     ExportForm,

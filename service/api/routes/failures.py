@@ -5,16 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import RunId, reader_of
 from service.ports import Caller, Scope
 from service.projections.failures import group_failures
 from service.schemas.failures import RunFailures
 
-router = APIRouter(prefix="/v1", tags=["metrics"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["metrics"], route_class=ApiRoute)
 
 # Reasons quote what programs raise.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]

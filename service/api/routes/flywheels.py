@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.error_responses import raises
-from service.api.request_bodies import JsonRoute
 from service.errors import NotFoundError
 from service.ports import Caller, Scope
 from service.schemas.flywheels import Flywheel, FlywheelList, FlywheelRound, FlywheelRoundList
 
-router = APIRouter(prefix="/v1/flywheels", tags=["training"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/flywheels", tags=["training"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,200}$", description="Name of a flywheel.")]

@@ -5,16 +5,16 @@ from fastapi.responses import Response
 
 from evolve.change_events import HintGiven, RequestedChange
 from evolve.search.hints import check_hint
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.projections.candidates import island_count
 from service.schemas.changes import ChangedRun
 from service.schemas.hints import HintCreate
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 
 
 @router.post(

@@ -4,10 +4,10 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from evolve.change_events import RequestedChange
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import CHANGED, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError, UsageError
 from service.identifiers import CHANGE, new_id
@@ -15,7 +15,7 @@ from service.projections.insertion import InsertedProgram, insertion_change
 from service.schemas.changes import ChangedRun
 from service.schemas.insertions import CandidateInsert
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 _INSERTED = CHANGED | raises(NotFoundError, UsageError)
 
 

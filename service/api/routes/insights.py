@@ -7,9 +7,9 @@ from fastapi.responses import Response
 
 from evolve.change_events import InsightsWritten, RequestedChange
 from evolve.search.insights import PERSON, check_insights
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.ports import Caller, Scope
@@ -17,7 +17,7 @@ from service.projections.insight_versions import insights_list
 from service.schemas.changes import ChangedRun
 from service.schemas.insights import InsightsEdit, InsightsList
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 
 # Insights quote lines of programs.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]

@@ -6,18 +6,18 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
 from service import keys
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.identifiers import new_id
 from service.ports import DEFAULT_TENANT, Caller, KeyRecord, Scope
 from service.schemas.keys import ApiKey, AuditLine, AuditPage, KeyCreate, KeyPage, NewApiKey
 from service.schemas.problem_details import Code
 
-router = APIRouter(prefix="/v1", tags=["keys"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["keys"], route_class=ApiRoute)
 
 Managing = Annotated[Caller, Depends(requires(Scope.KEYS_MANAGE))]
 KeyId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a key.")]

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.dependencies import ApiDependencies
 from service.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import reader_of
 from service.ports import Caller, Scope
 from service.schemas.artifacts import PolicyHealth, PolicyHealthList, PolicyPage
 
-router = APIRouter(prefix="/v1/policies", tags=["policies"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/policies", tags=["policies"], route_class=ApiRoute)
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 
 

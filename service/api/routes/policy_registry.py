@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, missing, requires
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError, RefusedError, UnreachableError
 from service.ports import Caller, PolicyEvaluation, Scope
 from service.projections.policy_registry import policy_reply, version_reply
@@ -26,7 +26,7 @@ from service.schemas.policy_registry import (
     VersionPromote,
 )
 
-router = APIRouter(prefix="/v1/policies", tags=["policies"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/policies", tags=["policies"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Downloading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ))]

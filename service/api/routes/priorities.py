@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 
 from evolve.change_events import RequestedChange
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import CHANGED, Reading, RunId, Steering, reader_of, steered
 from service.errors import NotFoundError
 from service.identifiers import CHANGE, new_id
@@ -17,7 +17,7 @@ from service.projections.priorities import RunPriority, lift_priority_change, pr
 from service.schemas.changes import ChangedRun
 from service.schemas.priorities import Priority, PriorityCreate, PriorityList
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 _STEERED = CHANGED | raises(NotFoundError)
 CandidateName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.-]{1,100}$", description="Id or name of a candidate.")]
 

@@ -8,19 +8,19 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from evolve.evaluation import Trace
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.error_responses import raises
 from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError, InvalidProblemError, RefusedError
 from service.ports import Caller, NewProblem, ProblemRecord, ProblemReport, Scope, SeedReport, Upload
 from service.schemas.problem_details import Code
 from service.schemas.problems import Problem, ProblemCheck, ProblemCreate, ProblemPage, SeedScore
 
-router = APIRouter(prefix="/v1/problems", tags=["problems"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/problems", tags=["problems"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Downloading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ))]

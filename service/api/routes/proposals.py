@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.api.routes.candidates import Texts
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.serializers.candidates import shown_detail, shown_proposal
 from service.schemas.candidates import ProposalDetail, ProposalPage
 
-router = APIRouter(prefix="/v1", tags=["proposals"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["proposals"], route_class=ApiRoute)
 
 State = Annotated[
     str,

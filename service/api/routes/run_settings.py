@@ -4,16 +4,16 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from evolve.change_events import RequestedChange
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.idempotency import OnceDep
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import HINTED, Reading, RunId, Steering, reader_of, steered
 from service.identifiers import CHANGE, new_id
 from service.projections.run_settings import current_settings, settings_change
 from service.schemas.changes import ChangedRun
 from service.schemas.run_settings import RunSettings, SettingsChange
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 
 
 @router.get("/{run_id}/settings", response_model=RunSettings, operation_id="get_settings")

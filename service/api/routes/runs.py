@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evolve.change_events import RequestedChange
 from evolve.errors import ConfigurationError
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, parts_of, requires
 from service.api.connection_limits import opened_of
 from service.api.dependencies import ApiDependencies
@@ -22,7 +23,6 @@ from service.api.idempotency import IdempotentRequests, OnceDep, made
 from service.api.openapi_responses import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.api.serializers.runs import shown, shown_alike
 from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
@@ -30,7 +30,7 @@ from service.schemas.changes import ChangedRun
 from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, shared=True))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]

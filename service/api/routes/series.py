@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.error_responses import raises
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
 from service.api.serializers.columns import shown_columns
@@ -34,7 +34,7 @@ from service.schemas.series import (
 )
 from service.schemas.types import WITHOUT_NUL
 
-router = APIRouter(prefix="/v1", tags=["metrics"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["metrics"], route_class=ApiRoute)
 
 MAX_POINTS, MAX_EVALUATIONS = 1000, 400_000
 Points = Annotated[int, Query(ge=1, description=f"Maximum number of points. At most {MAX_POINTS} count.")]

@@ -7,17 +7,17 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from service import keys
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, limit_stranger, why_unknown
 from service.api.error_responses import raises
 from service.api.openapi_responses import EMPTY
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.api.sessions import close_session, open_session
 from service.ports import Caller, Scope
 from service.schemas.keys import SessionCreate
 from service.schemas.problem_details import Code
 
-router = APIRouter(tags=["sessions"], route_class=JsonRoute)
+router = APIRouter(tags=["sessions"], route_class=ApiRoute)
 
 _REFUSED = raises((401, Code.UNAUTHENTICATED), (429, Code.RATE_LIMITED))
 

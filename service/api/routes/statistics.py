@@ -3,15 +3,15 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import Reading, RunId, reader_of
 from service.api.run_cache import FoldsDep
 from service.schemas.statistics import RunStatistics
 
-router = APIRouter(prefix="/v1", tags=["metrics"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["metrics"], route_class=ApiRoute)
 
 
 @router.get(

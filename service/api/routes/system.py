@@ -8,15 +8,15 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from evolve.version import __version__
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, limit_stranger
 from service.api.error_responses import raises
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.errors import NotFoundError, ServiceError, StorageAwayError, UnreachableError
 from service.schemas.problem_details import MEANINGS, Code
 from service.schemas.system import CodePage, Health, Identity, Readiness
 
-router = APIRouter(tags=["system"], route_class=JsonRoute)
+router = APIRouter(tags=["system"], route_class=ApiRoute)
 CHECK_SECONDS = 3.0
 
 Challenge = Annotated[str, Query(pattern=r"^[0-9a-f]{64}$", description="Chosen anew for each proof: 64 hex digits.")]

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.connection_limits import admission_of
 from service.api.dependencies import ApiDependencies
@@ -15,7 +16,6 @@ from service.api.error_responses import raises
 from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Cursor, Limit, Paging
-from service.api.request_bodies import JsonRoute
 from service.api.routes.events import After, LastEventId
 from service.api.stream import MEDIA_TYPE, PING, EventStream, Lifetime, begun, told
 from service.errors import ConflictError, NotFoundError, RefusedError
@@ -31,7 +31,7 @@ from service.schemas.training import (
     TrainingPermissionSet,
 )
 
-router = APIRouter(prefix="/v1", tags=["training"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["training"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]

@@ -6,16 +6,16 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from evolve.statistics.voting import MIN_SHARE
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.etags import run_tag, seen, tagged
 from service.api.openapi_responses import NOT_MODIFIED
-from service.api.request_bodies import JsonRoute
 from service.api.routes.runs import RunId, reader_of
 from service.ports import Caller, Scope
 from service.projections.votes import judge
 from service.schemas.votes import Rule, RunVotes
 
-router = APIRouter(prefix="/v1", tags=["metrics"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["metrics"], route_class=ApiRoute)
 
 # Answers are of programs, as what evaluators say of them.
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ, Scope.PROGRAMS_READ, shared=True))]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
 from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
@@ -13,7 +14,6 @@ from service.api.idempotency import OnceDep, made
 from service.api.openapi_responses import EMPTY, LOCATION, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Limit, Paging
 from service.api.problem_errors import ApiFault
-from service.api.request_bodies import JsonRoute
 from service.errors import ConflictError, RefusedError, UnreachableError, UsageError
 from service.identifiers import new_id
 from service.ports import Caller, Scope
@@ -31,7 +31,7 @@ from service.schemas.webhooks import (
 )
 from service.timestamps import rfc3339
 
-router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=ApiRoute)
 
 Reading = Annotated[Caller, Depends(requires(Scope.RUNS_READ))]
 Writing = Annotated[Caller, Depends(requires(Scope.RUNS_WRITE))]

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
-from service.api.request_bodies import JsonRoute
 from service.ports import Caller, Scope, WorkerEvaluationRecord, WorkerHeartbeat
 from service.schemas.workers import Worker, WorkerDevice, WorkerEvaluation, WorkerList, WorkerTimeline
 
-router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=ApiRoute)
 
 MAX_EVALUATIONS = 2000
 Operating = Annotated[Caller, Depends(requires(Scope.OPERATE, operator=True))]
