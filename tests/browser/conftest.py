@@ -161,6 +161,9 @@ def open_page(
 
     yield open_page
     for context in contexts:
+        for page in context.pages:
+            # A handler that is still answering would find its response gone, and fail the test that comes next.
+            page.unroute_all(behavior="ignoreErrors")
         context.close()
 
 
