@@ -5,6 +5,12 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
+MANY = 4096  # values beyond which an index is proposed first
+BATCH = 256  # indices that are proposed together
+MAX_BATCHES = 64
+# So many values for each batch that proposals in vain take a fraction of the time that noise for all values then takes.
+PER_BATCH = 4096
+
 
 def dirichlet(
     rng: np.random.Generator, k: int, alpha: float = 1.0, count: int | None = None, favour: ArrayLike | None = None
@@ -53,37 +59,36 @@ def scalarise(rewards: ArrayLike, weights: ArrayLike) -> Floats:
     return np.asarray(rewards, dtype=np.float64) @ np.asarray(weights, dtype=np.float64).T
 
 
-def soft_argmax(values: ArrayLike, n: int, rng: np.random.Generator, temperature: float) -> NDArray[np.intp]:
-    """Draw distinct indices with probability softmax(values / temperature), one after the other without replacement.
+def soft_argmax(values: ArrayLike, rng: np.random.Generator, temperature: float) -> int:
+    """Draw an index with probability softmax(values / temperature); temperature 0: a largest value, ties by chance.
 
-    Adding Gumbel noise to the logits and keeping the largest draws exactly so (Kool, van Hoof and Welling 2019), in one
-    pass over the values. Temperature 0 gives the largest values, ties broken by chance.
+    Adding Gumbel noise to the logits and taking the largest draws exactly so (Kool, van Hoof and Welling 2019). Noise
+    for very many values takes long, so that there any index is proposed first and accepted with the probability of its
+    value relative to the largest, which draws exactly so too (rejection sampling, von Neumann 1951).
 
     Args:
-        values: (size,); minus infinity is never drawn before a finite value.
-        n: how many; all of them when there are fewer.
-        rng: where the noise comes from.
+        values: (size,), at least one; minus infinity is never drawn before a finite value.
+        rng: where all that is random comes from.
         temperature: in the values' unit.
 
-    Returns:
-        (min(n, size),) indices in the order drawn.
-
     Raises:
-        ValueError: a value is NaN or plus infinity, or the temperature is negative.
+        ValueError: there is no value, one is NaN or plus infinity, or the temperature is negative.
     """
     scores = np.asarray(values, dtype=np.float64)
-    if np.isnan(scores).any() or np.isposinf(scores).any():
-        raise ValueError("values must be finite numbers or minus infinity")
+    if not scores.size or not (best := scores.max()) < np.inf:
+        raise ValueError("values must be finite numbers or minus infinity, at least one")
     if not temperature >= 0:
         raise ValueError("the temperature must be at least 0")
-    n = min(n, scores.size)
+    if scores.size > MANY and temperature > 0:
+        for _ in range(min(MAX_BATCHES, scores.size // PER_BATCH)):
+            places = rng.integers(scores.size, size=BATCH)
+            with np.errstate(over="ignore", invalid="ignore"):
+                accepted = rng.random(BATCH) < np.exp((scores[places] - best) / temperature)
+            if accepted.any():
+                return int(places[np.argmax(accepted)])
     noise = rng.gumbel(size=scores.size)
-    if n <= 0:
-        return np.empty(0, dtype=np.intp)
     if temperature == 0:
-        return np.lexsort((noise, scores))[::-1][:n]
+        return int(np.lexsort((noise, scores))[-1])
     with np.errstate(over="ignore", invalid="ignore"):
-        keys = (scores - scores.max()) / temperature + noise
-    keys = np.where(np.isneginf(scores), -np.inf, keys)
-    chosen = np.argpartition(keys, scores.size - n)[scores.size - n :]
-    return chosen[np.argsort(keys[chosen])[::-1]]
+        keys = (scores - best) / temperature + noise
+    return int(np.argmax(np.where(np.isneginf(scores), -np.inf, keys)))

@@ -26,8 +26,8 @@ def select_dirichlet(view: ArchiveView, rng: np.random.Generator, params: Select
     weights = dirichlet(rng, view.rewards.shape[1], params.dirichlet_alpha, favour=favour)
     values = scalarise(view.rewards, weights)
     spread = float(np.ptp(values))
-    (place,) = soft_argmax(values / spread if spread > 0 else values, 1, rng, TEMPERATURE)
-    return Selected(place=int(place), weights=tuple(float(weight) for weight in weights))
+    place = soft_argmax(values / spread if spread > 0 else values, rng, TEMPERATURE)
+    return Selected(place=place, weights=tuple(float(weight) for weight in weights))
 
 
 def select_power_law(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
@@ -61,8 +61,8 @@ def select_boltzmann(view: ArchiveView, rng: np.random.Generator, params: Select
     spread = float(np.ptp(fitness))
     shares = (fitness - fitness.min()) / spread if spread > 0 else np.zeros(len(fitness))
     temperature = max(float(shares.std()), MIN_TEMPERATURE)
-    (place,) = soft_argmax(shares, 1, rng, temperature)
-    return Selected(place=int(place), rationale={"temperature": brief(temperature)})
+    place = soft_argmax(shares, rng, temperature)
+    return Selected(place=place, rationale={"temperature": brief(temperature)})
 
 
 def select_offspring(view: ArchiveView, rng: np.random.Generator, params: SelectionParams) -> Selected:
