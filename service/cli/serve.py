@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
 from service.api.http_server import answering_probes
@@ -49,14 +49,10 @@ def serve_api(
     """Serve the API until told to leave, and return the exit code."""
     settings = load_settings()
     service = open_api(settings, address, create_app, db, queue)
-    return _run(
-        terminal,
-        service,
-        address,
-        "evolve-api",
-        metrics_port,
-        partial(wait_for_schema, database_url(settings, db), partial(answering_probes, settings.api, address)),
-    )
+    # At a shared port, it would take requests from those that can answer them.
+    meanwhile = nullcontext if address.shared else partial(answering_probes, settings.api, address)
+    wait = partial(wait_for_schema, database_url(settings, db), meanwhile)
+    return _run(terminal, service, address, "evolve-api", metrics_port, wait)
 
 
 def _run(

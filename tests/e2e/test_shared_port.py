@@ -1,6 +1,7 @@
 """Several processes of `evolve api` listen at one port."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from tests.e2e.evolving import Evolve
 from tests.patience import PATIENCE_SECONDS
-from tests.services import free_port
+from tests.services import PostgresServer, free_port
 
 
 @pytest.fixture
@@ -42,9 +43,13 @@ def api(evolve: Evolve, port: int, *words: str) -> Iterator[subprocess.Popen[str
 def ask(port: int, times: int) -> None:
     """Make so many requests, each over a connection of its own."""
     for _ in range(times):
-        with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
-            connection.request("GET", "/healthz")
-            assert connection.getresponse().status == 200
+        assert status(port) == 200
+
+
+def status(port: int) -> int:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status
 
 
 def answered(metrics_port: int) -> float:
@@ -68,3 +73,25 @@ def test_two_processes_share_the_requests_of_a_port_and_one_goes_on_alone(evolve
         before = answered(second_metrics)
         ask(port, 16)
         assert answered(second_metrics) == before + 16
+
+
+def test_a_process_that_waits_for_its_schema_leaves_a_shared_port_to_the_others(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    name, port = f"empty_shared_{os.getpid()}", free_port()
+    evolve = Evolve(tmp_path)
+    evolve.environment["EVOLVE_DATABASE__URL"] = postgres_server.create_database(name)
+    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
+    waiting = evolve.start("api", "--port", str(port), "--share-port")
+    try:
+        assert waiting.stderr is not None
+        assert "evolve db upgrade" in waiting.stderr.readline()
+        with pytest.raises(ConnectionRefusedError):
+            status(port)
+        evolve.call("db", "upgrade")
+        assert any("serving at" in line for line in iter(waiting.stderr.readline, ""))
+        assert status(port) == 200
+    finally:
+        waiting.kill()
+        waiting.communicate()
+        postgres_server.drop_database(name)
