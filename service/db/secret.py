@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from service.user_folders import make_folder
 if TYPE_CHECKING:
     from service.config import Settings
 
+_GLANCES, _GLANCE_SECONDS = 20, 0.1
 _HOW = "name one with EVOLVE_API__SECRET or the secrets file evolve_api__secret"
 
 
@@ -70,6 +72,15 @@ def _kept(path: Path) -> str:
 
 
 def _read(path: Path) -> str:
+    """The secret of a file. One that is empty may have been made by another process a moment ago."""
+    for _ in range(_GLANCES):
+        if secret := _read_once(path):
+            return secret
+        time.sleep(_GLANCE_SECONDS)
+    return ""
+
+
+def _read_once(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(descriptor, encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """The secret of an installation: made once, and not made anew where keys of a database would be void by that."""
 
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from service.bootstrap.storage import open_keys
 from service.config import load_settings
 from service.db.secret import open_seal
-from service.errors import RefusedError
+from service.errors import RefusedError, UsageError
 from service.ports import DEFAULT_TENANT, Scope
+from service.signer import Signer
 
 
 @pytest.fixture
@@ -32,6 +34,21 @@ def make_key(db: Path) -> str:
 def test_a_secret_is_made_once(db: Path) -> None:
     assert digest(db) == digest(db)
     assert db.with_suffix(".secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_that_another_process_is_writing_is_waited_for(db: Path) -> None:
+    secret = db.with_suffix(".secret")
+    secret.touch(mode=0o600)
+    writing = threading.Timer(0.3, secret.write_text, ["s" * 40])
+    writing.start()
+    assert digest(db) == Signer("s" * 40).digest("key", "evo_x")
+    writing.join()
+
+
+def test_a_secret_that_nobody_writes_is_too_short(db: Path) -> None:
+    db.with_suffix(".secret").touch(mode=0o600)
+    with pytest.raises(UsageError, match="too short"):
+        digest(db)
 
 
 def test_a_secret_that_keys_were_made_with_is_not_replaced(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
