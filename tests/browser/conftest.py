@@ -141,6 +141,7 @@ def open_page(
         javascript: bool = True,
         motion: bool = False,
         stranger: bool = False,
+        whole: bool = True,
     ) -> Page:
         context = chromium.new_context(
             base_url=installation.url,
@@ -149,7 +150,7 @@ def open_page(
             viewport={"width": width, "height": height},
             java_script_enabled=javascript,
             reduced_motion="no-preference" if motion else "reduce",
-            extra_http_headers={WAIT_HEADER: "1"},  # whole pages, on a busy machine too
+            extra_http_headers={WAIT_HEADER: "1"} if whole else {},  # on a busy machine, figures come later else
         )
         contexts.append(context)
         context.set_default_timeout(MILLISECONDS)

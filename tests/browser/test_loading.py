@@ -4,23 +4,32 @@ When a service answers with one is a matter of its load (tests/api/test_loading_
 ours; the script that it loads, and the page which that asks for, are the service's.
 """
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
+from service.dashboard.loading import WAIT_HEADER
 from tests.browser.complaints import Complaints
+from tests.browser.conftest import OpenPage
 
 FIRST = """<!doctype html><html lang="en"><head><title>First</title></head><body>
 <main id="content"><section data-loading aria-busy="true"><p role="status">Reading</p></section></main>
 <script src="{script}" type="module"></script></body></html>"""
 
 
+@pytest.fixture
+def page(open_page: OpenPage) -> Page:
+    """A page whose requests say only what its scripts have them say."""
+    return open_page(whole=False)
+
+
 def answer_first(page: Page, script: str) -> None:
-    """Answer with a page without figures, except to its script."""
+    """Answer with a page without figures, except to who says that it waits for the whole page."""
 
     def answer(route: Route) -> None:
-        if route.request.resource_type == "document":
-            route.fulfill(body=FIRST.format(script=script), content_type="text/html")
-        else:
+        if WAIT_HEADER in route.request.headers:
             route.fallback()
+        else:
+            route.fulfill(body=FIRST.format(script=script), content_type="text/html")
 
     page.route("**/candidates?order=fitness", answer)
 
