@@ -30,6 +30,7 @@ from evolve.configuration import ArchiveConfig, BudgetConfig, RunConfig
 from service.db.log import SqlRunLog
 from service.runner.status import RunStatus
 
+_LOOK_SECONDS = 5.0
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -97,7 +98,7 @@ def main() -> None:
         selection={options.selection: 1.0},
         budget=BudgetConfig(evaluations=total),
     )
-    with scratch() as folder, PeakMemory() as memory:
+    with scratch() as folder, PeakMemory(every_seconds=_LOOK_SECONDS) as memory:
         job = new_job(open_log(folder), toy_problem(), config, InstantPolicy(), InstantEvaluator())
         began = time.monotonic()
         play(job, Watch(windows.hear))

@@ -19,7 +19,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -65,7 +65,10 @@ class PolicyServer:
         return JSONResponse({"object": "list", "data": entries})
 
     async def _chat(self, request: Request) -> Response:
-        body = await request.json()
+        try:
+            body = await request.json()
+        except ClientDisconnect:  # a search that is stopped at its budget
+            return Response(status_code=400)
         if self._latency_seconds:
             await asyncio.sleep(self._latency_seconds)
         text = await self._answer(body)
