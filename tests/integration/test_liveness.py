@@ -28,6 +28,15 @@ from service.process.liveness import leave_within
 leave_within(0.5, "left with a thread that waits")
 threading.Thread(target=time.sleep, args=(60,)).start()
 """
+FULL = """
+import os
+os.set_blocking(2, False)
+try:
+    while True:
+        os.write(2, b"x" * 4096)
+except BlockingIOError:
+    os.set_blocking(2, True)
+"""
 
 
 def start(source: str) -> "subprocess.Popen[str]":
@@ -67,6 +76,22 @@ def test_who_leaves_is_gone_in_time_whatever_its_threads_wait_for() -> None:
     assert process.returncode == 130
     assert "left with a thread that waits after 0.5 s" in err
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        pytest.param(WATCHED.format(body="os.write(2, b'a word that nobody takes')"), 1, id="watched"),
+        pytest.param(LEAVING, 130, id="leaving"),
+    ],
+)
+def test_a_process_whose_standard_error_nobody_reads_ends_all_the_same(source: str, code: int) -> None:
+    process = start(FULL + source)
+    try:
+        assert process.wait(timeout=PATIENCE_SECONDS) == code
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize("command", ["runner", "serve", "worker"])
