@@ -5,12 +5,14 @@ import json
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -52,24 +54,42 @@ class WorkerProcess:
     def __init__(self, evolve: Evolve, slots: int = 1, words: Sequence[str] = ()) -> None:
         self.process = evolve.start("-v", "worker", "--slots", str(slots), *words)
         self.children: set[int] = set()
-        assert self.process.stderr is not None
-        assert "taking evaluations" in self.process.stderr.readline()
+        self._lines = SimpleQueue[str]()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert "taking evaluations" in self.line()
+
+    def _read(self) -> None:
+        """Take each line at once: a worker whose log nobody reads stands still when the pipe is full."""
+        for line in self.process.stderr or ():
+            self._lines.put(line)
+        self._lines.put("")
+
+    def line(self) -> str:
+        """The next line that it logs; empty: it ended."""
+        return self._lines.get(timeout=PATIENCE_SECONDS)
 
     def look(self) -> None:
         self.children |= descendants_of(self.process.pid)
 
     def events(self, kind: str) -> Iterator[dict[str, Any]]:
         """Events of a kind that it logs, as they come; empty: of every kind."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
+        for line in iter(self.line, ""):
             if line.startswith("{") and (event := json.loads(line))["event"] == (kind or event["event"]):
                 yield event
 
     def end(self, number: int) -> int:
         self.look()
         self.process.send_signal(number)
-        self.process.communicate(timeout=PATIENCE_SECONDS)
-        return self.process.returncode
+        return self.process.wait(timeout=PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        """Kill it, unless it has ended."""
+        self.look()
+        self.process.kill()
+        self._reader.join(timeout=PATIENCE_SECONDS)
+        with self.process:
+            pass
 
 
 @contextmanager
@@ -80,9 +100,7 @@ def workers(evolve: Evolve) -> Iterator[list[WorkerProcess]]:
         yield started
     finally:
         for worker in started:
-            worker.look()
-            worker.process.kill()
-            worker.process.communicate()
+            worker.close()
         assert wait_until_gone({child for worker in started for child in worker.children}) == set()
 
 
@@ -226,8 +244,7 @@ def test_a_worker_that_is_told_to_drain_ends_well(evolve: Evolve, tmp_path: Path
         read_until(run, "candidate.evaluated", 2)
         worker_id = asyncio.run(drain())
         started[0].look()
-        started[0].process.communicate(timeout=PATIENCE_SECONDS)
-        assert started[0].process.returncode == 0
+        assert started[0].process.wait(timeout=PATIENCE_SECONDS) == 0
         started.append(WorkerProcess(evolve))
         out, err = run.communicate(timeout=PATIENCE_SECONDS)
         assert run.returncode == 0, err
@@ -327,8 +344,7 @@ def test_the_second_signal_leaves_at_once_and_nothing_behind(evolve: Evolve, tmp
         run = start_run(evolve, problem)
         next(started[0].events("evaluation.begun"))
         started[0].process.send_signal(signal.SIGTERM)
-        assert started[0].process.stderr is not None
-        assert "Draining" in started[0].process.stderr.readline()
+        assert "Draining" in started[0].line()
         assert started[0].end(signal.SIGTERM) == 130
         assert wait_until_gone(started[0].children) == set()
         run.send_signal(signal.SIGINT)
