@@ -171,7 +171,8 @@ def test_the_place_of_a_fault_shows_only_when_asked_for(environment: Environment
 )
 def test_a_command_that_was_started_without_an_interrupt_still_ends_when_asked(started: str) -> None:
     """As a job in the background of a script is, and as processes of Ray are."""
-    waiting = "import time; main._run = lambda words: print('waits', flush=True) or time.sleep(600)"
+    work = "print('waits', flush=True) or any(time.sleep(0.05) for _ in range(12000))"  # one long sleep may miss it
+    waiting = f"import time; main._run = lambda words: {work}"
     script = f"import signal, sys; {started}; from service.cli import main; {waiting}; sys.exit(main.main())"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

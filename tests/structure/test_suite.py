@@ -10,12 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+# A child sleeps in short steps: Python notes an interrupt that arrives just before a sleep only after that sleep.
 DISPOSITIONS = f"""
 import signal, subprocess, sys
 
+WAITING = "import time; print(flush=True)\\nwhile True: time.sleep(0.05)"
+
 def test_signals_end_what_a_test_starts():
     for number in {tuple(map(int, SIGNALS))}:
-        child = subprocess.Popen([sys.executable, "-c", "print(flush=True); import time; time.sleep(60)"], stdout=-1)
+        child = subprocess.Popen([sys.executable, "-c", WAITING], stdout=-1)
         child.stdout.readline()
         child.send_signal(number)
         assert child.wait(10) != 0
