@@ -369,10 +369,12 @@ def test_best_fit_packs_as_known_and_a_table_with_a_hole_is_refused(tmp_path: Pa
     assert "error" in opened.score([*table[:-1], [float("nan"), *table[-1][1:]]])
 
 
-def test_shortest_job_first_is_the_reference_of_the_cluster(tmp_path: Path) -> None:
+def test_the_reference_of_the_cluster_is_ahead_of_shortest_job_first(tmp_path: Path) -> None:
     opened = open_problem("cluster-scheduling", tmp_path / "cluster")
-    shortest = [[0.0, 0.0, 0.0, -1.0, 0.0, 0.0]] * 3
-    assert opened.objective(shortest) == find_problem("cluster-scheduling").known_best
+    problem, shortest = find_problem("cluster-scheduling"), [[0.0, 0.0, 0.0, -1.0, 0.0, 0.0]] * 3
+    rows = re.findall(r"\[[^]]*\]", problem.known_best_source)
+    assert opened.objective([json.loads(row) for row in rows]) == problem.known_best
+    assert opened.objective(shortest) == pytest.approx(1.728557618)
     assert "error" in opened.score([[0.0] * 6] * 2)
     found = opened.function("slowdowns")([(0, 32, 10), (0, 32, 10), (5, 1, 20)], shortest)
     assert [float(slowdown) for slowdown in found] == [1.0, 2.0, 1.75]  # the last one waits for both
