@@ -18,10 +18,17 @@ _WHOLE_SCALE = 20.0  # an optimizer begins with steps of a tenth, which must mov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunedProgram:
-    """A program with other numbers: the text of each file that holds some, by path, and what was changed, in words."""
+    """A program with other numbers.
+
+    Attributes:
+        files: the text of each file that holds some, by path.
+        account: what was changed, in words.
+        texts: every number as it is written.
+    """
 
     files: Mapping[str, str]
     account: str
+    texts: tuple[str, ...]
 
 
 class NumberSpace:
@@ -36,35 +43,39 @@ class NumberSpace:
 
     Attributes:
         dimensions: how many numbers there are.
+        texts: the numbers as the base writes them.
     """
 
     def __init__(self, sources: Sequence[SourceText]) -> None:
         found = [(source, numeral) for source in sources if source.spans for numeral in source.numerals]
         fractions = [pair for pair in found if not pair[1].integral]
         self._numerals = fractions or found
+        self.texts = tuple(numeral.text for _, numeral in self._numerals)
         self._scales = np.array(self._sizes(), dtype=np.float64)
         self.dimensions = len(self._numerals)
 
-    def program(self, point: Vector, step: Vector) -> TunedProgram | None:
+    def program(self, point: Vector, step: Vector, texts: Sequence[str]) -> TunedProgram | None:
         """The program at a point; None where a number is out of range, or none differs from the base.
 
         Args:
             point: the coordinates, 0 for the base.
             step: how far each lies from where the search stands: numbers have digits for steps of this size.
+            texts: how each number is written there; one that does not move stays as it is.
         """
         moves, steps = point * self._scales, step * self._scales
         changes: dict[str, list[TextChange]] = {}
-        for (source, numeral), move, size in zip(self._numerals, moves, steps, strict=True):
+        written: list[str] = []
+        for (source, numeral), move, size, text in zip(self._numerals, moves, steps, texts, strict=True):
             value = numeral.value + float(move)
             if not math.isfinite(value) or abs(value) >= _MAX_VALUE:
                 return None
-            spelled = spell(numeral, value, float(size))
-            if spelled != numeral.text:
-                change = TextChange(numeral.start, numeral.end, fit(source.text, numeral, spelled))
+            written.append(spell(numeral, value, float(size)) if size else text)
+            if written[-1] != numeral.text:
+                change = TextChange(numeral.start, numeral.end, fit(source.text, numeral, written[-1]))
                 changes.setdefault(source.path, []).append(change)
-        return self._written(changes) if changes else None
+        return self._written(changes, tuple(written)) if changes else None
 
-    def _written(self, changes: Mapping[str, list[TextChange]]) -> TunedProgram | None:
+    def _written(self, changes: Mapping[str, list[TextChange]], texts: tuple[str, ...]) -> TunedProgram | None:
         files: dict[str, str] = {}
         told: list[str] = []
         for source in {source.path: source for source, _ in self._numerals}.values():
@@ -77,7 +88,7 @@ class NumberSpace:
             told += [source.tell(change) for change in of_file]
         more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
         account = f"moved {len(told)} number{'s' * (len(told) > 1)}: {'; '.join(told[:_TOLD])}{more}"
-        return TunedProgram(files=files, account=account)
+        return TunedProgram(files=files, account=account, texts=texts)
 
     def _sizes(self) -> list[float]:
         every = _mean_size([numeral for _, numeral in self._numerals])
