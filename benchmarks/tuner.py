@@ -67,8 +67,9 @@ async def tune(problem: Problem, evaluator: InProcess, base: Individual, seed: i
             break
         for text in texts:
             program = Program.of({base.program.files[0][0]: text})
-            scores.append(fitness(problem, await evaluator.evaluate(program, "evl_1")))
-            bests.append(max([bests[-1], *(score for score in scores[-1:] if score is not None)]))
+            score = fitness(problem, await evaluator.evaluate(program, "evl_1"))
+            scores.append(score)
+            bests.append(bests[-1] if score is None else max(bests[-1], score))
         generations.append(tuple(scores))
     return bests
 

@@ -1,7 +1,6 @@
 """Sparse steps: a few numbers of the best point move at once, each by a step size of its own."""
 
 import math
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -78,7 +77,7 @@ class SparseSteps:
             if trial.step is not None and trial.fitness < self.fitness:
                 self._log_sizes[trial.step.places] -= _SHRINKAGE / len(trial.step.places)
         winner = max(trials, key=lambda trial: trial.fitness, default=None)
-        if winner is not None and winner.fitness >= max(self.fitness, -sys.float_info.max):
+        if winner is not None and math.isfinite(winner.fitness) and winner.fitness >= self.fitness:
             self._take(winner)
         np.clip(self._log_sizes, math.log(_MIN_SIZE), math.log(_MAX_SIZE), out=self._log_sizes)
 
