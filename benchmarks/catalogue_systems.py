@@ -29,11 +29,17 @@ MEMORY_MB = 4096
 # The scores of a run in order, the seed's first, in [0, 1]: of a problem, a seed, a folder of its own and the options.
 Run = Callable[[str, int, Path, Any], list[float]]
 EVALUATOR = '''
-"""Scores a program by the problem's own scorer, in [0, 1]; the program runs in a process of its own."""
+"""Scores a program by the problem's own scorer, in [0, 1]; the program runs in a fork of this process."""
 
+import contextlib
+import importlib.util
 import json
-import subprocess
+import os
+import resource
+import signal
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -42,35 +48,58 @@ import scorer
 
 ENTRY, NAME, WORST, BEST, SECONDS, BYTES = {entry!r}, {name!r}, {worst!r}, {best!r}, {seconds!r}, {memory!r}
 INPUTS = scorer.inputs() if hasattr(scorer, "inputs") else [[]]
-PROGRAM = """
-import importlib.util, json, resource, sys, time
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]), int(sys.argv[3])))
-spec = importlib.util.spec_from_file_location("program", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-outputs = []
-for arguments in json.load(sys.stdin):
-    start = time.perf_counter()
-    value = getattr(module, sys.argv[2])(*arguments)
-    outputs.append(dict(value=value, seconds=time.perf_counter() - start, error=None))
-print("\\\\n" + json.dumps(outputs))
-"""
+GLANCE_SECONDS = 0.001
+
+
+def run(path):
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    spec = importlib.util.spec_from_file_location("program", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    values = []
+    for arguments in json.loads(json.dumps(INPUTS)):
+        start = time.perf_counter()
+        value = getattr(module, ENTRY)(*arguments)
+        values.append(dict(value=value, seconds=time.perf_counter() - start, error=None))
+    return json.dumps(values)
+
+
+def child(path, results):
+    try:
+        silence = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(silence, stream)
+        sys.dont_write_bytecode = True
+        written = run(path)
+    except BaseException as error:
+        written = json.dumps(f"{{type(error).__name__}}: {{error}}"[-500:])
+    with contextlib.suppress(OSError):
+        results.write(written.encode())
+        results.flush()
+    os._exit(0)
 
 
 def outputs(path):
-    command = [sys.executable, "-c", PROGRAM, path, ENTRY, str(BYTES)]
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(INPUTS).encode(), capture_output=True, timeout=SECONDS, check=True
-        )
-        return json.loads(done.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired:
-        reason = f"the program takes longer than {{SECONDS:g}} s"
-    except subprocess.CalledProcessError as error:
-        lines = error.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {{error.returncode}}"]
-        reason = lines[-1][-500:]
-    except (OSError, ValueError, IndexError) as error:
-        reason = repr(error)[-500:]
+    with tempfile.TemporaryFile() as results:
+        pid = os.fork()
+        if pid == 0:
+            child(path, results)
+        end = time.monotonic() + SECONDS
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > end:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return nothing(f"the program takes longer than {{SECONDS:g}} s")
+            time.sleep(GLANCE_SECONDS)
+        results.seek(0)
+        try:
+            values = json.loads(results.read())
+        except ValueError:
+            return nothing("the program ended its process")
+    return values if isinstance(values, list) else nothing(values)
+
+
+def nothing(reason):
     return [dict(value=None, seconds=0.0, error=reason) for _ in INPUTS]
 
 

@@ -150,21 +150,31 @@ def _project(folder: Path, name: str = "circles-26") -> Path:
     return write_project(folder, name, "http://127.0.0.1:1/v1", 0, OPTIONS)
 
 
+FAILURES = {
+    "return bytearray(10 << 30)": "MemoryError",
+    "raise SystemExit(0)": "SystemExit: 0",
+    "import os; os._exit(0)": "the program ended its process",
+    "while True: pass": "the program takes longer than 0.5 s",
+    "return {1, 2}": "not JSON serializable",
+}
+
+
 def test_a_failure_has_its_reason_and_counts_as_an_evaluation(tmp_path: Path) -> None:
     project = _project(tmp_path / "project")
-    (tmp_path / "broken.py").write_text("def pack():\n    return bytearray(10 << 30)\n")
+    paths = [tmp_path / f"{number}.py" for number in range(len(FAILURES))]
+    for path, body in zip(paths, FAILURES, strict=True):
+        path.write_text(f"print('[]')\ndef pack():\n    {body}\n")
     code = (
-        "import evaluator, json, sys; "
-        "print(json.dumps([evaluator.examine(path) for path in ('initial_program.py', sys.argv[1])]))"
+        "import evaluator, json, sys; seed = evaluator.examine('initial_program.py'); evaluator.SECONDS = 0.5; "
+        "print(json.dumps([seed, *map(evaluator.examine, sys.argv[1:])]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "broken.py")], cwd=project, capture_output=True, check=True
-    )
-    (seed, fine), (broken, reason) = json.loads(done.stdout)
+    done = subprocess.run([sys.executable, "-c", code, *paths], cwd=project, capture_output=True, check=True)
+    (seed, fine), *broken = json.loads(done.stdout)
     assert (seed > 0.0, fine) == (True, None)
-    assert broken == 0.0
-    assert "MemoryError" in reason
-    assert (project / "scores.txt").read_text().splitlines() == [repr(seed), "0.0"]
+    assert [score for score, _ in broken] == [0.0] * len(FAILURES)
+    for (_, reason), expected in zip(broken, FAILURES.values(), strict=True):
+        assert expected in reason
+    assert (project / "scores.txt").read_text().splitlines() == [repr(seed), *["0.0"] * len(FAILURES)]
 
 
 @pytest.mark.parametrize("name", ["circles-26", "speed-convolution"])
