@@ -120,7 +120,7 @@ class CompletionScorer:
     def _evaluators(self) -> Evaluators:
         loop = asyncio.get_running_loop()
         if loop not in self._opened:
-            self._opened[loop] = Evaluators(self._open, self._fetch, 1)
+            self._opened[loop] = Evaluators(self._open, self._fetch, kept=1, maximum=1)
         return self._opened[loop]
 
     async def _fetch(self, _: str) -> Bundle:

@@ -1,6 +1,8 @@
 """The evaluators a worker keeps warm, one per problem."""
 
 import asyncio
+import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ from service.ports import Bundle
 
 Open = Callable[[Bundle], AbstractAsyncContextManager[Evaluator]]
 Fetch = Callable[[str], Awaitable[Bundle]]
+RECENT_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -20,13 +23,22 @@ class _Room:
     ready: asyncio.Future[Evaluator]
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     users: int = 0
+    used_at: float = 0.0
 
 
 class Evaluators:
-    """Opened evaluators by bundle hash; those not in use are closed, the longest unused first, when there are many."""
+    """Opened evaluators by bundle hash. Those that nobody uses are closed when there are many.
 
-    def __init__(self, open_: Open, fetch: Fetch, maximum: int) -> None:
-        self._open, self._fetch, self._maximum = open_, fetch, maximum
+    Fair queues hand out problems in turn. If the longest unused evaluator always made room, one problem too many would
+    have every evaluation open its evaluator again.
+
+    Args:
+        kept: as many stay open; beyond them, those that were used within the last minute.
+        maximum: beyond it, any that nobody uses is closed, by chance.
+    """
+
+    def __init__(self, open_: Open, fetch: Fetch, kept: int, maximum: int) -> None:
+        self._open, self._fetch, self._kept, self._maximum = open_, fetch, kept, maximum
         self._rooms: dict[str, _Room] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -44,6 +56,7 @@ class Evaluators:
             yield await asyncio.shield(room.ready)
         finally:
             room.users -= 1
+            room.used_at = time.monotonic()
             if room.ready.done() and room.ready.exception() is not None and self._rooms.get(bundle_hash) is room:
                 del self._rooms[bundle_hash]
             self._close_unused()
@@ -72,8 +85,13 @@ class Evaluators:
             await room.closing.wait()
 
     def _close_unused(self) -> None:
+        recent = time.monotonic() - RECENT_SECONDS
+        old = [bundle_hash for bundle_hash, room in self._rooms.items() if not room.users and room.used_at < recent]
+        for bundle_hash in old[: max(0, len(self._rooms) - self._kept)]:
+            self._rooms.pop(bundle_hash).closing.set()
         unused = [bundle_hash for bundle_hash, room in self._rooms.items() if not room.users]
-        for bundle_hash in unused[: max(0, len(self._rooms) - self._maximum)]:
+        excess = max(0, len(self._rooms) - self._maximum)
+        for bundle_hash in random.sample(unused, min(excess, len(unused))):
             self._rooms.pop(bundle_hash).closing.set()
 
 

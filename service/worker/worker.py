@@ -50,7 +50,8 @@ class WorkerIntervals:
         beat: between two signs of life.
         wait: before the queue is tried again that did not answer.
         leave: how long a worker that shall end still tries to give a result to a queue that does not answer.
-        problems: evaluators of how many problems are kept warm.
+        problems: evaluators of how many problems are kept warm, however long nobody uses them.
+        busy_problems: of how many, while each was used within the last minute.
     """
 
     ask: float = 0.5
@@ -59,6 +60,7 @@ class WorkerIntervals:
     wait: float = 1.0
     leave: float = 5.0
     problems: int = 4
+    busy_problems: int = 16
 
 
 class Worker:
@@ -81,7 +83,7 @@ class Worker:
     ) -> None:
         self.drain = asyncio.Event()
         self._leases, self._heartbeat, self._pace = leases, heartbeat, pace or WorkerIntervals()
-        self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems)
+        self._evaluators = Evaluators(open_, leases.bundle, self._pace.problems, self._pace.busy_problems)
         self._serving: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._evaluations = 0
         self._free = asyncio.Semaphore(heartbeat.slots)

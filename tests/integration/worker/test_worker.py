@@ -23,11 +23,12 @@ from service.ports import (
 )
 from service.queue import connection
 from service.queue.memory import MemoryEvaluationLeases
+from service.worker import evaluator_cache
 from service.worker.worker import READY, Worker, WorkerIntervals
 from tests.contract.queueing import BUNDLE, GOOD, POOL, MemoryBench, heartbeat, redis_bench, results, task
 from tests.patience import PATIENCE_SECONDS
 
-PACE = WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01, leave=0.05, problems=2)
+PACE = WorkerIntervals(ask=0.01, renew=0.01, heartbeat=0.01, wait=0.01, leave=0.05, problems=2, busy_problems=8)
 BEAT = heartbeat("a", slots=2)
 
 
@@ -235,8 +236,9 @@ async def test_a_fault_in_an_evaluation_lets_the_others_go_on_and_its_task_to_an
 
 
 async def test_of_many_problems_the_longest_unused_is_closed(
-    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(evaluator_cache, "RECENT_SECONDS", 0.0)
     bundles = [Bundle(hash=f"{number:064x}", content=b"") for number in range(3)]
     async with working(bench.worker("a"), lab):
         for number, which in enumerate((0, 1, 0, 2, 0)):
@@ -246,6 +248,21 @@ async def test_of_many_problems_the_longest_unused_is_closed(
     assert lab.opened == [bundle.hash for bundle in bundles]
     assert lab.closed[0] == bundles[1].hash
     assert sorted(lab.closed) == sorted(lab.opened)
+
+
+@pytest.mark.parametrize(("problems", "most_openings"), [(8, 8), (10, 80)])
+async def test_problems_in_turn_keep_their_evaluators(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab, problems: int, most_openings: int
+) -> None:
+    """With 8 at most, 10 in turn find theirs about 7 times out of 9: 200 tasks open some 50."""
+    bundles = [Bundle(hash=f"{number:064x}", content=b"") for number in range(problems)]
+    async with working(bench.worker("a"), lab):
+        for number in range(200):
+            bundle = bundles[number % problems]
+            await queue.submit(replace(task(number), bundle_hash=bundle.hash), bundle)
+            await results(queue, 1)
+            assert len(lab.opened) - len(lab.closed) <= 8 + 1  # one may be on its way out
+    assert problems <= len(lab.opened) <= most_openings
 
 
 class Shaky(MemoryEvaluationLeases):
