@@ -49,6 +49,8 @@ def scoring_task(
         "minimized": [o.name for o in problem.objectives if o.direction is Direction.MINIMIZE],
         "inputs": inputs,
         "seed": _seed(program, repeat, scoring.draw),
+        # A program knows itself, and so its own stream, but not its problem: what a scorer draws, it cannot draw too.
+        "scorer_seed": _seed(program, repeat, scoring.draw, problem.bundle or spec.file),
         "traced": scoring.traced,
         "links": links,
     }
@@ -67,6 +69,6 @@ def main_file(program: Program, problem: Problem) -> str:
     return named[0] if named else paths[0]
 
 
-def _seed(program: Program, repeat: int, draw: int) -> int:
-    words = f"{program.id}/{repeat}" + (f"/{draw}" if draw else "")
+def _seed(program: Program, repeat: int, draw: int, salt: str = "") -> int:
+    words = f"{program.id}/{repeat}" + (f"/{draw}" if draw else "") + (f"/scorer/{salt}" if salt else "")
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], "big")

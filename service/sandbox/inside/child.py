@@ -5,7 +5,6 @@ It may be forked before its order comes. It then applies the layers that are the
 
 import gc
 import os
-import random
 import signal
 import socket
 import sys
@@ -16,6 +15,7 @@ from . import attacks, canary, candidate, scoring, session
 from .channel import STARTED, Channel
 from .confinement import Confinement
 from .sandbox_spec import ChildSpec
+from .seeding import seed_everything
 
 # What comes with an order: the stream, and where to print to.
 DESCRIPTORS = 2
@@ -44,7 +44,7 @@ def live(held: list[Confinement], waiting: Channel, _: object) -> None:
             held.pop().apply_role(order["role"], stream, order["cpu_seconds"])
             order = channel.receive()
             task = order["task"]
-            _reseed(task["seed"])
+            seed_everything(task["seed"])
             prepare, work = _WORK[order["work"]]
             _open_imports(order["place"]["imports"])
             prepared = prepare(task, order["place"])
@@ -81,14 +81,6 @@ def _apply_common_layers(confinement: Confinement) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - whatever fails here, the program has not begun
         return error
     return None
-
-
-def _reseed(seed: int) -> None:
-    """Children of one warm process must not share its luck; the same program always has the same."""
-    random.seed(seed)
-    numpy_random: Any = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed(seed % (1 << 32))
 
 
 def _unstarted(error: Exception) -> dict[str, str]:

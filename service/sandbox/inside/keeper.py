@@ -158,7 +158,8 @@ class Keeper:
     def _judge(self, task: Task, dialogue: Dialogue, printed: str) -> dict[str, Any]:
         verdict, outputs = ScoreReply(), dialogue.outputs
         cap_kb = self._cell.output_kb + _VIEW_KB
-        ending = self._run(SCORER, "score", {**task, "outputs": outputs}, verdict, _SCORER, cap_kb=cap_kb)
+        order = {**task, "seed": task["scorer_seed"], "outputs": outputs}
+        ending = self._run(SCORER, "score", order, verdict, _SCORER, cap_kb=cap_kb)
         if ending.outcome == "error":
             wrong = next((output["error"] for output in outputs if output["error"]), "")
             if wrong:

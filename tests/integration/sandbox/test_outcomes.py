@@ -270,6 +270,34 @@ async def test_repeats_give_mean_and_spread(tmp_path: Path) -> None:
     assert (first.scores, first.spread) == (again.scores, again.spread), "the same program has the same luck"
 
 
+LUCK = {"random": "random.random()", "numpy": "float(numpy.random.rand())"}
+
+
+@pytest.mark.parametrize("module", LUCK)
+@pytest.mark.parametrize("preload", [(), ("random", "numpy", "numpy.random")])
+async def test_program_and_scorer_have_streams_of_their_own_which_repeat(
+    tmp_path: Path, module: str, preload: tuple[str, ...]
+) -> None:
+    """A program that draws what its scorer draws would know the cases that it is tested on."""
+    draws = f"[{LUCK[module]} for _ in range(4)]"
+    evaluator = f"""
+        import {module}
+        def score(outputs, program):
+            drawn = {draws}
+            known = len(set(outputs[0]["value"]) & set(drawn))
+            return {{"known": known, "first": outputs[0]["value"][0], "secret": drawn[0]}}
+    """
+    source = f"import {module}\ndef solve():\n    return {draws}\n"
+    objectives = tuple(Objective(name=name, low=0.0, high=4.0) for name in ("known", "first", "secret"))
+    async with sandbox(tmp_path, evaluator, objectives=objectives, preload=preload) as opened:
+        first, again = [await opened.evaluate(program(source), f"evl_{number}") for number in range(2)]
+        other = await opened.evaluate(program(f"{source}\n"), "evl_3")
+    assert first.scores == again.scores, first
+    assert first.scores["known"] == other.scores["known"] == 0.0
+    assert first.scores["secret"] != other.scores["secret"]
+    assert first.scores["first"] != other.scores["first"]
+
+
 async def test_warm_ups_run_before_the_repeats_and_are_not_counted(tmp_path: Path) -> None:
     """Without isolation a program can count its runs outside."""
     count = tmp_path / "count"
