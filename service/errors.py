@@ -77,7 +77,15 @@ class RefusedError(ServiceError):
 
 
 class QuotaError(RefusedError):
-    """The tenant has used up a quota."""
+    """The tenant has used up a quota.
+
+    Attributes:
+        retry_seconds: after which another try may succeed.
+    """
+
+    def __init__(self, message: str, retry_seconds: int = 60) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
 
 
 class NoRoomError(ServiceError):

@@ -142,7 +142,8 @@ def as_fault(error: Exception) -> ApiFault:
     for kind, status, code in STATUSES:
         if isinstance(error, kind):
             waits = status in RETRY_SECONDS and code is not Code.CONFLICT
-            headers = {"Retry-After": str(RETRY_SECONDS[status])} if waits else {}
+            seconds = error.retry_seconds if isinstance(error, QuotaError) else RETRY_SECONDS.get(status)
+            headers = {"Retry-After": str(seconds)} if waits else {}
             return ApiFault(status, code, _outward(error), headers=headers, errors=_complaints(error))
     return ApiFault(500, Code.INTERNAL, "this is a fault of the service; its log has the trace under the trace_id")
 

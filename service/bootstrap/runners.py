@@ -20,6 +20,7 @@ from service.process.identity import this_process
 from service.process.supervise import keep_up, together
 from service.projections.run_site import stored_site
 from service.runner.metrics import RunMetrics
+from service.runner.quota_guard import QuotaGuard
 from service.runner.runner import Runner
 from service.runner.view_drawer import ViewDrawer
 from service.timestamps import SystemClock
@@ -196,5 +197,6 @@ def _opened(
 ) -> OpenedRunner:
     storage, owner = jobs.storage, this_process()
     claims, watch = storage.claims(batch_id), RunMetrics()
-    runner = Runner(claims, storage.log, jobs, storage.clock, owner, maximum=maximum, watch=watch)
+    guard = QuotaGuard(storage.accounts, storage.intents, storage.clock)
+    runner = Runner(claims, storage.log, jobs, storage.clock, owner, maximum=maximum, watch=watch, hold_to_quotas=guard)
     return OpenedRunner(runner=runner, maximum=maximum, evaluates=evaluates, worker=worker)

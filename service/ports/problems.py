@@ -180,6 +180,13 @@ class Submissions(Protocol):
             QuotaError: the tenant has used up what it may.
         """
 
+    def admit_again(self, tenant: str) -> None:
+        """Nothing where a paused run of a tenant may go on.
+
+        Raises:
+            QuotaError: the tenant has used up its evaluations or tokens of 24 hours.
+        """
+
     def store_all(self, runs: Sequence[NewRun]) -> None:
         """Store prepared runs of one tenant, queued: all of them or none.
 

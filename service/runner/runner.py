@@ -1,7 +1,7 @@
 """Runner: the process part that drives many runs at once, takes up those that others left, and lets go in seconds."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,6 +40,7 @@ POLL = Backoff(first_seconds=0.3, max_seconds=5.0, jitter=0.3)
 LEAVE_SECONDS = 10.0
 REEVALUATED_AT_ONCE = 64
 MAX_FAULTS = 3
+QUOTA_SECONDS = 1.0  # between two looks at what tenants have used
 # For everybody who may read the run: texts of exceptions may name hosts, files and code.
 FAULT = "the service met a fault of its own: the runner's log has the trace under the run's id"
 # Whoever drove a run for so long did not fail at once.
@@ -81,6 +82,7 @@ class RunWatch(RunObserver, Protocol):
 class _Hold:
     """A run in this runner's hands. `intent`: what it was taken up for; `driven`: orders reach it."""
 
+    tenant: str
     intent: Intent
     orders: RunOrders = field(default_factory=RunOrders)
     driven: bool = False
@@ -95,10 +97,20 @@ class Runner:
         owner: who holds their leases.
         maximum: runs that it drives at once.
         watch: hears what each run commits.
+        hold_to_quotas: wants runs paused whose tenant has used up a quota; of the tenants of those it drives, by run.
     """
 
     def __init__(
-        self, claims: RunClaims, log: RunLog, jobs: Jobs, clock: Clock, owner: str, *, maximum: int, watch: RunWatch
+        self,
+        claims: RunClaims,
+        log: RunLog,
+        jobs: Jobs,
+        clock: Clock,
+        owner: str,
+        *,
+        maximum: int,
+        watch: RunWatch,
+        hold_to_quotas: Callable[[Mapping[str, str]], None] = lambda _: None,
     ) -> None:
         self._claims = claims
         self._log = log
@@ -107,6 +119,8 @@ class Runner:
         self._owner = owner
         self._maximum = maximum
         self._watch = watch
+        self._hold_to_quotas = hold_to_quotas
+        self._quotas_due = 0.0
         self._rng = np.random.default_rng()
         self._held: dict[str, _Hold] = {}
         self._retries = Retries(clock)
@@ -134,6 +148,7 @@ class Runner:
         failures = 0
         while True:
             try:
+                await self._look_at_quotas()
                 await self._tell()
                 await self._claim()
                 failures = 0
@@ -141,6 +156,12 @@ class Runner:
                 failures += 1
                 log.warning("runner.storage_away", reason=str(error))
             await asyncio.sleep(POLL.seconds(failures + 1, float(self._rng.random())))
+
+    async def _look_at_quotas(self) -> None:
+        driven = {run_id: hold.tenant for run_id, hold in self._held.items() if hold.driven}
+        if driven and self._clock.monotonic() >= self._quotas_due:
+            await asyncio.to_thread(self._hold_to_quotas, driven)
+            self._quotas_due = self._clock.monotonic() + QUOTA_SECONDS
 
     async def _tell(self) -> None:
         """Tell the runs what is wanted of them."""
@@ -174,7 +195,7 @@ class Runner:
                 self._take_up(record, wanted[record.id])
 
     def _take_up(self, record: RunRecord, intent: Intent) -> None:
-        hold = self._held[record.id] = _Hold(intent=intent)
+        hold = self._held[record.id] = _Hold(tenant=record.tenant, intent=intent)
         hold.orders.want(intent)
         hold.task = asyncio.create_task(self._tend(record, hold), name=record.id)
         hold.task.add_done_callback(partial(self._end, record.id))

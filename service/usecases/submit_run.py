@@ -51,14 +51,15 @@ from service.problems.evaluator_environment import environment_warning
 from service.problems.forked_problem import fork_problem
 from service.problems.load import LoadedProblem, load_bundle
 from service.problems.upload import load_upload
+from service.projections.daily_quotas import used_up
 from service.usecases.extensions import refuse_kinds, refuse_request, refuse_runtime
 from service.usecases.labels import check_labels
 from service.usecases.plan import RunPlan, limits_of, new_run
 from service.usecases.policy_registry import StoredPolicies
 from service.usecases.prompt_templates import read_templates
 
-DAY = timedelta(days=1)
 CHECK_SECONDS = 300.0
+HOUR_SECONDS = 3600
 _CHECKS_AT_ONCE = 2
 _MAX_BUNDLES_MB = 256
 
@@ -302,6 +303,14 @@ class BundledSubmissions:
         """
         self._refuse_beyond(tenant, 1, self._clock.now())
 
+    def admit_again(self, tenant: str) -> None:
+        """Nothing where a paused run of a tenant may go on.
+
+        Raises:
+            QuotaError: the tenant has used up its evaluations or tokens of 24 hours.
+        """
+        self._refuse_used_up(tenant, self._clock.now())
+
     def _refuse_beyond(self, tenant: str, added: int, now: datetime) -> None:
         quotas = self._accounts.quotas(tenant)
         if quotas.active_runs is not None:
@@ -309,11 +318,12 @@ class BundledSubmissions:
             more = f" and asks for {added} more" if added > 1 else ""
             words = f"runs at once{more}: wait for some to end, or cancel them"
             _refuse_used(tenant, self._accounts.active_runs(tenant), added, quotas.active_runs, words)
-        if quotas.evaluations_per_day is not None or quotas.tokens_per_day is not None:
-            usage = self._accounts.usage(tenant, now - DAY, now)
-            tokens, words = usage.tokens_input + usage.tokens_output, "in 24 hours: try again later"
-            _refuse_used(tenant, usage.evaluations, 1, quotas.evaluations_per_day, f"evaluations {words}")
-            _refuse_used(tenant, tokens, 1, quotas.tokens_per_day, f"tokens {words}")
+        self._refuse_used_up(tenant, now)
+
+    def _refuse_used_up(self, tenant: str, now: datetime) -> None:
+        if daily := used_up(self._accounts, tenant, now):
+            to_next_hour = HOUR_SECONDS - now.minute * 60 - now.second  # usage is counted by whole hours
+            raise QuotaError(f"the tenant {tenant} has used {daily}: try again later", to_next_hour)
 
     async def _score(self, loaded: LoadedProblem, document: Mapping[str, Any]) -> ProblemReport:
         request = EvaluatorRequest(problem=loaded.problem, bundle=loaded.bundle, slots=1, others=True)

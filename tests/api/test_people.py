@@ -16,7 +16,7 @@ from service.ports import KeyRecord, Quotas, Scope
 from service.signer import Signer
 from tests.api.conftest import FILES
 from tests.api.told import Told, bearer, open_told, small_run
-from tests.contract.story import RUN, START, Story
+from tests.contract.story import RUN, START, FixedClock, Story
 
 AN_HOUR = timedelta(hours=1)
 RECORD = KeyRecord(id="key_1", tenant="default", name="k", shown="", scopes=(), created_at=START, created_by="")
@@ -250,6 +250,23 @@ async def test_quotas_bound_what_a_tenant_submits(told: Told, owner: httpx.Async
         assert (await owner.put(path, json=body)).status_code == 422
     for method in ("GET", "PUT"):
         assert (await owner.request(method, "/v1/tenants/absent/quotas", json={})).status_code == 404
+
+
+async def test_a_paused_run_does_not_go_on_beyond_the_quotas_of_24_hours(
+    told: Told, owner: httpx.AsyncClient, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = (await owner.post("/v1/runs", json={"problem": problem})).json()["id"]
+    fence, story = told.log.take(run_id, "test", 60), Story(run_id)
+    told.log.append(run_id, fence, [*story.seed(), story.tell(EventKind.RUN_PAUSED, by="quota")])
+    told.log.release(run_id, fence)
+    told.parts.accounts.set_quotas("default", Quotas(evaluations_per_day=1))
+    monkeypatch.setattr(told.parts.submissions, "_clock", FixedClock(story.at))
+    refused = await owner.post(f"/v1/runs/{run_id}/resume")
+    assert (refused.status_code, refused.json().get("code")) == (429, "quota_exceeded")
+    assert "has used 1 of 1 evaluations in 24 hours" in refused.json()["detail"]
+    assert int(refused.headers["Retry-After"]) == 3600 - story.at.second
+    told.parts.accounts.set_quotas("default", Quotas(evaluations_per_day=2))
+    assert (await owner.post(f"/v1/runs/{run_id}/resume")).status_code == 202
 
 
 async def test_a_run_that_is_continued_counts_against_the_quota(

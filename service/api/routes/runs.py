@@ -283,6 +283,8 @@ def _want(parts: ApiDependencies, caller: Caller, run_id: str, state: str) -> Re
     run = reader_of(parts, caller).run(run_id)
     if state == RUNNING:
         _admit(parts, caller, run)
+        if run.state == PAUSED:
+            parts.submissions.admit_again(caller.tenant)
     return located(parts.intents(caller.tenant).want(run.id, state, caller.actor), 202, caller)
 
 

@@ -15,6 +15,7 @@ import pytest
 from evolve.errors import PolicyUnavailable, ReplayError
 from evolve.events import Event, EventKind
 from evolve.problem import Problem
+from service.db.accounts import SqlAccounts
 from service.db.engine import Database
 from service.db.intents import SqlRunClaims, SqlRunIntents
 from service.db.log import SqlRunLog
@@ -27,8 +28,9 @@ from service.errors import (
     UnreachableError,
     UsageError,
 )
-from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Counters, Intent, LoggedEvent, RunRecord
+from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Counters, Intent, LoggedEvent, Quotas, RunRecord
 from service.runner.metrics import INSERTIONS, PROPOSALS, RUNS, TAKEOVERS, WAITING, RunMetrics
+from service.runner.quota_guard import QuotaGuard
 from service.runner.reevaluate import Reevaluation
 from service.runner.run_job import RunJob
 from service.runner.runner import Runner
@@ -127,7 +129,17 @@ class Place:
         self.watch = Watch()
         self.intents = SqlRunIntents(database, "default", SystemClock())
         claims = claims or SqlRunClaims(database, SystemClock())
-        self.runner = Runner(claims, self.log, self.jobs, SystemClock(), "here", maximum=maximum, watch=self.watch)
+        self.accounts = SqlAccounts(database)
+        self.runner = Runner(
+            claims,
+            self.log,
+            self.jobs,
+            SystemClock(),
+            "here",
+            maximum=maximum,
+            watch=self.watch,
+            hold_to_quotas=QuotaGuard(self.accounts, lambda _: self.intents, SystemClock()),
+        )
 
     def create(self, *runs: str) -> None:
         for number, run in enumerate(runs):
@@ -157,6 +169,10 @@ async def until(met: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not met():  # noqa: ASYNC110 -- what is stored tells nobody that it was
             await asyncio.sleep(0.01)
+
+
+def events_of(place: Place, run: str, kind: EventKind) -> list[Event]:
+    return [entry.event for entry in place.log.events(run) if entry.event.kind is kind]
 
 
 def act(place: Place, *steps: Callable[[], object]) -> None:
@@ -330,6 +346,27 @@ def test_a_paused_run_goes_on_when_it_is_wanted_and_with_the_budget_that_is(plac
     )
     assert place.record(ONE).counters.evaluations == EVALUATIONS + 7
     assert place.record(ONE).desired_budget == {}
+
+
+def test_a_run_is_paused_while_its_tenant_has_used_up_a_quota(database: Database) -> None:
+    before, place = Place(database), Place(database)
+    before.create(ONE)
+    act(before, ended(before, ONE))
+    place.accounts.set_quotas("default", Quotas(evaluations_per_day=EVALUATIONS))
+    place.create(RUNS_OF_TEST[1])
+    run, held = RUNS_OF_TEST[1], Future[None]()
+    place.jobs.evaluator = partial(Held, until=(held,))
+    act(
+        place,
+        wait(lambda: place.record(run).state in {"pausing", "paused"}),
+        lambda: held.set_result(None),
+        wait(lambda: place.record(run).state == "paused"),
+        lambda: place.accounts.set_quotas("default", Quotas(evaluations_per_day=3 * EVALUATIONS)),
+        lambda: place.intents.want(run, RUNNING, "ada"),
+        ended(place, run),
+    )
+    assert [event.payload["by"] for event in events_of(place, run, EventKind.RUN_PAUSED)] == ["quota"]
+    assert (place.record(run).state, place.record(run).counters.evaluations) == ("succeeded", EVALUATIONS)
 
 
 def test_a_run_that_has_ended_goes_on_with_a_larger_budget_and_ends_again(place: Place) -> None:
