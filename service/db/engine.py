@@ -1,9 +1,10 @@
 """Opening a database: SQLite by default, PostgreSQL by its URL; every commit durable."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -284,6 +285,12 @@ def _sqlite(address: URL, lock_seconds: float, pool: Mapping[str, int]) -> Datab
         json_deserializer=from_text,
         **pool,
     )
+
+    @event.listens_for(engine, "do_connect")
+    def create(*_: Any) -> None:
+        # SQLite would make it, and the files beside it, readable for all: it holds hashes of keys, and secrets.
+        with suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:

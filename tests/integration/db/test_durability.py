@@ -206,3 +206,17 @@ def test_a_batch_writes_each_table_once(story: Story) -> None:
     assert len(projection.candidates) == len(projection.proposals) == len(projection.evaluations) == 5
     assert not projection.results
     assert not projection.answers
+
+
+def test_the_files_of_a_new_database_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    shared = tmp_path / "shared.db"
+    shared.touch(0o640)
+    shared.chmod(0o640)
+    for path, mode in ((tmp_path / "new.db", 0o600), (shared, 0o640)):
+        database = open_database(str(path))
+        with database.read() as connection:
+            connection.execute(select(func.count()).select_from(ProgramRow)).scalar()
+            files = sorted(path.parent.glob(f"{path.name}*"))
+            assert [file.name for file in files] == [path.name, f"{path.name}-shm", f"{path.name}-wal"]
+            assert {file.stat().st_mode & 0o777 for file in files} == {mode}
+        database.close()
