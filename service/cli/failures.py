@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_GROUPS, MAX_CHARACTERS = 5, 200
 MAX_SEEDS, MAX_LINES = 3, 20
 NEARLY_ALL = 0.9
-EXHAUSTED, DUPLICATE = "exhausted", "duplicate"
+EXHAUSTED, DUPLICATE, UNREADABLE = "exhausted", "duplicate", "unreadable"
 
 
 def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
@@ -28,6 +28,13 @@ def failure_rows(failures: "RunFailures | None") -> list[tuple[str, str]]:
     rest = failures.count - duplicates - sum(group.count for group in shown)
     lines = [_line(group) for group in shown] + ([f"{formatting.count(rest)} for other reasons"] if rest else [])
     return [("failures", "\n".join(lines))]
+
+
+def unreadable_words(failures: "RunFailures | None") -> str:
+    """`, 40 unreadable` after the duplicates and rejected answers of a run, where completions held no answer."""
+    groups = [] if failures is None else failures.items
+    count = sum(group.count for group in groups if group.outcome == UNREADABLE)
+    return f", {formatting.count(count)} unreadable" if count else ""
 
 
 def failed_seeds(candidates: Iterable[CandidateRecord]) -> list[CandidateRecord]:
@@ -58,7 +65,7 @@ def remark(run: RunRecord, failures: "RunFailures | None") -> str:
     if run.reason != EXHAUSTED or failures is None:
         return ""
     if not counters.answers:
-        why = _first(failures, ("unanswered", "unreadable"))
+        why = _first(failures, ("unanswered", UNREADABLE))
         return "No answer came" + (f": {_words(why)}" if why else ".")
     spoiled = counters.rejected + counters.duplicates
     if spoiled < NEARLY_ALL * counters.answers:

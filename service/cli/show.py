@@ -12,7 +12,7 @@ from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.end_reason import EndingLimit, ending_limit, limit_sources, limit_words
 from service.cli.export import STDOUT, write_program
 from service.cli.fact_table import Rows, facts, styled
-from service.cli.failures import failed_seeds, failure_rows, failures_json, seed_rows
+from service.cli.failures import failed_seeds, failure_rows, failures_json, seed_rows, unreadable_words
 from service.cli.listing import OUTCOME_STYLES, STATE_STYLES, outcome_word
 from service.cli.records import (
     LAST,
@@ -191,7 +191,7 @@ def run_rows(
         (
             "answers",
             f"{formatting.count(counters.answers)} ({formatting.plural(counters.duplicates, 'duplicate')},"
-            f" {counters.rejected} rejected)",
+            f" {counters.rejected} rejected{unreadable_words(failures)})",
         ),
         *failure_rows(failures),
         ("tokens", _tokens(counters.tokens_input, counters.tokens_cached, counters.tokens_output)),

@@ -12,7 +12,7 @@ from service.cli.assessment import assessment_json, assessment_rows
 from service.cli.completions import completion_rows
 from service.cli.end_reason import ending_limit, limit_words
 from service.cli.fact_table import facts
-from service.cli.failures import failed_seeds, failure_rows, failures_json, remark, seed_rows
+from service.cli.failures import failed_seeds, failure_rows, failures_json, remark, seed_rows, unreadable_words
 from service.cli.listing import plain_table
 from service.cli.records import policy_names
 from service.cli.terminal import Terminal, plain
@@ -230,7 +230,11 @@ def took_rows(outcome: RunOutcome, database: str) -> list[tuple[str, Any]]:
             "evaluated",
             f"{formatting.count(counters.evaluations)}: {counters.valid} valid, {counters.failed} failed",
         ),
-        ("skipped", f"{formatting.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"),
+        (
+            "skipped",
+            f"{formatting.plural(counters.duplicates, 'duplicate')}, {counters.rejected} rejected answers"
+            f"{unreadable_words(outcome.failures)}",
+        ),
         *failure_rows(outcome.failures),
         *outcome.completions,
         ("policies", _names(run)),

@@ -7,10 +7,20 @@ import pytest
 from evolve.program import Program
 from service.bootstrap.storage import open_storage
 from service.cli.failures import remark
-from service.cli.summary import gap_closed, next_commands, read_outcome, show_summary, summary_json, used_model
+from service.cli.show import run_rows
+from service.cli.summary import (
+    gap_closed,
+    next_commands,
+    read_outcome,
+    show_summary,
+    summary_json,
+    took_rows,
+    used_model,
+)
 from service.cli.terminal import Terminal
 from service.config import load_settings
 from service.projections.run_site import stored_site
+from service.schemas.failures import FailureGroup, RunFailures
 from tests.unit.cli.conftest import Evolve
 from tests.unit.cli.recording import RUN, SEED, Reply, packing_problem, record_run, sqlite_url, trade_problem
 
@@ -67,6 +77,19 @@ def test_the_winner_of_files_on_this_machine_can_be_applied(
     assert (f"apply {RUN[:17]} --patch" in commands) is applied
     unchanged = replace(outcome, run=replace(outcome.run, source=source), best=outcome.seed)
     assert f"apply {RUN[:17]} --patch" not in next_commands(unchanged)
+
+
+def test_answers_that_nobody_could_read_are_counted_beside_the_rejected_ones(packing: str, home: Path) -> None:
+    def group(outcome: str, count: int) -> FailureGroup:
+        return FailureGroup(outcome=outcome, reason=f"why {count}", count=count, seconds=0.0, seconds_share=None)
+
+    groups = [group("unreadable", 38), group("rejected", 3), group("unreadable", 2)]
+    failures = RunFailures(run_id=RUN, count=43, seconds=0.0, seconds_share=None, items=groups, omitted=0)
+    with open_storage(load_settings(), packing) as storage:
+        outcome = replace(read_outcome(storage.reader, RUN), failures=failures)
+    assert str(dict(took_rows(outcome, packing))["skipped"]).endswith(" rejected answers, 40 unreadable")
+    assert str(dict(run_rows(outcome.run, failures=failures))["answers"]).endswith(" rejected, 40 unreadable)")
+    assert str(dict(run_rows(outcome.run))["answers"]).endswith(" rejected)")
 
 
 def test_each_policy_without_a_model_is_named(packing: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
