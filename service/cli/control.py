@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BUDGET = ("evaluations", "answers", "tokens", "money", "wall_seconds", "target", "patience")
 _DONE = {PAUSED: "is paused", CANCELLED: "is cancelled"}
-_COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "is resumed"}
+_COMING = {PAUSED: "pauses", CANCELLED: "is being cancelled", RUNNING: "resumes"}
 
 
 def want(terminal: Terminal, controller: "RunController", run_id: str, desired_state: str) -> None:

@@ -10,8 +10,8 @@ from service.ports import RunRecord
 
 CREATED = "run.created"
 FLAGS = "the flags"
-_EXTENDED = "evolve extend"
-_PHRASES = {FLAGS: "set on the command line", "the default": "the default", _EXTENDED: "set with evolve extend"}
+_EXTENDED = "a change"
+_PHRASES = {FLAGS: "set on the command line", "the default": "the default", _EXTENDED: "changed since the run began"}
 _FACTOR = 10  # the limit that is suggested, in limits that there were
 
 

@@ -151,7 +151,7 @@ def test_a_batch_is_steered_by_its_id_as_a_run_is(service: Service, client: Clie
     assert f"evolve batch {short}" in err.splitlines()[-1]
     assert (say(short)[0], {run.desired_state for run in runs_of(client, batch)}) == (130, {"paused"})
     code, out, _ = evolve("resume", short)
-    assert (code, out) == (0, f"{batch.id} is resumed\n")
+    assert (code, out) == (0, f"{batch.id} resumes\n")
     assert {run.desired_state for run in runs_of(client, batch)} == {"running"}
     code, out, _ = evolve("cancel", batch.id, "--json")
     told = json.loads(out)

@@ -34,7 +34,7 @@ def test_a_limit_that_was_extended_is_not_that_of_the_file(run: RunRecord) -> No
     extended = replace(run, config={"budget": {"wall_seconds": 90.0}})
     limit = ending_limit(extended, FILE)
     assert limit is not None
-    assert limit_words(limit).startswith("90 s, set with evolve extend;")
+    assert limit_words(limit).startswith("90 s, changed since the run began;")
 
 
 def test_a_run_of_before_names_its_limit_without_a_source(run: RunRecord) -> None:
