@@ -38,6 +38,8 @@ def _read(reply: Mapping[str, Any], problem: Problem) -> Evaluation:
         return read_result(reply.get("result"), problem)
     if outcome is Outcome.STAGE and problem.evaluator.lenient:
         found = read_result(reply.get("result"), problem)
+        if not found.ok:  # a later stage would have brought what is missing
+            return replace(found, outcome=outcome, reason=f"{reason}; {found.reason}")
         return replace(found, feedback="\n".join(filter(None, (found.feedback, reason))))
     if outcome is Outcome.STAGE:
         return replace(read_result(reply.get("result"), problem), outcome=outcome, reason=reason)

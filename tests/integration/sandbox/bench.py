@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.evaluation import Evaluation
-from evolve.problem import EvaluatorSpec, Integrity, Limits, Objective, Problem
+from evolve.problem import EvaluatorSpec, Integrity, Limits, Measure, Objective, Problem
 from evolve.program import Program
 from service.sandbox.device_monitor import DeviceMonitor
 from service.sandbox.evaluator import SandboxEvaluator, open_evaluator
@@ -31,10 +31,19 @@ def program(source: str) -> Program:
 GOOD = program("def solve():\n    return 1.5\n")
 
 
-def problem(*, limits: Limits = LIMITS, objectives: tuple[Objective, ...] = (), **spec: Any) -> Problem:
+def problem(
+    *,
+    limits: Limits = LIMITS,
+    objectives: tuple[Objective, ...] = (),
+    measures: tuple[Measure, ...] = (),
+    **spec: Any,
+) -> Problem:
     if spec.get("integrity") is not Integrity.SHARED and "command" not in spec:
         spec.setdefault("entry", "solve")
-    return Problem(name="bench", seeds=(GOOD,), evaluator=EvaluatorSpec(**spec), limits=limits, objectives=objectives)
+    evaluator = EvaluatorSpec(**spec)
+    return Problem(
+        name="bench", seeds=(GOOD,), evaluator=evaluator, limits=limits, objectives=objectives, measures=measures
+    )
 
 
 @asynccontextmanager

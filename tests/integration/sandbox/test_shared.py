@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evolve.evaluation import Evaluation, Outcome, ScoringRequest
-from evolve.problem import Integrity
+from evolve.problem import Integrity, Measure
 from evolve.program import Program
 from tests.integration.sandbox.bench import LIMITS, problem, program, sandbox
 
@@ -151,6 +151,29 @@ async def test_a_lenient_program_keeps_the_scores_of_its_stages(tmp_path: Path) 
         )
         assert evaluation.feedback.startswith("why: first")
         assert said in evaluation.feedback
+
+
+async def test_a_lenient_program_that_lacks_a_measure_of_a_later_stage_names_the_stage(tmp_path: Path) -> None:
+    evaluator = """
+        def evaluate_stage1(path): return {"combined_score": 0.6}
+        def evaluate_stage2(path): return {"combined_score": 0.6, "error_size": 0.25}
+    """
+    measures = (Measure(name="error_size", low=0.0, high=1.0),)
+    outcomes = {}
+    for wanted in (0.5, 0.9):
+        gates = ({"combined_score": wanted},)
+        spec: dict[str, Any] = {"integrity": Integrity.SHARED, "stage_thresholds": gates, "lenient": True}
+        async with sandbox(tmp_path / str(wanted), evaluator, measures=measures, **spec) as opened:
+            evaluation = await opened.evaluate(program("x = 1\n"), "evl_1")
+        outcomes[wanted] = evaluation.outcome, evaluation.reason
+    assert outcomes == {
+        0.5: (Outcome.OK, ""),
+        0.9: (
+            Outcome.STAGE,
+            "stopped after stage 1: combined_score is 0.6, and 0.9 is needed to go on; the evaluator returned no number"
+            " for the measure error_size",
+        ),
+    }
 
 
 async def test_a_lenient_program_that_fails_its_first_stage_fails(tmp_path: Path) -> None:
