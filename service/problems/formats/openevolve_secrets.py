@@ -27,18 +27,28 @@ def without_keys(folder: Folder, names: Sequence[str]) -> Folder:
     """
     files = dict(folder.files)
     for name in names:
-        try:
-            document = read_document(name, files[name])
-        except DocumentError:
-            continue  # whoever reads it says so
-        for place, key in _keys(document, ""):
-            before = files[name]
-            files[name] = before.replace(key.encode(), TAKEN_OUT.encode())
-            if files[name] == before:
-                raise InvalidProblemError(
-                    [f"{name}: {place} holds a key itself: remove it, and export it as a variable"]
-                )
+        keys = {key for _, key in _keys_in(name, files[name])}
+        for key in sorted(keys, key=len, reverse=True):  # a longer one may hold a shorter one
+            files[name] = files[name].replace(key.encode(), TAKEN_OUT.encode())
+        if keys and (left := _places_left(name, files[name], folder.files[name])):
+            complaint = "holds a key itself: remove it, and export it as a variable"
+            raise InvalidProblemError([f"{name}: {place} {complaint}" for place in left])
     return replace(folder, files=files)
+
+
+def _keys_in(name: str, content: bytes) -> list[tuple[str, str]]:
+    try:
+        return list(_keys(read_document(name, content), ""))
+    except DocumentError:
+        return []  # whoever reads it says so
+
+
+def _places_left(name: str, content: bytes, before: bytes) -> list[str]:
+    """Where keys still stand; every place of before, where the content cannot be read any more."""
+    try:
+        return [place for place, _ in _keys(read_document(name, content), "")]
+    except DocumentError:
+        return [place for place, _ in _keys_in(name, before)]
 
 
 def _keys(value: Any, place: str) -> Iterator[tuple[str, str]]:

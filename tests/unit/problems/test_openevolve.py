@@ -254,6 +254,26 @@ def test_key_that_cannot_be_taken_out_of_the_text_is_refused(tmp_path: Path) -> 
     assert "234567" not in found
 
 
+@pytest.mark.parametrize(
+    ("shared", "own"), [("sk-12345", "sk-12345"), ("sk-12345", "sk-1234567"), ("x-sk-12345", "sk-12345")]
+)
+def test_keys_that_repeat_or_hold_each_other_are_taken_out_at_every_place(
+    tmp_path: Path, shared: str, own: str
+) -> None:
+    config = f"llm: {{api_key: {shared}, models: [{{name: a, api_key: {own}}}, {{name: b, api_key: {shared}}}]}}"
+    loaded = load(tmp_path, config)
+    stored = open_bundle(loaded.bundle).files["config.yaml"]
+    assert (stored.count(b"not-stored"), b"sk-" in stored, b"67" in stored) == (3, False, False)
+    assert "sk-" not in "".join(loaded.warnings) + repr(loaded.policies)
+
+
+def test_key_that_stands_a_second_time_in_another_spelling_is_refused(tmp_path: Path) -> None:
+    config = 'llm: {api_key: sk-1234567, models: [{name: a, api_key: "sk-\\u0031234567"}]}'
+    (found,) = complaints(project(tmp_path, config))
+    assert "llm.models[1].api_key holds a key itself" in found
+    assert "234567" not in found
+
+
 @pytest.mark.parametrize("key", ["ollama", "YOUR_API_KEY"])
 def test_placeholder_of_a_key_is_no_complaint(tmp_path: Path, key: str) -> None:
     (policy,) = load(tmp_path, f"llm: {{primary_model: a, api_base: 'http://localhost:1/v1', api_key: {key}}}").policies
