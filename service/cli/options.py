@@ -131,7 +131,7 @@ Root = Annotated[
         "--root",
         metavar="DIR",
         readable=False,
-        help="Folder around PROBLEM with modules that it imports.",
+        help="Folder around or within PROBLEM with modules that it imports.",
         show_default="the project of PROBLEM",
     ),
 ]

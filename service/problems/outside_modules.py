@@ -1,8 +1,9 @@
 """Modules that a problem imports from beside or above its folder, taken along as files of the problem.
 
-Only modules that an import names are read, with those that they import in turn, and the data files beside them that
-their source names. They become files below `evolve_imports/`, which the sandbox puts at the end of the path of modules
-wherever an evaluator runs.
+So are those in its own `src`, and in a root that lies within it, since neither is on the path of modules. Only modules
+that an import names are read, with those that they import in turn, and the data files beside them that their source
+names. They become files below `evolve_imports/`, which the sandbox puts at the end of the path of modules wherever an
+evaluator runs.
 """
 
 import os
@@ -22,6 +23,8 @@ _MAX_SOURCE = 256 * 1024
 _MAX_SOURCES = 2_000
 _MAX_LEVELS = 8
 _INIT = "__init__.py"
+# Where a project keeps its packages if they lie neither at its top nor beside what imports them.
+_SOURCES = "src"
 # Found by itself, a module lies in the same project: below a folder with one of these.
 _REPOSITORIES = (".git", ".hg")
 _MARKERS = (*_REPOSITORIES, "pyproject.toml", "setup.py", "setup.cfg")
@@ -53,18 +56,18 @@ def find_modules(files: Mapping[str, bytes], top: Path, root: Path | None = None
     Args:
         files: of the problem.
         top: its folder.
-        root: folder above or beside it whose modules it may import; None: the project that its folder belongs to.
+        root: folder above, beside or within it whose modules it may import; None: the project that it belongs to.
     """
     try:
         bottom = top.resolve(strict=True)
-        places = _places(bottom, root.resolve(strict=True) if root else None)
+        place = root.resolve(strict=True) if root else None
     except (OSError, RuntimeError):
         named = root if root and not root.is_dir() else top
         return OutsideModules(files={}, complaints=[f"{named} cannot be reached: name a folder with --root"])
     if root and not root.is_dir():
         complaint = f"{root} is not a folder: name the folder that holds the package with --root"
         return OutsideModules(files={}, complaints=[complaint])
-    search = _Search(places, _own_names(files))
+    search = _Search(tuple(_with_sources(_places(bottom, place))), _own_names(files), _within(bottom, place))
     for path, content in list(files.items())[:_MAX_SOURCES]:
         if path.endswith(".py") and len(content) <= _MAX_SOURCE:
             search.follow(path, read_names(content), None)
@@ -89,6 +92,22 @@ def _places(bottom: Path, root: Path | None) -> tuple[Path, ...]:
     return tuple(places[:1])  # of no project: what lies beside the problem
 
 
+def _with_sources(places: Sequence[Path]) -> Iterator[Path]:
+    for place in places:
+        yield place
+        if (sources := place / _SOURCES).is_dir() and not sources.is_symlink():
+            yield sources
+
+
+def _within(bottom: Path, root: Path | None) -> Mapping[str, Path]:
+    """The folders of the problem in which its own modules are looked for, by their path in it."""
+    if root is not None and root.is_relative_to(bottom):
+        folders = [*_with_sources((root,))]
+    else:
+        folders = [folder for folder in _with_sources((bottom,)) if folder != bottom]
+    return {folder.relative_to(bottom).as_posix(): folder for folder in folders}
+
+
 def _own_names(files: Mapping[str, bytes]) -> frozenset[str]:
     """Names under which a problem's own files may be imported, wherever in its folder they lie."""
     python = [PurePosixPath(path) for path in files if path.endswith((".py", ".so", ".pyd"))]
@@ -100,10 +119,10 @@ def _own_names(files: Mapping[str, bytes]) -> frozenset[str]:
 class _Search:
     """What was found so far."""
 
-    def __init__(self, places: Sequence[Path], own: frozenset[str]) -> None:
+    def __init__(self, places: Sequence[Path], own: frozenset[str], within: Mapping[str, Path]) -> None:
         self.files: dict[str, bytes] = {}
         self.complaints: list[str] = []
-        self._places, self._own = places, own
+        self._places, self._own, self._within = places, own, within
         self._left = MAX_BYTES
         self._full = False
 
@@ -124,9 +143,10 @@ class _Search:
             if first in _EXTENDED:
                 self._extension(importer, one)
                 continue
-            if first in sys.stdlib_module_names or first in _PROVIDED or first in self._own:
+            if first in sys.stdlib_module_names or first in _PROVIDED:
                 continue
-            for place in self._where(names, home):
+            own = first in self._own
+            for place in self._where_within(importer, names, home) if own else self._where(names, home):
                 if self._absolute(importer, one, place):
                     break
 
@@ -140,6 +160,12 @@ class _Search:
             for text in names.folders:
                 if (found := place / text).is_dir():
                     yield found
+
+    def _where_within(self, importer: str, names: SourceNames, home: tuple[Path, str] | None) -> Iterator[Path]:
+        """The folders of the problem's own modules, but those that a source lies in or puts on the path itself."""
+        for name, folder in self._within.items():
+            if home is not None or not (importer.startswith(f"{name}/") or name in names.folders):
+                yield folder
 
     def _relative(self, importer: str, one: ImportedName, home: tuple[Path, str]) -> None:
         place, folder = home

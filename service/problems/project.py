@@ -26,7 +26,7 @@ class Project:
         config: an OpenEvolve configuration. None: the folder decides.
         python: interpreter of program and evaluator. Empty: the problem decides.
         form: name of the problem format. Empty: the format that recognises the folder.
-        root: folder above or beside it, with modules that it imports. None: the project that it lies in.
+        root: folder above, beside or within it, with modules that it imports. None: the project that it lies in.
         population: files of the programs of an earlier run, from which the search starts besides.
     """
 

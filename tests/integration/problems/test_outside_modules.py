@@ -126,3 +126,26 @@ async def test_a_root_is_where_modules_are_looked_for(tmp_path: Path) -> None:
     assert "No module named 'shared_eval'" in str((await check(tmp_path, folder)).complaints)
     report = await check(tmp_path, Project(folder=folder, root=tmp_path / "other"))
     assert report.seeds[0].evaluation.scores == {"combined_score": 40.0, "cases": 7.0}
+
+
+async def test_a_package_in_src_of_the_problem_scores_and_is_stored(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    write(
+        folder,
+        {
+            "src/pack/__init__.py": "from pack.numbers import WEIGHT\n", "src/pack/numbers.py": "WEIGHT = 3\n",
+            "evaluator.py": "from pack import WEIGHT\ndef evaluate(path):\n    return {'combined_score': WEIGHT}\n",
+            "initial_program.py": "",
+        },
+    )  # fmt: skip
+    report = await check(tmp_path, folder)
+    assert not report.complaints
+    assert report.seeds[0].evaluation.scores == {"combined_score": 3.0}
+    before = load_problem(folder).bundle
+    assert "evolve_imports/pack/numbers.py" in open_bundle(before).files
+    (folder / "src" / "pack" / "numbers.py").write_text("WEIGHT = 4\n")
+    assert load_problem(folder).bundle != before
+    (folder / "src").rename(folder / "lib")
+    assert "No module named 'pack'" in str((await check(tmp_path, folder)).complaints)
+    report = await check(tmp_path, Project(folder=folder, root=folder / "lib"))
+    assert report.seeds[0].evaluation.scores == {"combined_score": 4.0}

@@ -99,6 +99,41 @@ def test_a_folder_of_modules_that_the_source_names_is_searched(tmp_path: Path) -
     assert names(found(tmp_path, "a/p")) == ["more.py", "sums.py"]
 
 
+SRC = {
+    "src/pack/__init__.py": "from pack.deep import tool\n", "src/pack/deep/tool.py": "from .. import sums\n",
+    "src/pack/sums.py": "", "src/pack/unused.py": "import pack.alone\n", "src/pack/alone.py": "", "src/flat.py": "",
+}  # fmt: skip
+TAKEN = ["pack/__init__.py", "pack/deep/tool.py", "pack/sums.py"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "beside"), [("", ""), ("", "pyproject.toml"), ("", "setup.cfg"), ("a/b", "setup.cfg")]
+)
+def test_a_package_in_src_of_the_problem_or_above_is_taken(tmp_path: Path, problem: str, beside: str) -> None:
+    write(tmp_path, {**SRC, beside or "README.md": "", f"{problem or '.'}/evaluator.py": "import pack\n"})
+    assert names(found(tmp_path, problem)) == TAKEN
+
+
+def test_a_source_that_names_src_finds_it_by_itself(tmp_path: Path) -> None:
+    write(tmp_path, {**SRC, "evaluator.py": "import sys\nsys.path.insert(0, 'src')\nimport pack\n"})
+    assert names(found(tmp_path, "")) == []
+
+
+def test_a_root_may_lie_within_the_problem(tmp_path: Path) -> None:
+    write(tmp_path, {f"lib/{path}": text for path, text in SRC.items()})
+    write(tmp_path, {"tests/evaluator.py": "import pack, seed\n", "seed.py": ""})
+    assert names(found(tmp_path, "")) == []
+    assert names(found(tmp_path, "", tmp_path / "lib" / "src")) == TAKEN
+    assert names(found(tmp_path, "", tmp_path / "lib")) == TAKEN
+    assert names(found(tmp_path, "", tmp_path)) == ["seed.py"]
+
+
+def test_src_that_is_a_link_is_not_searched(tmp_path: Path) -> None:
+    write(tmp_path, {"far/pack.py": "", "there/p/evaluator.py": "import pack\n"})
+    (tmp_path / "there" / "src").symlink_to(tmp_path / "far")
+    assert names(found(tmp_path, "there/p")) == []
+
+
 def test_data_that_a_module_names_comes_along_and_no_secret(tmp_path: Path) -> None:
     source = "FILES = ['cases.json', 'more/points.txt', '.env', '../outside.txt', 'absent.csv', 'other.py']\n"
     write(
