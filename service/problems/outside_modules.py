@@ -34,7 +34,10 @@ _PROVIDED = frozenset(
     | {"openevolve", "service", "shinka", "skydiscover"}
 )
 # Of these, single modules are taken that neither the stand-in nor the problem has. Their packages are not.
-_EXTENDED = frozenset({"llm4ad", "shinka"})
+_EXTENDED = frozenset({"llm4ad", "openevolve", "shinka"})
+_STAND_INS = frozenset({"openevolve.evaluation_result", "shinka.core"})
+# Of these, a stand-in finds modules in the problem's folder by the end of their names.
+_FOUND_BY_END = frozenset({"llm4ad"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +157,8 @@ class _Search:
         """The places, then folders in them that a source names in a text, as `sys.path.insert` needs it."""
         if home is not None:
             yield home[0]
-            yield home[0] / home[1]
+            if home[1].partition("/")[0] not in _EXTENDED:
+                yield home[0] / home[1]
         yield from self._places
         for place in self._places:
             for text in names.folders:
@@ -171,20 +175,24 @@ class _Search:
         place, folder = home
         parts = PurePosixPath(folder).parts
         if one.level - 1 < len(parts):
-            base = "/".join(parts[: len(parts) - one.level + 1])
-            words = one.module.split(".") if one.module else []
-            self._take(importer, place, [*base.split("/"), *words], one.names)
+            base = parts[: len(parts) - one.level + 1]
+            words = [*base, *(one.module.split(".") if one.module else [])]
+            if base[0] in _EXTENDED:
+                self._extension(importer, ImportedName(module=".".join(words), names=one.names))
+            else:
+                self._take(importer, place, words, one.names)
 
     def _extension(self, importer: str, one: ImportedName) -> None:
-        """Take a single module of a package that a stand-in takes the place of."""
-        words = one.module.split(".")
-        if words[-1] in self._own:
-            return
-        for place in self._places:
-            path = place.joinpath(*words).with_suffix(".py")
-            if os.path.lexists(path):
-                self._module(importer, place, path)
-                return
+        """Take single modules of a package that a stand-in takes the place of."""
+        for name in (one.module, *(f"{one.module}.{name}" for name in one.names)):
+            words = name.split(".")
+            if name in _STAND_INS or len(words) == 1 or (words[0] in _FOUND_BY_END and words[-1] in self._own):
+                continue
+            for place in self._places:
+                path = place.joinpath(*words).with_suffix(".py")
+                if os.path.lexists(path):
+                    self._module(importer, place, path)
+                    break
 
     def _absolute(self, importer: str, one: ImportedName, place: Path) -> bool:
         return self._take(importer, place, one.module.split("."), one.names)

@@ -149,3 +149,21 @@ async def test_a_package_in_src_of_the_problem_scores_and_is_stored(tmp_path: Pa
     assert "No module named 'pack'" in str((await check(tmp_path, folder)).complaints)
     report = await check(tmp_path, Project(folder=folder, root=folder / "lib"))
     assert report.seeds[0].evaluation.scores == {"combined_score": 4.0}
+
+
+async def test_a_module_that_a_checkout_adds_to_openevolve_is_imported(tmp_path: Path) -> None:
+    source = (
+        "from openevolve.evaluation_result import EvaluationResult\nfrom openevolve.fork.fitness import WEIGHT\n"
+        "def evaluate(path):\n    return EvaluationResult(metrics={'combined_score': WEIGHT})\n"
+    )
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "", "openevolve/__init__.py": "import absent\n", "openevolve/fork/__init__.py": "",
+            "openevolve/fork/fitness.py": "WEIGHT = 5\n", "examples/p/evaluator.py": source,
+            "examples/p/initial_program.py": "",
+        },
+    )  # fmt: skip
+    report = await check(tmp_path, tmp_path / "examples" / "p")
+    assert not report.complaints
+    assert report.seeds[0].evaluation.scores == {"combined_score": 5.0}

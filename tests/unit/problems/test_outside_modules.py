@@ -60,6 +60,28 @@ def test_of_a_package_with_a_stand_in_single_modules_are_taken(tmp_path: Path) -
     assert names(found(tmp_path, "llm4ad/task/trips")) == ["llm4ad/task/utils.py", "shinka/utils/wolfram.py"]
 
 
+def test_of_openevolve_modules_that_the_checkout_alone_has_are_taken(tmp_path: Path) -> None:
+    source = (
+        "from openevolve.evaluation_result import EvaluationResult\nfrom openevolve import config, OpenEvolve\n"
+        "def evaluate(path):\n    from openevolve.fork.fitness import fast\n"
+    )
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "", "openevolve.py": "", "openevolve/__init__.py": "import openevolve.controller\n",
+            "openevolve/controller.py": "", "openevolve/evaluation_result.py": "", "openevolve/config.py": "",
+            "openevolve/fork/__init__.py": "import absent\n", "openevolve/fork/unused.py": "",
+            "openevolve/fork/fitness.py": "from . import parser\nfrom ..llm.base import ask\nfrom .lines import a\n",
+            "openevolve/fork/parser.py": "", "openevolve/fork/lines.py": "", "openevolve/llm/openai.py": "",
+            "openevolve/llm/base.py": "import openai\n", "examples/p/evaluator.py": source, "examples/p/config.py": "",
+        },
+    )  # fmt: skip
+    assert names(found(tmp_path, "examples/p")) == [
+        "openevolve/config.py", "openevolve/fork/fitness.py", "openevolve/fork/lines.py", "openevolve/fork/parser.py",
+        "openevolve/llm/base.py",
+    ]  # fmt: skip
+
+
 def test_modules_of_the_problem_come_first(tmp_path: Path) -> None:
     write(tmp_path, {"utils.py": "", "p/evaluator/evaluator.py": "import utils\n", "p/evaluator/utils.py": ""})
     assert names(found(tmp_path, "p")) == []
