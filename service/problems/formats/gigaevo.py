@@ -8,6 +8,7 @@ from service.problems.formats.bridge import bridge_files, bridge_tables, read_se
 from service.problems.problem_document import problem_name
 
 VALIDATE, METRICS, DESCRIPTION, SEEDS = "validate.py", "metrics.yaml", "task_description.txt", "initial_programs/"
+RUNTIME, TIMED, WARMUPS = "runtime_evaluation", "timing_repetitions", "warmup_repetitions"
 _NEEDED = (VALIDATE, METRICS)
 _SECONDS = 600.0
 
@@ -35,7 +36,8 @@ class GigaEvoFormat:
         seeds = _seeds(folder.files)
         if not seeds:
             raise ConversionError(f"{SEEDS}*.py is missing: put a first program with entrypoint() there")
-        specs = _specs(folder)
+        raw = read_settings(folder, METRICS)
+        specs = _specs(raw)
         (primary,) = [name for name, spec in specs.items() if spec.get("is_primary")]
         hidden = [name for name, spec in specs.items() if spec.get("include_in_prompts") is False and name != primary]
         document = {
@@ -46,7 +48,8 @@ class GigaEvoFormat:
             **bridge_tables(_SECONDS),
             "objectives": [{"name": primary, "direction": _direction(specs[primary])}],
         }
-        files = {**folder.files, **bridge_files("gigaevo_evaluator", {"hidden": hidden})}
+        settings = {"hidden": hidden, **_repetitions(raw)}
+        files = {**folder.files, **bridge_files("gigaevo_evaluator", settings)}
         return ConvertedProblem(files=files, document=document)
 
 
@@ -54,9 +57,8 @@ def _seeds(files: Mapping[str, bytes]) -> list[str]:
     return sorted(path for path in files if path.startswith(SEEDS) and path.endswith(".py") and path.count("/") == 1)
 
 
-def _specs(folder: ProblemFolder) -> dict[str, Mapping[str, Any]]:
+def _specs(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The specifications of metrics, of which one is primary."""
-    raw = read_settings(folder, METRICS)
     specs = raw.get("specs") or raw
     named = {str(name): spec for name, spec in specs.items()} if isinstance(specs, Mapping) else {}
     if not named or not all(isinstance(spec, Mapping) for spec in named.values()):
@@ -64,6 +66,20 @@ def _specs(folder: ProblemFolder) -> dict[str, Mapping[str, Any]]:
     if [bool(spec.get("is_primary")) for spec in named.values()].count(True) != 1:
         raise ConversionError(f"{METRICS}: one metric should have is_primary: true")
     return named
+
+
+def _repetitions(raw: Mapping[str, Any]) -> dict[str, int]:
+    """How often a program is run to measure its time; empty: its time is no metric."""
+    table = raw.get(RUNTIME)
+    if table is None:
+        return {}
+    found = {}
+    for key, default, low in ((TIMED, 1, 1), (WARMUPS, 0, 0)):
+        value = table.get(key, default) if isinstance(table, Mapping) else None
+        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+            raise ConversionError(f"{METRICS}: {RUNTIME}.{key} should be a whole number of at least {low}")
+        found[key] = value
+    return found
 
 
 def _direction(spec: Mapping[str, Any]) -> str:

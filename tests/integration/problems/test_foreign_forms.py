@@ -126,6 +126,47 @@ async def test_gigaevos_problem_has_context_helpers_seeds_and_hidden_metrics(tmp
     assert "business" not in description
 
 
+# The call that is validated and six warm-ups are slow; each call is the first of its module, with a new context.
+TIMED = """
+import time
+calls = 0
+def entrypoint(context):
+    global calls
+    calls += 1
+    assert (calls, context) == (1, {"offset": 1})
+    context["seen"] = True
+    with open("calls.txt", "a+") as file:
+        file.write(".")
+    time.sleep(0.1 if len(open("calls.txt").read()) <= 7 else 0.02)
+    return 2
+"""
+
+
+def timed(runtime: str) -> Files:
+    specs = "specs: {fitness: {is_primary: true}, execution_time_sec: {include_in_prompts: false}}\n"
+    return {
+        "initial_programs/a.py": TIMED,
+        "context.py": "def build_context():\n    return {'offset': 1}\n",
+        "validate.py": "def validate(context, output):\n    return {'is_valid': output == 2}\n",
+        "metrics.yaml": f"runtime_evaluation: {runtime}\n{specs}",
+    }
+
+
+async def test_gigaevos_time_is_the_median_over_runs_of_a_new_program(tmp_path: Path) -> None:
+    found = await scored(tmp_path, timed("{warmup_repetitions: 6, timing_repetitions: 5}"))
+    assert found.ok, found.reason
+    assert (found.scores["timing_repetitions"], found.scores["warmup_repetitions"]) == (5, 6)
+    assert 10 < found.scores["fitness"] < 50
+    assert "execution_time_sec" not in found.scores
+    assert found.trace is not None
+    assert "private: {'execution_time_sec': 0.0" in str(found.trace.printed)
+
+
+async def test_a_program_of_gigaevo_that_is_not_valid_is_not_timed(tmp_path: Path) -> None:
+    files = timed("{timing_repetitions: 5}") | {"validate.py": "def validate(*given):\n    return {'is_valid': 0}\n"}
+    assert "the program is not valid" in (await scored(tmp_path, files)).reason
+
+
 TOO_LARGE = "'[' + ' ' * (17 * 2**20) + ']'"
 
 
@@ -176,6 +217,9 @@ BAD: list[tuple[Files, str]] = [
     ({**gigaevo("1"), "metrics.yaml": "specs: [1]\n"}, "metrics.yaml: specs should be a table of metrics"),
     ({**gigaevo("1"), "metrics.yaml": "specs: {a: {}}\n"}, "metrics.yaml: one metric should have is_primary: true"),
     ({**gigaevo("1"), "metrics.yaml": "specs: {a: [\n"}, "metrics.yaml"),
+    (timed("{timing_repetitions: 0}"), "runtime_evaluation.timing_repetitions should be a whole number of at least 1"),
+    (timed("{warmup_repetitions: few}"), "runtime_evaluation.warmup_repetitions should be a whole number of at least"),
+    (timed("[5]"), "metrics.yaml: runtime_evaluation.timing_repetitions should be a whole number of at least 1"),
     (codeevolve("1", "EVOLVE_CONFIG: {}\n"), "configs/config.yaml: EVOLVE_CONFIG.fitness_key should name the score"),
     (codeevolve("1", "EVAL_FILE_NAME: other.py\n"), "input/other.py is missing: configs/config.yaml names it"),
     ({"input/src/init_program.py": "", "input/evaluate.py": ""}, "configs/*.yaml is missing: a CodeEvolve problem"),
