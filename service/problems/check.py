@@ -18,7 +18,8 @@ from service.problems.problem_lines import problem_lines
 from service.problems.requirements import check_requirements
 
 _ERROR = "error: "
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+# Without the name of the exception: evaluators that catch one report its text, as ShinkaEvolve's aggregation does.
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 Evaluate = Callable[[Program, ScoringRequest], Awaitable[Evaluation]]
 
 

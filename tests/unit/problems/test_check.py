@@ -56,6 +56,13 @@ async def test_what_would_go_wrong_is_explained(tmp_path: Path, document: str, r
     assert said in report.complaints[0]
 
 
+@pytest.mark.parametrize("raised", ["ModuleNotFoundError: ", "RuntimeError: ", ""])
+async def test_a_module_that_a_seed_lacks_has_a_remedy_whoever_reports_it(tmp_path: Path, raised: str) -> None:
+    reason = f"the evaluator failed: {raised}No module named 'stim' (line 9 of evaluate.py, in main)"
+    (complaint,) = (await check(native(tmp_path), Evaluation(outcome=Outcome.ERROR, reason=reason))).complaints
+    assert f"{reason}: add the package of stim to requirements.txt and install it" in complaint
+
+
 async def test_unpaired_marker_is_a_complaint(tmp_path: Path) -> None:
     root = native(tmp_path, seed__py="# EVOLVE-BLOCK-START\nx = 1\n")
     report = await check(root, {"gain": 1})
