@@ -59,6 +59,12 @@ def with_population(terminal: Terminal, project: Project, where: "SourceOptions"
         place = Path(name).expanduser()
         population = (read_checkpoint(place) if place.exists() else _run(where, name, count)).best(count, objectives)
         terminal.note(f"further seeds: {population}", style="dim")
+        if population.unscored:
+            terminal.note(
+                f"warning: {name} has no score of {population.unscored} of these programs, so the earliest come along"
+                " instead of the best: name results with scores, or more programs with :K",
+                style="yellow",
+            )
         populations.append(population)
     joined = join_populations(populations)
     if len(joined.programs) > MAX_PROGRAMS:

@@ -58,11 +58,13 @@ class EarlierRun:
         source: what it was, for people.
         programs: each once.
         total: how many the run had.
+        unscored: how many have no score by which they were chosen before others.
     """
 
     source: str
     programs: Sequence[EarlierProgram]
     total: int
+    unscored: int = 0
 
     def best(self, count: int, objectives: Sequence[Objective] = ()) -> "EarlierRun":
         """The best distinct programs, ancestors before descendants.
@@ -77,6 +79,7 @@ class EarlierRun:
         order = {one.name: place for place, one in enumerate(first.values())}
         valid = [one for one in first.values() if one.valid] or list(first.values())
         chosen = sorted(valid, key=lambda one: (-one.worth(objectives), order[one.name]))[: min(count, MAX_PROGRAMS)]
+        unscored = sum(not one.metrics for one in chosen) if len(chosen) < len(valid) else 0
         chosen.sort(key=lambda one: (one.generation if one.generation is not None else 0, order[one.name]))
         lines = {one.name: [same.get(parent, parent) for parent in one.parents] for one in first.values()}
         taken: list[EarlierProgram] = []
@@ -84,7 +87,7 @@ class EarlierRun:
             earlier = {other.name for other in taken}
             near = dict.fromkeys(found for name in lines[one.name] if (found := _nearest(name, lines, earlier)))
             taken.append(replace(one, parents=tuple(near)))
-        return replace(self, programs=taken)
+        return replace(self, programs=taken, unscored=unscored)
 
     def as_files(self) -> dict[str, bytes]:
         """The files of a problem that holds it."""

@@ -84,6 +84,19 @@ def test_results_of_shinkaevolve_and_then_the_run_itself(home: Path) -> None:
     assert (home / ".local/share/evolve/evolve.db").exists()
 
 
+def test_results_without_scores_are_taken_with_a_warning(home: Path) -> None:
+    write(home / "results", {f"gen_{n}/main.py": code(n) for n in range(4)})
+    said = evolve(home, "problem", "import", "p", "there", "--seeds-from", "results:3")
+    assert said.code == 0, said.err
+    assert "further seeds: 3 of the 4 programs of results" in said.err
+    assert (
+        "warning: results has no score of 3 of these programs, so the earliest come along instead of the best: name"
+        " results with scores, or more programs with :K"
+    ) in " ".join(said.err.split())
+    said = evolve(home, "problem", "import", "p", "again", "--seeds-from", "results")
+    assert "warning: results has" not in said.err
+
+
 def test_several_sources_come_together(home: Path) -> None:
     shinka(home / "results" / "programs.sqlite", [(f"s{n}", None, n, float(n), True) for n in range(1, 5)])
     line = [{"id": f"p{n}", "code": code(n + 10), "generation": n, "metrics": {}} for n in range(2)]

@@ -47,6 +47,14 @@ def test_the_best_valid_programs_come_in_the_order_of_their_generations() -> Non
     assert str(best) == "2 of the 5 programs of a test"
 
 
+def test_programs_that_are_chosen_without_a_score_are_counted() -> None:
+    bare = [EarlierProgram(name=f"p{n}", files={"": code(n)}, generation=n) for n in range(4)]
+    assert (LINE.best(2).unscored, population(*bare).best(3).unscored) == (0, 3)
+    assert population(*bare).best(4).unscored == 0  # all come along
+    assert population(*bare, earlier("a", 1)).best(3).unscored == 2
+    assert [one.name for one in population(*bare, earlier("a", 1)).best(2).programs] == ["p0", "a"]
+
+
 def test_parents_are_the_nearest_ancestors_that_come_along() -> None:
     best = LINE.best(2, [Objective(name="time", direction=Direction.MINIMIZE)])
     assert [one.name for one in best.programs] == ["c", "d"]
