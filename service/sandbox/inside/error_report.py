@@ -1,12 +1,16 @@
 """One sentence about an exception, for a reader who can mend the program: type, message, line."""
 
 import os
+import sys
 import traceback
+from types import ModuleType
 
 from . import visible_files
 
 _MAX_REASON = 300
 _MAX_FRAMES = 12
+# What the packages of the shim say of themselves.
+_STAND_IN = "STAND_IN"
 
 
 class ComplaintError(Exception):
@@ -14,7 +18,7 @@ class ComplaintError(Exception):
 
 
 def explain(error: BaseException, folder: str) -> str:
-    """What was raised, with the deepest line that lies below `folder`, and what would have shown a file not seen."""
+    """What was raised, with the deepest line below `folder`, and what would have shown a file or a name not found."""
     if isinstance(error, SystemExit):
         what = f"it called sys.exit({error.code!r})"
     elif isinstance(error, ComplaintError):
@@ -22,6 +26,11 @@ def explain(error: BaseException, folder: str) -> str:
     else:
         what = _what(error)
     hint = visible_files.hint(error)
+    if package := _replaced(error):
+        hint = (
+            f"it is not among the names of {package} that Evolve replaces, so name an interpreter that has the package"
+            " with --python"
+        )
     return f"{what}{_place(error, folder)}" + (f": {hint}" if hint else "")
 
 
@@ -47,7 +56,21 @@ def is_memory(error: BaseException) -> bool:
 
 
 def _what(error: BaseException) -> str:
-    return _line(f"{type(error).__name__}: {_text(error)}".removesuffix(": "))
+    text = _text(error)
+    if _replaced(error) and isinstance(error, ImportError):
+        text = text.removesuffix(f" ({error.path})")  # it would name a file of Evolve
+    return _line(f"{type(error).__name__}: {text}".removesuffix(": "))
+
+
+def _replaced(error: BaseException) -> str:
+    """The package of whose stand-in an import wants a name that it does not have; empty: the error is another."""
+    if type(error) is not ImportError or not isinstance(error.name, str) or not isinstance(error.path, str):
+        return ""
+    package = error.name.partition(".")[0]
+    module = sys.modules.get(package)
+    if type(module) is not ModuleType or vars(module).get(_STAND_IN) is not True:
+        return ""
+    return package if error.path.startswith(os.path.dirname(str(module.__file__)) + os.sep) else ""
 
 
 def _text(error: BaseException) -> str:

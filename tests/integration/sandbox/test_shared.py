@@ -251,6 +251,34 @@ async def test_a_broken_evaluator_is_named(tmp_path: Path, evaluator: str, reaso
     assert evaluation.reason.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "module", "package"),
+    [
+        ("from openevolve import OpenEvolve", "OpenEvolve", "openevolve", "openevolve"),
+        ("from openevolve.evaluation_result import Other", "Other", "openevolve.evaluation_result", "openevolve"),
+        ("from shinka.core import EvolutionRunner", "EvolutionRunner", "shinka.core", "shinka"),
+        ("from skydiscover.evaluation import Other", "Other", "skydiscover.evaluation", "skydiscover"),
+    ],
+)
+async def test_a_name_that_a_stand_in_lacks_has_a_remedy_and_no_path(
+    tmp_path: Path, line: str, name: str, module: str, package: str
+) -> None:
+    async with sandbox(tmp_path, f"{line}\n", integrity=Integrity.SHARED) as opened:
+        evaluation = await opened.evaluate(program("x = 1\n"), "evl_1")
+    assert evaluation.reason == (
+        f"the evaluator failed: ImportError: cannot import name '{name}' from '{module}' (line 1 of evaluator.py): it"
+        f" is not among the names of {package} that Evolve replaces, so name an interpreter that has the package with"
+        " --python"
+    )
+
+
+async def test_a_name_that_a_module_from_elsewhere_lacks_has_its_path(tmp_path: Path) -> None:
+    async with sandbox(tmp_path, "from json import absent\n", integrity=Integrity.SHARED) as opened:
+        evaluation = await opened.evaluate(program("x = 1\n"), "evl_1")
+    assert "json/__init__.py)" in evaluation.reason
+    assert "--python" not in evaluation.reason
+
+
 async def test_several_files_are_handed_on_as_a_folder_or_by_their_main(tmp_path: Path) -> None:
     evaluator = """
         import os
