@@ -1,9 +1,10 @@
 """Keys that stand in an OpenEvolve configuration: taken out before anything of the folder is stored."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+
+import yaml
 
 from service.errors import InvalidProblemError
 from service.problems.documents import DocumentError, read_document
@@ -38,7 +39,7 @@ def without_keys(folder: Folder, names: Sequence[str]) -> Folder:
 
 def _keys_in(name: str, content: bytes) -> list[tuple[str, str]]:
     try:
-        return list(_keys(read_document(name, content), ""))
+        return _written_keys(name, content)
     except DocumentError:
         return []  # whoever reads it says so
 
@@ -46,21 +47,37 @@ def _keys_in(name: str, content: bytes) -> list[tuple[str, str]]:
 def _places_left(name: str, content: bytes, before: bytes) -> list[str]:
     """Where keys still stand; every place of before, where the content cannot be read any more."""
     try:
-        return [place for place, _ in _keys(read_document(name, content), "")]
+        return [place for place, _ in _written_keys(name, content)]
     except DocumentError:
         return [place for place, _ in _keys_in(name, before)]
 
 
-def _keys(value: Any, place: str) -> Iterator[tuple[str, str]]:
-    """Keys that are written out, with where they stand."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            here = f"{place}.{name}" if place else str(name)
-            text = inner.strip() if isinstance(inner, str) else ""
-            if name == KEY and len(text) >= MIN_CHARACTERS and text != TAKEN_OUT and not VARIABLE.fullmatch(text):
+def _written_keys(name: str, content: bytes) -> list[tuple[str, str]]:
+    """Keys that are written out, with where they stand.
+
+    Raises:
+        DocumentError: the content is no YAML that is read.
+    """
+    read_document(name, content)  # which bounds its size, its depth and its aliases
+    node = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    return list(_keys(node, "")) if node else []
+
+
+def _keys(node: yaml.Node, place: str) -> Iterator[tuple[str, str]]:
+    # Of nodes, since of two entries with the same name the document has the second alone.
+    if isinstance(node, yaml.MappingNode):
+        for named, inner in node.value:
+            here = f"{place}.{named.value}" if place else str(named.value)
+            text = inner.value.strip() if isinstance(inner, yaml.ScalarNode) else ""
+            if (
+                named.value == KEY
+                and len(text) >= MIN_CHARACTERS
+                and text != TAKEN_OUT
+                and not VARIABLE.fullmatch(text)
+            ):
                 yield here, text
             else:
                 yield from _keys(inner, here)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value, 1):
+    elif isinstance(node, yaml.SequenceNode):
+        for number, inner in enumerate(node.value, 1):
             yield from _keys(inner, f"{place}[{number}]")

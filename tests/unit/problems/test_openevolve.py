@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,21 @@ def test_keys_that_repeat_or_hold_each_other_are_taken_out_at_every_place(
     stored = open_bundle(loaded.bundle).files["config.yaml"]
     assert (stored.count(b"not-stored"), b"sk-" in stored, b"67" in stored) == (3, False, False)
     assert "sk-" not in "".join(loaded.warnings) + repr(loaded.policies)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "llm: {api_key: sk-first-1, api_key: sk-second-2, primary_model: a}",
+        "llm: {api_key: &one sk-first-1, models: [{name: a, api_key: *one}]}",
+        "base: &base {api_key: sk-first-1}\nllm: {<<: *base, primary_model: a}",
+        "llm: {api_key: 1234567890, primary_model: a}",
+    ],
+)
+def test_key_is_not_stored_however_yaml_has_it(tmp_path: Path, config: str) -> None:
+    stored = open_bundle(load(tmp_path, config).bundle).files["config.yaml"]
+    assert b"not-stored" in stored
+    assert not re.search(rb"sk-|12345", stored)
 
 
 def test_key_that_stands_a_second_time_in_another_spelling_is_refused(tmp_path: Path) -> None:
