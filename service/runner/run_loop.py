@@ -238,7 +238,7 @@ class RunLoop:
                 self._dispatcher.take(self._search.change(change))
             except ConfigurationError as error:
                 change_id = change.data.change_id
-                _log.warning("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
+                _log.info("change.refused", run_id=self._job.run_id, change_id=change_id, reason=str(error))
                 self._dispatcher.take(self._search.refuse(change, str(error)))
             await self._load_members()
 
