@@ -22,7 +22,7 @@ from service.schemas.runs import Run
 from service.schemas.votes import Rule
 
 MAX_POINTS, SERIES = 20_000, 1000
-BEST, FRONT, STEPS, ANSWERS = 12, 30, 40, 20
+BEST, FAILURES, FRONT, STEPS, ANSWERS = 12, 8, 30, 40, 20
 MAX_TEXT, MAX_TEXTS = 60_000, 3_000_000
 MAX_VIEWS = 3_000_000
 STYLES = (
@@ -84,6 +84,8 @@ async def write_report(api: AsyncClient, run_id: str, now: datetime) -> str:
         "title": run_title(run),
         "made_at": now,
         "best": best,
+        "failures": await api.send(calls.get_run_failures(run.id)),
+        "failures_shown": FAILURES,
         "assessment": await api.send(calls.get_assessment(run.id)),
         "votes": [await api.send(calls.get_run_votes(run.id, rule=rule)) for rule in get_args(Rule)],
         "max_answers": ANSWERS,

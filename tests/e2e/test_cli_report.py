@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.evolving import Evolve, EvolveHere, make_problem
+from tests.e2e.evolving import SEED, Evolve, EvolveHere, make_problem
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,24 @@ def test_the_report_holds_the_run_and_loads_nothing(ended: tuple[Evolve, str], t
     best = evolve.json("best", run_id)
     assert best["candidate_id"] in text
     assert run_id in text
+
+
+def test_the_report_says_why_answers_failed(tmp_path: Path) -> None:
+    evolve = EvolveHere(tmp_path)
+    problem = make_problem(tmp_path / "hill", evaluations=30)
+    scorer = problem / "evaluator.py"
+    refusal = '    if outputs[0]["value"] > 3.5:\n        return {"error": "<b>too high</b>"}\n'
+    scorer.write_text(scorer.read_text().replace('    return {"value"', f'{refusal}    return {{"value"'))
+    (problem / "program.py").write_text(SEED.replace("0.25", "1.25"))
+    run_id = str(evolve.lines("run", str(problem), "--json")[-1]["run_id"])
+    evolve.call("report", run_id, "-o", str(tmp_path / "r.html"))
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    failures = evolve.json("show", run_id)["failures"]
+    assert "invalid" in {group["outcome"] for group in failures}
+    rows = re.findall(r'<tr><th scope="row">([a-z_]+)</th>\s*<td class="num">([\d,]+)</td>', text)
+    assert rows == [(group["outcome"], f"{group['count']:,}") for group in failures[:8]]
+    assert "<b>too high</b>" not in text
+    assert "&lt;b&gt;too high&lt;/b&gt;" in text
 
 
 def test_a_file_that_is_there_is_replaced_only_when_asked(ended: tuple[Evolve, str], tmp_path: Path) -> None:
