@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from service.schemas.types import Identifier, Moment, Name, Object, Page, Plain, Reply, Request, Text
+from service.schemas.types import CandidateName, Identifier, Moment, Name, Object, Page, Plain, Reply, Request, Text
 
 MAX_NOTE = 20_000
 MAX_SETTINGS = 20_000
@@ -27,7 +27,9 @@ class NoteCreate(Request):
     """A text about a run, or about a candidate of it."""
 
     body: Body
-    candidate_id: Identifier | None = Field(default=None, description="Null: about the run")
+    candidate_id: CandidateName | None = Field(
+        default=None, description="Id or name of a candidate of the run. Null: about the run", examples=["28.0"]
+    )
 
 
 class NotePatch(Request):

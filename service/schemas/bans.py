@@ -4,9 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from service.schemas.types import Moment, Reply, Request
-
-CandidateName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
+from service.schemas.types import CandidateName, Moment, Reply, Request
 
 
 class BanCreate(Request):

@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from evolve.search.priorities import MAX_PRIORITY_PROPOSALS
-from service.schemas.bans import CandidateName
-from service.schemas.types import Count, Moment, Reply, Request, integral
+from service.schemas.types import CandidateName, Count, Moment, Reply, Request, integral
 
 DEFAULT_PRIORITY_PROPOSALS = 10
 

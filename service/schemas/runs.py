@@ -10,8 +10,8 @@ from service.schemas.key_descriptions import CONFIGURATION_KEYS
 from service.schemas.policies import PolicyDescription
 from service.schemas.problem_documents import ShownMeasure, ShownObjective, ShownPolicy
 from service.schemas.types import (
+    CandidateName,
     Count,
-    Identifier,
     Labels,
     Moment,
     MoneyLimit,
@@ -95,7 +95,9 @@ class RunCheck(Reply):
 class RunFork(Request):
     """A run that begins with a program of another."""
 
-    candidate_id: Identifier = Field(description="The candidate whose program is the seed")
+    candidate_id: CandidateName = Field(
+        description="Id or name of the candidate whose program is the seed", examples=["28.0"]
+    )
     config: AskedConfiguration = Field(default={}, description="Changes to the configuration of the forked run")
     policy: Policies = Field(default=None, description="Null: the policies of the run forked")
     labels: Labels = Field(default={}, description="Labels by key, at most 16")

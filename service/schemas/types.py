@@ -118,6 +118,8 @@ Name = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{6,100}$")]
+# The shortest name is such as 0.0.
+CandidateName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{3,100}$")]
 ProblemName = Annotated[
     str, Field(min_length=1, max_length=220, json_schema_extra={"pattern": NOT_BLANK}), AfterValidator(_named)
 ]

@@ -60,6 +60,18 @@ async def test_notes_and_pins_are_of_candidates_of_the_run(told: Told, story: St
     assert (await owner.get(f"{HERE}/notes")).json()["items"] == [mine]
 
 
+async def test_notes_and_pins_take_names_of_candidates(story: Story, owner: httpx.AsyncClient) -> None:
+    for named in ("1.0", f"{RUN}.1.0", f"{RUN[:12]}.1.0"):
+        mine = await note(owner, candidate_id=named)
+        assert mine["candidate_id"] == story.id(1)
+        assert mine in (await owner.get(f"{HERE}/notes", params={"candidate_id": named})).json()["items"]
+        assert (await owner.put(f"{HERE}/pins/{named}")).json()["candidate_id"] == story.id(1)
+        assert (await owner.delete(f"{HERE}/pins/{named}")).status_code == 204
+        assert (await owner.get(f"{HERE}/pins")).json()["items"] == []
+    answer = await owner.post(f"{HERE}/notes", json={"body": "x", "candidate_id": "1.9"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 async def test_a_walk_sees_every_note_once_while_others_are_written(story: Story, owner: httpx.AsyncClient) -> None:
     there = [(await note(owner, str(n)))["id"] for n in range(5)]
     seen: list[str] = []

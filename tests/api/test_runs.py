@@ -255,6 +255,17 @@ async def test_a_fork_begins_with_a_program_of_the_run(told: Told, owner: httpx.
     assert answer.headers["Location"] == f"/v1/runs/{fork['id']}" != f"/v1/runs/{run}"
 
 
+async def test_a_fork_takes_the_name_of_a_candidate(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
+    run, candidate = await evolved(told, owner)
+    for named in ("0.0", f"{run}.0.0"):
+        answer = await owner.post(f"/v1/runs/{run}/fork", json={"candidate_id": named})
+        assert (answer.status_code, answer.json().get("fork_of")) == (201, candidate)
+    other = (await submit(owner))["id"]
+    for named in ("0.7", f"{other}.0.0"):
+        answer = await owner.post(f"/v1/runs/{run}/fork", json={"candidate_id": named})
+        assert refused(answer) == (404, "not_found")
+
+
 async def test_a_fork_is_of_a_candidate_of_that_run(told: Told, owner: httpx.AsyncClient, problem: str) -> None:
     run, candidate = await evolved(told, owner)
     other = (await submit(owner))["id"]

@@ -79,6 +79,12 @@ async def test_a_run_has_the_critic_and_the_embedder_that_were_chosen(
         assert [name for name, held in options(again, field).items() if held] == [value]
     assert re.search(r"<details open>\s*<summary>Critic, advisor, embedder", again)
     assert (await submit(browser, "", f"/runs/{run_id}/fork", candidate="cnd_none")).status_code == 422
+    named = await submit(browser, "", f"/runs/{run_id}/fork", candidate="48.0")
+    assert (named.status_code, wrong(named, "candidate").startswith(f"run {run_id} has no candidate 48.0")) == (
+        422,
+        True,
+    )
+    assert f'href="/candidates/{run_id}.48.0"' in named.text
     assert options((await browser.get(f"/runs/{run_id}/fork")).text, "critic").keys() == {"", "judge", "second"}
 
 

@@ -22,6 +22,7 @@ from service.ports import Note as StoredNote
 from service.ports import Pin as StoredPin
 from service.ports import SavedFilter as StoredFilter
 from service.ports import Share as StoredShare
+from service.projections.candidates import candidate_of
 from service.schemas.annotations import (
     NewShare,
     Note,
@@ -42,9 +43,11 @@ from service.schemas.problem_details import Code
 router = APIRouter(prefix="/v1", tags=["annotations"], route_class=ApiRoute)
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Its id.")]
-CandidateId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="Id of a candidate of the run.")]
+CandidateName = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9_.-]{1,100}$", description="Id or name of a candidate of the run.")
+]
 About = Annotated[
-    str, Query(pattern=r"^([A-Za-z0-9_-]{1,64})?$", description="Notes about this candidate alone, by its whole id.")
+    str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$", description="Only notes about this candidate, by its id or name.")
 ]
 OfRun = Annotated[
     str,
@@ -92,6 +95,7 @@ def list_notes(
 ) -> NotePage:
     """List the notes of a run and its candidates, oldest first."""
     run, book = _book(parts, caller, run_id)
+    candidate_id = _candidate(parts, caller, run, candidate_id) if candidate_id else ""
     paging = Paging(parts.signer, cursor, limit, {"list": "notes", "run": run, "candidate": candidate_id})
     found = book.notes(run, paging.after or "", paging.limit + 1, candidate_id)
     rows, following = paging.cut(found, lambda row: row.id)
@@ -121,7 +125,7 @@ def list_pins(run_id: RunId, caller: Reading, parts: PartsDep) -> PinList:
 
 
 @router.put("/runs/{run_id}/pins/{candidate_id}", response_model=Pin, operation_id="pin_candidate")
-def pin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Pin:
+def pin_candidate(run_id: RunId, candidate_id: CandidateName, caller: Writing, parts: PartsDep) -> Pin:
     """Pin a candidate. Repeating has no effect."""
     run, book = _book(parts, caller, run_id)
     found = _candidate(parts, caller, run, candidate_id)
@@ -131,10 +135,10 @@ def pin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, par
 
 
 @router.delete("/runs/{run_id}/pins/{candidate_id}", status_code=204, responses=EMPTY, operation_id="unpin_candidate")
-def unpin_candidate(run_id: RunId, candidate_id: CandidateId, caller: Writing, parts: PartsDep) -> Response:
+def unpin_candidate(run_id: RunId, candidate_id: CandidateName, caller: Writing, parts: PartsDep) -> Response:
     """Unpin a candidate. Repeating has no effect."""
     run, book = _book(parts, caller, run_id)
-    book.unpin(run, candidate_id)
+    book.unpin(run, _candidate(parts, caller, run, candidate_id))
     return Response(status_code=204)
 
 
@@ -238,11 +242,9 @@ def _book(parts: ApiDependencies, caller: Caller, run_id: str) -> tuple[str, Ann
     return reader_of(parts, caller).run(run_id).id, parts.annotations(caller.tenant)
 
 
-def _candidate(parts: ApiDependencies, caller: Caller, run_id: str, candidate_id: str) -> str:
-    candidate = reader_of(parts, caller).candidate(candidate_id)
-    if candidate.run_id != run_id:
-        raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {candidate_id}")
-    return candidate.id
+def _candidate(parts: ApiDependencies, caller: Caller, run_id: str, named: str) -> str:
+    reader = reader_of(parts, caller)
+    return candidate_of(reader, reader.run(run_id), named).id
 
 
 def _note(note: StoredNote) -> Note:

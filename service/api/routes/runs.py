@@ -22,12 +22,11 @@ from service.api.event_poller import watch_of
 from service.api.idempotency import IdempotentRequests, OnceDep, made
 from service.api.openapi_responses import DELETED, LOCATION, NOT_MODIFIED, REPLAY_HEADER
 from service.api.pagination import DEFAULT_LIMIT, Cursor, Include, Limit, Paging
-from service.api.problem_errors import ApiFault
 from service.api.serializers.runs import shown, shown_alike
 from service.errors import ConflictError, InvalidProblemError, NotFoundError, QuotaError, RefusedError, StaleError
 from service.ports import CANCELLED, ENDED, PAUSED, RUNNING, Caller, RunFilter, RunReader, RunRecord, RunRequest, Scope
+from service.projections.candidates import candidate_of
 from service.schemas.changes import ChangedRun
-from service.schemas.problem_details import Code
 from service.schemas.runs import BudgetExtension, Run, RunCheck, RunCreate, RunFork, RunPage, RunPatch, State
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ApiRoute)
@@ -237,9 +236,7 @@ def extend_run(run_id: RunId, body: BudgetExtension, caller: Steering, parts: Pa
 def fork_run(run_id: RunId, body: RunFork, caller: Steering, parts: PartsDep, once: OnceDep) -> Response:
     """Submit a run that starts from a program of this run."""
     reader = reader_of(parts, caller)
-    candidate = reader.candidate(body.candidate_id)
-    if candidate.run_id != reader.run(run_id).id:
-        raise ApiFault(404, Code.NOT_FOUND, f"run {run_id} has no candidate {body.candidate_id}")
+    candidate = candidate_of(reader, reader.run(run_id), body.candidate_id)
     request = RunRequest(config=body.config, policy=body.policy, labels=body.labels, fork_of=candidate.id)
     return _submitted(parts, caller, request, once)
 

@@ -1,6 +1,7 @@
 """The form that starts a run from a candidate of another: what is left empty stays as it was there."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -25,6 +26,7 @@ from service.dashboard.views.submit_fields import (
     read_typed,
 )
 from service.errors import ServiceError
+from service.identifiers import candidate_place
 from service.schemas.requests import checked
 from service.schemas.runs import Run, RunFork
 
@@ -70,6 +72,7 @@ async def _page(request: Request, api: AsyncClient, run: Run, form: FormData, ty
         422 if typed.complaints else 200,
         run=run,
         run_title=run_title(run),
+        candidate_href=_address(run, form.get("candidate", "").strip()),
         policies=[policy_name(policy) for policy in run.policies],
         unsaid={key: f"as there: {held_words(key, value)}" for key, value in flat(run.config).items()},
         form=form,
@@ -80,3 +83,8 @@ async def _page(request: Request, api: AsyncClient, run: Run, form: FormData, ty
         roles=ROLES,
         described_choice=DESCRIBED,
     )
+
+
+def _address(run: Run, named: str) -> str:
+    place = candidate_place(named)
+    return f"/candidates/{quote(f'{run.id}.{named}' if place and not place.run else named, safe='')}"

@@ -79,6 +79,7 @@ ROLES = (
 
 # How the service begins what it has against a policy that does not write.
 _OF_ROLE = r"(nobody reads what the|the policy \S+ is an?|novelty\.kind = \S+ needs an?|.* both have the role) {}\b"
+_NO_CANDIDATE = r"run \S+ has no candidate\b"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -294,4 +295,6 @@ def place_of(complaint: str, form: FormData) -> tuple[str, str]:
     for beginning, place in beginnings.items():
         if words.startswith(beginning):
             return place, words
+    if re.match(_NO_CANDIDATE, words):
+        return "candidate", words
     return ("problem" if words.startswith("no problem") else FURTHER if complaint != words else ""), words
