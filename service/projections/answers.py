@@ -1,6 +1,7 @@
 """What is to be expected of answers and of chains: best@k, pass@k, and how different the answers of a chain are."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from service.ports import RunRecord
 from service.projections.candidates import objectives_of
 from service.projections.columns import Columns, Floats
 from service.schemas.statistics import AtBudget, ChainDiversity, Draws, ThresholdSource
+
+if TYPE_CHECKING:
+    from array import array
 
 MAX_CHAINS = 2000
 DRAWN_WITH = 0
@@ -40,12 +44,17 @@ def of_answers(columns: Columns, run: RunRecord) -> Draws:
 
 
 def of_chains(columns: Columns, run: RunRecord) -> Draws:
-    """The same over chains, each as good as its best answer; one without an evaluated answer has failed."""
+    """The same over chains, each as good as its best answer; one without an evaluated answer has failed.
+
+    A chain of which only cancelled evaluations are known does not count.
+    """
     begun, chains = chains_of(columns)
     best = np.full(len(begun), np.nan)
     np.fmax.at(best, chains, columns.fitness[answered(columns)])
     asked = columns.costs.chains.asked
-    held = np.bincount(begun[:, 0], minlength=len(asked))[: len(asked)]
+    cancelled = _chain_keys(columns, columns.cancelled_numbers, columns.cancelled_positions)
+    known = np.unique(np.concatenate([begun, cancelled[cancelled[:, 0] > 0]]), axis=0)
+    held = np.bincount(known[:, 0], minlength=len(asked))[: len(asked)]
     empty = int(np.maximum(asked - held, 0).sum())
     return _draws(np.concatenate([best, np.full(empty, np.nan)]), columns, run)
 
@@ -56,9 +65,7 @@ def chains_of(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     A chain is a row: the number of its proposal, and its place there. A position is that place times m and the place
     in the chain.
     """
-    own = answered(columns)
-    numbers, positions = (np.array(one, dtype=np.int64)[own] for one in (columns.numbers, columns.positions))
-    keys = np.stack([numbers, positions // columns.costs.chains.lengths(numbers)], axis=1)
+    keys = _chain_keys(columns, columns.numbers, columns.positions)[answered(columns)]
     begun, chains = np.unique(keys, axis=0, return_inverse=True)
     return begun, np.asarray(chains).reshape(-1)
 
@@ -81,6 +88,11 @@ def chain_diversity(columns: Columns) -> ChainDiversity | None:
     ]
     lengths, distinct, utility = np.mean(found, axis=0).tolist()
     return ChainDiversity(chains=len(groups), sampled=len(taken), answers=lengths, distinct=distinct, utility=utility)
+
+
+def _chain_keys(columns: Columns, numbers: "array[int]", positions: "array[int]") -> NDArray[np.int64]:
+    of = np.array(numbers, dtype=np.int64)
+    return np.stack([of, np.array(positions, dtype=np.int64) // columns.costs.chains.lengths(of)], axis=1)
 
 
 def _draws(fitness: Floats, columns: Columns, run: RunRecord) -> Draws:

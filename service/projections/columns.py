@@ -51,10 +51,11 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 5
+FORMAT = 6
 _PLAIN = (
-    "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent", "_fitness", "_at",
-    "_rewards", "_signed_scores", "_values", "_seconds", "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
+    "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent",
+    "cancelled_numbers", "cancelled_positions", "_fitness", "_at", "_rewards", "_signed_scores", "_values", "_seconds",
+    "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
 )  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -77,12 +78,15 @@ class ColumnMark(NamedTuple):
 class Columns:
     """A run in columns, by evaluation in the order in which candidates were first scored.
 
+    Evaluations that were cancelled are not among them, since nothing is known of their candidates.
+
     Attributes:
         run: which; as it was when its columns were begun.
         objectives, names: of the run, and their names.
         partition: the cells of its measures; None: it has none.
         axes: of these, as far as values were seen.
         ids, numbers, positions, islands: of the candidates.
+        cancelled_numbers, cancelled_positions: of those whose evaluation was cancelled.
         parents: which evaluation was that of the first parent; -1: none was.
         sequences: of the events that scored them.
         outcomes, operators, policies: by name.
@@ -103,6 +107,7 @@ class Columns:
         self.axes = tuple(self.partition.axes) if self.partition else ()
         self.ids: list[str] = []
         self.numbers, self.positions, self.islands = array("q"), array("i"), array("i")
+        self.cancelled_numbers, self.cancelled_positions = array("q"), array("i")
         self.parents, self.sequences = array("i"), array("q")
         self.outcomes, self.operators, self.policies = CodedColumn(), CodedColumn(), CodedColumn()
         self.marks: deque[ColumnMark] = deque(maxlen=MAX_MARKS)
@@ -137,6 +142,7 @@ class Columns:
         reals += [*self._scores.values(), *self._beside.values()]
         coded = [column.codes for column in self._coded()]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
+        wholes += [self.cancelled_numbers, self.cancelled_positions]
         held = sum(len(column) * column.itemsize for column in reals)
         held += sum(len(column) * column.itemsize for column in wholes)
         held += self._volume_history.nbytes
@@ -301,10 +307,14 @@ class Columns:
         return len({tuple(row) for row in rows.tolist()})
 
     def _score(self, scored: ScoredCandidate) -> None:
+        self._last_scored = scored.sequence
+        if scored.outcome == Outcome.CANCELLED:
+            self.cancelled_numbers.append(scored.proposal_number)
+            self.cancelled_positions.append(scored.position)
+            return
         valid = scored.outcome == Outcome.OK and scored.fitness is not None
         fitness = scored.fitness if valid and scored.fitness is not None else math.nan
         rewards = scored.rewards if valid and scored.rewards is not None else ()
-        self._last_scored = scored.sequence
         self._fitness.append(fitness)
         self._at.append(scored.at.timestamp())
         self._seconds.append(scored.seconds)

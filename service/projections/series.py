@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.evaluation import Outcome
 from evolve.events import EventKind
 from service.projections.candidates import objectives_of
 from service.projections.column_parts import OutcomeTally
@@ -186,7 +185,6 @@ def finite_or_none(value: float) -> float | None:
 def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
     at, fitness = columns.at, columns.fitness
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
-    judged = np.cumsum(columns.outcomes.unlike(Outcome.CANCELLED))  # who cancelled it said nothing of the candidate
     times = [columns.times(kind) for kind in (EventKind.CANDIDATE_DUPLICATE, EventKind.CANDIDATE_REJECTED)]
     duplicates, rejected, paid = (counts_until(at[taken - 1], one) for one in (*times, columns.paid))
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
@@ -199,7 +197,7 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
             at=datetime.fromtimestamp(at[count - 1], UTC),
             best_fitness=finite_or_none(best[count - 1]),
             best_scores=scores[place],
-            valid=float(valid[count - 1] / max(1, judged[count - 1])),
+            valid=float(valid[count - 1] / count),
             duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
             rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
             hypervolume=None if volumes is None else finite_or_none(volumes[place]),

@@ -18,6 +18,7 @@ from evolve.similarity.novelty import distance as token_distance
 from service.ports import Counters, LoggedEvent, RunReader, RunRecord, ScoredCandidate
 from service.projections import answers, program_diversity, statistics
 from service.projections.columns import Columns, columns_of
+from service.projections.series import fold_series
 from service.projections.statistics import fold_statistics, reward_diversity
 from tests.fakes.events import candidate_rejected, proposal_created, whole_payload
 from tests.fakes.world import World, new_search, toy_problem
@@ -206,6 +207,23 @@ def test_a_chain_is_worth_its_best_answer() -> None:
     assert found.at[-1].best == 4.0
     _, columns, run = told(rows)
     assert answers.of_chains(columns, run).count == 2  # nobody said how long chains are: a proposal is one
+
+
+def test_cancelled_evaluations_count_nowhere() -> None:
+    # Two answers a chain: a chain of a valid answer and a cancelled one, and one of which both were cancelled.
+    rows = [row(1, 0, 0, (1.0, 0.0)), row(2, 1, 0, (2.0, 0.0))]
+    places = [(1, 1), (2, 0), (2, 1)]
+    cancelled = [row(3 + i, *place, None)._replace(outcome="cancelled") for i, place in enumerate(places)]
+    events = [put(10, 1, 2, 1), put(11, 2, 2, 1), came(12, 1), came(13, 2)]
+    reader, columns, run = told([*rows, *cancelled], events=events)
+    found = fold_statistics(reader, columns, run)
+    assert (found.evaluations, found.valid) == (2, 2)
+    assert (found.answers.count, found.chains.count) == (1, 1)
+    assert [one.evaluations for one in (*found.policies, *found.operators)] == [1, 1, 1]
+    sample = fold_series(columns, 10).moments[-1]
+    assert (sample.evaluations, sample.valid) == (2, 1.0)
+    restored = Columns.restored(run, columns.state())
+    assert fold_statistics(reader, restored, run) == found
 
 
 @pytest.mark.parametrize("budget", [1, 8, 9, 10, 13, 16, 21])
