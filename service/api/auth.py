@@ -62,7 +62,7 @@ class requires:  # noqa: N801 - reads as the verb that it stands for in a route
         """
         found = await identify(request, parts, shown)
         request.state.caller = found
-        _refuse_unknown(request)
+        _check_parameters(request)
         if self.limited:
             await limit(request, parts, found.actor)
         lacking = [scope for scope in self.scopes if scope not in found.scopes]
@@ -91,16 +91,25 @@ def _queries(dependant: Dependant) -> Iterator[str]:
         yield from _queries(below)
 
 
-def _refuse_unknown(request: Request) -> None:
-    """Refuse parameters that would be passed over: a filter that is misspelt is none."""
+def _check_parameters(request: Request) -> None:
+    """Refuse parameters that would be passed over: one that is misspelt, and all but the last of one that is repeated.
+
+    No route takes a list as a repeated parameter: several values of one are separated by commas.
+    """
     if not request.query_params:
         return
     known = queries_of(request.scope["route"])
     for name in request.query_params:
         if name not in known:
             detail = f"there is no parameter {name[:60]!a} here: {', '.join(sorted(known)) or 'there are none'}"
-            fault = Fault(pointer=name.encode("utf-8", "replace").decode()[:200], code="unknown", detail=detail)
-            raise ApiFault(422, Code.INVALID_REQUEST, detail, errors=[fault])
+            raise _refused(name, "unknown", detail)
+        if (count := len(request.query_params.getlist(name))) > 1:
+            raise _refused(name, "repeated", f"the parameter {name!a} is given {count} times: give it once")
+
+
+def _refused(name: str, code: str, detail: str) -> ApiFault:
+    fault = Fault(pointer=name.encode("utf-8", "replace").decode()[:200], code=code, detail=detail)
+    return ApiFault(422, Code.INVALID_REQUEST, detail, errors=[fault])
 
 
 async def identify(request: Request, parts: ApiDependencies, shown: HTTPAuthorizationCredentials | None) -> Caller:

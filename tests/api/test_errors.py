@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from service.api.app import routes_of
+from service.api.app import door_of, routes_of
+from service.api.auth import queries_of
 from service.api.dependencies import ApiDependencies
 from service.api.middleware import SECURITY_HEADERS, STRANGERS_BYTES
 from service.api.problem_errors import STATUSES, as_fault
@@ -249,6 +251,19 @@ async def test_hostile_queries_are_refused(remote: httpx.AsyncClient, query: str
     code = "invalid_cursor" if answer.status_code == 400 else "invalid_request"
     assert answer.status_code in {400, 422}
     checked(answer, answer.status_code, code)
+
+
+async def test_every_route_refuses_a_repeated_parameter(owner: httpx.AsyncClient) -> None:
+    for route in routes_of():
+        if door_of(route) is None:
+            continue
+        method = min(set(route.methods or ()) - {"HEAD"})
+        path = re.sub(r"{[^}]*}", "run_absent", route.path)
+        for name in queries_of(route):
+            answer = await owner.request(method, path, params=[(name, "1"), (name, "2")])
+            body = checked(answer, 422, "invalid_request")
+            assert body["detail"] == f"the parameter '{name}' is given 2 times: give it once"
+            assert (body["errors"][0]["pointer"], body["errors"][0]["code"]) == (name, "repeated")
 
 
 @pytest.mark.parametrize(
