@@ -54,6 +54,10 @@ class CandidateBanned(ChangeData):
     candidate_id: str
     descendants: bool
 
+    def narrows(self, earlier: "CandidateBanned | None") -> bool:
+        """Whether an earlier ban of the same candidate covers more, so that it stays: only lifting takes a ban back."""
+        return earlier is not None and earlier.descendants and not self.descendants
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BanLifted(ChangeData):

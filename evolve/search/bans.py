@@ -39,18 +39,18 @@ class Bans:
         return candidate_id in self._descendants or (ban is not None and ban.descendants)
 
     def covered(self, change: CandidateBanned, lineage: Lineage) -> set[str]:
-        """All that are banned once a ban stands, or stands in place of an earlier one of the same candidate."""
-        standing = {**self.standing, change.candidate_id: change}
+        """All that are banned once a ban is made."""
+        standing = self._standing_with(change)
         return {*standing, *_descendants(standing.values(), lineage)}
 
     def make(self, change: CandidateBanned | BanLifted, lineage: Lineage) -> None:
-        """Let a ban stand, or lift one.
+        """Let a ban stand, or lift one. A ban that covers less than an earlier one of the same candidate adds nothing.
 
         Raises:
             KeyError: the candidate is not banned, or was not evaluated.
         """
         if isinstance(change, CandidateBanned):
-            self.standing[change.candidate_id] = change
+            self.standing = self._standing_with(change)
         else:
             del self.standing[change.candidate_id]
         self._descendants = _descendants(self.standing.values(), lineage)
@@ -62,6 +62,11 @@ class Bans:
             return False
         self._descendants.add(candidate_id)
         return True
+
+    def _standing_with(self, change: CandidateBanned) -> dict[str, CandidateBanned]:
+        if change.narrows(self.standing.get(change.candidate_id)):
+            return self.standing
+        return {**self.standing, change.candidate_id: change}
 
     def remove(self, individual: Individual, island: int) -> None:
         """Keep a member that leaves an archive."""

@@ -27,7 +27,9 @@ def standing_bans(reader: RunReader, run: RunRecord, waiting: Sequence[Requested
     made = [(entry.event.data, entry.at) for entry in reader.events(run.id, kinds=_KINDS)]
     for data, at in (*made, *((change.data, None) for change in waiting)):
         if isinstance(data, CandidateBanned):
-            found[data.candidate_id] = StandingBan(ban=data, at=at)
+            earlier = found.get(data.candidate_id)
+            if not data.narrows(earlier.ban if earlier else None):
+                found[data.candidate_id] = StandingBan(ban=data, at=at)
         elif isinstance(data, BanLifted):
             found.pop(data.candidate_id, None)
     return found

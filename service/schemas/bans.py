@@ -12,7 +12,8 @@ class BanCreate(Request):
 
     candidate_id: CandidateName = Field(description="Id or name of an evaluated candidate", examples=["28.0"])
     descendants: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="Whether to ban its descendants too, also those to come"
+        default=False,
+        description="Whether to ban its descendants too, also those to come. False: a ban of its descendants stays",
     )
 
 

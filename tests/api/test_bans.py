@@ -61,6 +61,18 @@ async def test_a_ban_that_was_made_stands_until_it_is_lifted(told: Told, owner: 
     assert (await owner.delete(f"{PATH}/1.0")).status_code == 409
 
 
+async def test_a_narrower_ban_leaves_the_wider_one(told: Told, owner: httpx.AsyncClient) -> None:
+    story = small_run(told)
+    tell_banned(told, story, story.id(1), descendants=True)
+    assert (await owner.post(PATH, json={"candidate_id": "1.0"})).status_code == 202
+    assert await listed(owner) == [(story.id(1), True, False)]
+    tell_banned(told, story, story.id(0))
+    assert (await owner.post(PATH, json={"candidate_id": "0.0", "descendants": True})).status_code == 202
+    assert await listed(owner) == [(story.id(1), True, False), (story.id(0), True, True)]
+    assert (await owner.delete(f"{PATH}/1.0")).status_code == 202
+    assert await listed(owner) == [(story.id(0), True, True)]
+
+
 async def test_a_candidate_is_banned_with_its_ancestors(told: Told, owner: httpx.AsyncClient) -> None:
     story = small_run(told)
     tell_banned(told, story, story.id(0), descendants=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evolve.change_events import BanLifted, CandidateBanned, ChangeRefused
+from evolve.change_events import BanLifted, CandidateBanned, ChangeRefused, RequestedChange
 from evolve.configuration import (
     ARCHIVES,
     ArchiveConfig,
@@ -218,6 +218,23 @@ def test_a_ban_that_is_asked_for_twice_counts_once() -> None:
     once = ban(SEED)
     world, _ = steered({60: lambda _: once, 70: lambda _: once}, CONFIG)
     assert len(of_kind(world.log, CandidateBanned)) == 1
+
+
+@BOTH
+def test_a_narrower_ban_leaves_the_wider_one_of_a_candidate(config: RunConfig) -> None:
+    first: list[str] = []
+
+    def wide(state: SearchState) -> RequestedChange:
+        first.append(ancestor(state))
+        return ban(first[0], descendants=True)
+
+    world, search = steered({50: wide, 70: lambda _: ban(first[0])}, config)
+    assert [data.descendants for data in of_kind(world.log, CandidateBanned)] == [True, False]  # type: ignore[attr-defined]
+    assert search.state.bans.standing[first[0]].descendants
+    _, place = banned_at(world)
+    assert not family(world, first[0]) & used_after(world, place)
+    _, search = steered({50: wide, 70: lambda _: ban(first[0]), 90: lambda _: lift(first[0])}, config)
+    assert not search.state.bans.standing
 
 
 @BOTH
