@@ -51,11 +51,11 @@ BYTES_OF_AN_ID, BYTES_OF_A_MARK = 180, 200  # the place that an id leads to incl
 
 # What columns are saved as: those that an event changes by itself, as they are. Raise the number with every change of
 # what events are folded into.
-FORMAT = 6
+FORMAT = 7
 _PLAIN = (
     "sequence", "ids", "numbers", "positions", "islands", "parents", "sequences", "spent",
     "cancelled_numbers", "cancelled_positions", "_fitness", "_at", "_rewards", "_signed_scores", "_values", "_seconds",
-    "_paid", "_tokens", "_best", "_last_scored", "_last_beside",
+    "_paid", "_answered", "_tokens", "_best", "_last_scored", "_last_beside",
 )  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ class Columns:
         self._signed_scores, self._seconds = array("d"), array("d")
         self._scores: dict[str, array[float]] = {}
         self._beside = {kind: array("d") for kind in BESIDE}
-        self._paid = array("d")
+        self._paid, self._answered = array("d"), array("d")
         self._tokens = [array("q"), array("q"), array("q")]
         self.spent: list[str | None] = ["0"]
         self._places: dict[str, int] = {}
@@ -139,7 +139,7 @@ class Columns:
     def size(self) -> int:
         """Bytes that they take, about."""
         reals = [self._fitness, self._at, self._rewards, self._signed_scores, self._values, self._seconds, self._paid]
-        reals += [*self._scores.values(), *self._beside.values()]
+        reals += [self._answered, *self._scores.values(), *self._beside.values()]
         coded = [column.codes for column in self._coded()]
         wholes = [self.numbers, self.positions, self.islands, self.parents, self.sequences, *coded, *self._tokens]
         wholes += [self.cancelled_numbers, self.cancelled_positions]
@@ -196,6 +196,11 @@ class Columns:
         return np.array(self._paid)
 
     @property
+    def answered(self) -> Floats:
+        """When the proposal of each answer was answered; of one that was cut off, the answers are not told."""
+        return np.array(self._answered)
+
+    @property
     def tokens(self) -> Sequence[NDArray[np.int64]]:
         """Read, of these from a cache, and written, for each proposal that was paid for."""
         return [np.array(column, dtype=np.int64) for column in self._tokens]
@@ -218,6 +223,8 @@ class Columns:
                 self._beside[str(logged.event.kind)].append(logged.at.timestamp())
             elif isinstance(data, (ProposalAnswered, ProposalFailed)) and (paid := bills(data)):
                 self._pay(logged.at, paid, self.costs.policy_of(data.proposal_number))
+            if isinstance(data, ProposalAnswered):
+                self._answered.extend([logged.at.timestamp()] * data.answers)
         self.costs.settle(reader, self.run.id)
 
     def state(self) -> dict[str, Any]:

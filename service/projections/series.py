@@ -26,7 +26,8 @@ class SeriesSample:
     """A run after some evaluations.
 
     Attributes:
-        valid, duplicates: shares, of the evaluations and of all candidates until then.
+        valid: share of the evaluations until then.
+        duplicates, rejected: shares of the answers until then.
         hypervolume: of the front until then; None without several bounded objectives.
         best_scores: the best score of each objective, in its own unit; an objective without a valid one is missing.
         variety: how different the evaluations were.
@@ -187,6 +188,7 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
     best, valid = best_so_far(fitness), np.cumsum(~np.isnan(fitness))
     times = [columns.times(kind) for kind in (EventKind.CANDIDATE_DUPLICATE, EventKind.CANDIDATE_REJECTED)]
     duplicates, rejected, paid = (counts_until(at[taken - 1], one) for one in (*times, columns.paid))
+    answers = _answers(columns, taken, duplicates + rejected)
     sent, cached, written = (np.concatenate([[0], np.cumsum(tokens)]) for tokens in columns.tokens)
     scores = _best_scores(columns, taken)
     volumes, covered = _volumes(columns, taken), cover(columns)
@@ -198,8 +200,8 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
             best_fitness=finite_or_none(best[count - 1]),
             best_scores=scores[place],
             valid=float(valid[count - 1] / count),
-            duplicates=float(duplicates[place] / (count + duplicates[place] + rejected[place])),
-            rejected=float(rejected[place] / (count + duplicates[place] + rejected[place])),
+            duplicates=float(duplicates[place] / max(1, answers[place])),
+            rejected=float(rejected[place] / max(1, answers[place])),
             hypervolume=None if volumes is None else finite_or_none(volumes[place]),
             cells=None if covered is None else int(covered[0][count - 1]),
             qd_score=None if covered is None else finite_or_none(covered[1][count - 1]),
@@ -212,6 +214,12 @@ def _moments(columns: Columns, taken: NDArray[np.intp]) -> list[SeriesSample]:
         )
         for place, count in enumerate(taken)
     ]
+
+
+def _answers(columns: Columns, taken: NDArray[np.intp], wasted: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Answers until each moment. Some are evaluated or wasted before their proposal is answered as a whole."""
+    evaluated = np.cumsum(np.array(columns.numbers) > 0)[taken - 1]
+    return np.asarray(np.maximum(counts_until(columns.at[taken - 1], columns.answered), evaluated + wasted))
 
 
 def _best_scores(columns: Columns, taken: NDArray[np.intp]) -> list[dict[str, float]]:

@@ -21,8 +21,8 @@ class SeriesPoint(Reply):
         default={}, description="Best score of each objective so far, in its own unit. Empty: no objectives"
     )
     valid_share: float = Field(description="Share of valid candidates of the evaluations so far")
-    duplicate_share: float = Field(description="Share of duplicates of all candidates so far")
-    rejected_share: float = Field(description="Share of rejected answers of all candidates so far")
+    duplicate_share: float = Field(description="Share of duplicates of the answers so far")
+    rejected_share: float = Field(description="Share of rejected answers of the answers so far")
     hypervolume: float | None = Field(
         description="Of the front so far, in rewards. Sampled for more than 2 objectives. Null: no bounds"
     )

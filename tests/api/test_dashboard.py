@@ -42,6 +42,22 @@ async def test_what_is_handed_on_leads_to_where_the_operator_says_that_people_co
 BUTTONS = ("New run", "Saved filters", "Compare", "Pause", "Cancel…", "Delete…")
 
 
+async def test_pages_give_duplicates_as_a_share_of_the_answers(told: Told) -> None:
+    story = small_run(told)
+    for number in range(10, 14):  # two repeat the first, and two are in flight
+        told.append([story.propose(number, story.id(0)), story.create(number, parents=[(story.id(0), "parent")])])
+        if number < 12:
+            told.append([story.tell(EventKind.CANDIDATE_DUPLICATE, candidate_id=story.id(number), of=story.id(1))])
+    async with visitor(told) as client:
+        overview = (await client.get(f"/runs/{RUN}")).text
+        diversity = (await client.get(f"/runs/{RUN}/diversity")).text
+    found = re.search(r"<dt>Duplicates</dt><dd><strong>(.*?)</strong><small>2 of (\d+) answers", overview)
+    assert found
+    share = f"{200 / int(found[2]):.3g}\u202f%"
+    assert found[1] == share
+    assert f"{share} of all answers were duplicates" in diversity
+
+
 @pytest.mark.parametrize(
     ("scopes", "offered"),
     [

@@ -205,7 +205,8 @@ class TestMetrics:
         assert [point["tokens_input"] for point in points] == [0, 100, 200, 300]
         assert [point["tokens_output"] for point in points] == [0, 40, 80, 120]
         assert [point["cost"] for point in points] == ["0", "0.015 USD", "0.03 USD", "0.045 USD"]
-        assert [point["duplicate_share"] for point in points] == [0, 0, 0, 0.2]
+        # Three proposals of four answers each were answered.
+        assert [point["duplicate_share"] for point in points] == [0, 0, 0, 1 / 12]
         assert all(point["hypervolume"] is point["cells"] is point["qd_score"] is None for point in points)
         assert metrics["operators"] == [
             {

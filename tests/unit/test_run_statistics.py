@@ -226,6 +226,24 @@ def test_cancelled_evaluations_count_nowhere() -> None:
     assert fold_statistics(reader, restored, run) == found
 
 
+def test_duplicates_and_rejected_answers_are_shares_of_the_answers() -> None:
+    # Five answers to the first proposal: one is evaluated, one repeats it, one is rejected, and two are in flight.
+    # The second is not answered as a whole yet, and one of its answers is evaluated.
+    rows = [row(1, 0, 0), row(2, 1, 0), row(50, 2, 0)]
+    wasted = [
+        logged(EventKind.CANDIDATE_DUPLICATE, 3, candidate_id="cnd_9", of="cnd_2"),
+        logged(EventKind.CANDIDATE_REJECTED, 4, **encode(candidate_rejected(1, 2))),
+    ]
+    events = [*wasted, put(10, 1, 5, 1), came(12, 1, answers=5)]
+    _, columns, run = told(rows, events=events)
+    last = fold_series(columns, 10).moments[-1]
+    assert (last.duplicates, last.rejected) == (1 / 5, 1 / 5)
+    restored = Columns.restored(run, columns.state())
+    assert fold_series(restored, 10).moments == fold_series(columns, 10).moments
+    _, columns, _ = told(rows, events=wasted)
+    assert fold_series(columns, 10).moments[-1].duplicates == 1 / 4
+
+
 @pytest.mark.parametrize("budget", [1, 8, 9, 10, 13, 16, 21])
 def test_chains_are_as_many_as_the_budget_let_be_asked_for(budget: int) -> None:
     config = RunConfig(answers=2, samples=4, budget=BudgetConfig(evaluations=None, answers=budget))
