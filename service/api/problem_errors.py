@@ -1,10 +1,11 @@
 """The one table from errors to answers: status, code, and one sentence; never a trace of the code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 import structlog
 from fastapi import FastAPI, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic_core import ErrorDetails
@@ -32,10 +33,12 @@ from service.errors import (
 )
 from service.schemas.error_location import place_of
 from service.schemas.problem_details import Code, Fault, ProblemDetails
+from service.schemas.validation_messages import message_of
 
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+BODY = "body"  # where pydantic's errors of a body lie
 _AWAY = "the database does not answer now: try again as Retry-After says"
 RETRY_SECONDS = {409: 1, 429: 60, 503: 5}
 
@@ -197,20 +200,42 @@ def _of_http(error: HTTPException, methods: set[str]) -> ApiFault:
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    described = dict(_descriptions(request.scope["route"].dependant))
     faults = [
-        Fault(pointer=_pointer(one, error.body), code=str(one["type"]), detail=_printable(str(one["msg"])))
-        for one in error.errors()[:50]
+        Fault(pointer=_pointer(one, error.body), code=str(one["type"]), detail=_printable(_message(one, described)))
+        for one in _each_once(error.errors())[:50]
     ]
     detail = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults[:5]) or "the request cannot be read"
     return answer(request, ApiFault(422, Code.INVALID_REQUEST, detail, errors=faults))
 
 
+def _each_once(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """Errors of a body, and the first of each parameter: pydantic has one for each type that a parameter may have."""
+    found: dict[object, ErrorDetails] = {}
+    for place, one in enumerate(errors):
+        found.setdefault(place if one["loc"][:1] == (BODY,) else tuple(one["loc"][:2]), one)
+    return list(found.values())
+
+
+def _descriptions(dependant: Dependant) -> Iterator[tuple[tuple[str, str], str]]:
+    """Where each parameter of a route stands, and what the document says of it."""
+    for where in ("query", "header", "path"):
+        for field in getattr(dependant, f"{where}_params"):
+            yield (where, str(field.alias)), field.field_info.description or ""
+    for below in dependant.dependencies:
+        yield from _descriptions(below)
+
+
+def _message(error: ErrorDetails, described: Mapping[tuple[str, str], str]) -> str:
+    where, name = [*map(str, error["loc"][:2]), "", ""][:2]
+    return message_of(error, described.get((where, name), ""))
+
+
 def _pointer(error: ErrorDetails, body: object) -> str:
     where, *inside = error["loc"] or [""]
-    if where == "body":
-        inside = place_of(error, body, start=1)
-    names = [_escaped(part) for part in inside]
-    return _printable("/" + "/".join(names) if where == "body" else "/".join(names) or str(where))
+    if where == BODY:
+        return _printable("/" + "/".join(_escaped(part) for part in place_of(error, body, start=1)))
+    return _printable(_escaped(inside[0]) if inside else str(where))
 
 
 def _printable(text: str) -> str:

@@ -38,6 +38,7 @@ from service.errors import (
     UnreachableError,
     UsageError,
 )
+from service.schemas.validation_messages import message_of
 
 POLICY = "; ".join(
     (
@@ -160,7 +161,7 @@ class PageRoute(APIRoute):
                 return _signed_out(request)
             except RequestValidationError as error:
                 first = error.errors()[0]
-                detail = f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"
+                detail = f"{'.'.join(str(part) for part in first['loc'][1:])}: {message_of(first)}"
                 return failed(request, 422, "The address cannot be read", detail)
             except (ServiceError, EvolveError) as error:
                 return failure(request, error)

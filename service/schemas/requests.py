@@ -6,6 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from service.errors import UsageError
 from service.schemas.error_location import place_of
+from service.schemas.validation_messages import message_of
 
 Request = TypeVar("Request", bound=BaseModel)
 
@@ -19,7 +20,8 @@ def checked(model: type[Request], /, **values: Any) -> Request:
     try:
         return model(**values)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = error.errors(include_url=False)[0]
         place = ".".join(str(step) for step in place_of(first, values))
-        message = first["msg"].removeprefix("Value error, ")
+        field = model.model_fields.get(str(first["loc"][0])) if first["loc"] else None
+        message = message_of(first, (field.description if field else None) or "")
         raise UsageError(f"{place}: {message[0].lower()}{message[1:]}") from None

@@ -181,7 +181,7 @@ async def test_settings_are_neither_deep_nor_large(owner: httpx.AsyncClient) -> 
     [
         ([3], "/sweep/policies/0", "must be the name of a policy, a description of one, or a list of these"),
         (["a", ["b", 3]], "/sweep/policies/1/1", "must be the name of a policy, or a description of one"),
-        ([[" "]], "/sweep/policies/0/0", "Value error, must not be blank"),
+        ([[" "]], "/sweep/policies/0/0", "must not be blank"),
         ([[]], "/sweep/policies/0", "List should have at least 1 item after validation, not 0"),
     ],
 )
@@ -251,6 +251,47 @@ async def test_hostile_queries_are_refused(remote: httpx.AsyncClient, query: str
     code = "invalid_cursor" if answer.status_code == 400 else "invalid_request"
     assert answer.status_code in {400, 422}
     checked(answer, answer.status_code, code)
+
+
+@pytest.mark.parametrize(
+    ("address", "pointer", "detail"),
+    [
+        (
+            "runs?created_after=abc",
+            "created_after",
+            "must be a time as RFC 3339 writes it, such as 2026-01-31T12:00:00Z",
+        ),
+        (
+            "runs?state=failed,zzz",
+            "state",
+            "'zzz' is not one of queued, running, pausing, paused, cancelling, cancelled, succeeded, failed",
+        ),
+        (
+            "runs?labels=nonsense",
+            "labels",
+            "'nonsense' has the wrong form (only with these labels: key=value,key=value)",
+        ),
+        ("runs?problem=%00", "problem", "must not hold NUL characters"),
+        ("runs/a%20b", "run_id", "'a b' has the wrong form (id of a run, or a beginning that no other run's has)"),
+        (
+            f"runs/{RUN}/candidates?status=zzz",
+            "status",
+            "'zzz' is not one of pending, evaluating, evaluated, duplicate, rejected",
+        ),
+        (f"runs/{RUN}/candidates?island=x", "island", "must be a whole number"),
+        (
+            f"runs/{RUN}/events?kinds=run.started,run.stoped",
+            "kinds",
+            "'run.stoped' is not one of the 41 possible values, such as run.started, run.paused, run.resumed",
+        ),
+    ],
+)
+async def test_a_parameter_is_refused_in_one_sentence(
+    owner: httpx.AsyncClient, address: str, pointer: str, detail: str
+) -> None:
+    body = checked(await owner.get(f"/v1/{address}"), 422, "invalid_request")
+    assert body["detail"] == f"{pointer}: {detail}"
+    assert [(fault["pointer"], fault["detail"]) for fault in body["errors"]] == [(pointer, detail)]
 
 
 async def test_every_route_refuses_a_repeated_parameter(owner: httpx.AsyncClient) -> None:

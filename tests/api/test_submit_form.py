@@ -85,6 +85,8 @@ async def test_a_run_has_the_critic_and_the_embedder_that_were_chosen(
         True,
     )
     assert f'href="/candidates/{run_id}.48.0"' in named.text
+    ill_formed = await submit(browser, "", f"/runs/{run_id}/fork", candidate="4 8")
+    assert (ill_formed.status_code, "wrong form (id or name of" in wrong(ill_formed, "candidate")) == (422, True)
     assert options((await browser.get(f"/runs/{run_id}/fork")).text, "critic").keys() == {"", "judge", "second"}
 
 
