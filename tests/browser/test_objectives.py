@@ -29,6 +29,32 @@ def single_run(service: Service) -> str:
     return run_id
 
 
+@pytest.fixture(scope="module")
+def long_names_run(service: Service) -> str:
+    """The id of a run whose objectives and measures have names that no phone shows on a line."""
+    problem, evaluator = PROBLEM.format(name="long_names"), EVALUATOR.format(seconds=0.0)
+    for name in ("value", "length", "digits"):
+        long = f"{name}_of_all_that_the_evaluator_measures_in_ms"
+        problem = problem.replace(f'name = "{name}"', f'name = "{long}"')
+        evaluator = evaluator.replace(f'"{name}":', f'"{long}":')
+    files = {"problem.toml": problem, "program.py": PROGRAM, "evaluator.py": evaluator}
+    service.client.post("/v1/problems", json={"files": files}).raise_for_status()
+    run_id = service.submit("long_names", evaluations=20)
+    service.end(run_id)
+    return run_id
+
+
+@pytest.mark.parametrize("tab", ["objectives", "grid"])
+def test_choices_with_long_names_fit_on_a_phone(open_page: OpenPage, long_names_run: str, tab: str) -> None:
+    page = open_page(f"/runs/{long_names_run}/{tab}", width=375)
+    select = page.locator("#axis-x")
+    expect(select).to_be_visible()
+    box = select.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 375
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def place(candidate: dict[str, object]) -> str:
     return f"{candidate['proposal_number']}/{candidate['position']}"
 
