@@ -48,8 +48,8 @@ def plain(text: object, maximum: int = 200) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in percent."""
-    return _NOTHING if value is None else f"{100 * value:.3g}\u202f%"
+    """A share in percent. A negative zero is zero: nothing was lost."""
+    return _NOTHING if value is None else f"{100 * value + 0.0:.3g}\u202f%"
 
 
 def seconds(value: float | None) -> str:

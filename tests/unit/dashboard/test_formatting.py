@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from service.dashboard.formatting import plain, visible
+from service.dashboard.formatting import plain, share, visible
 
 MARK = re.compile(r'<span class="unseen">U\+([0-9A-F]{4,6})</span>')
 UNSEEN = set("\x00\x1f\x85\u200b\u202e\u2066\ufeff\U000e0041")
@@ -30,6 +30,10 @@ def _characters(shown: str) -> Iterator[str]:
         yield chr(int(found.group(1), 16))
         place = found.end()
     yield unescape(shown[place:])
+
+
+def test_a_share_of_negative_zero_is_zero() -> None:
+    assert [share(value) for value in (-0.0, 0.0, -0.25)] == ["0\u202f%", "0\u202f%", "-25\u202f%"]
 
 
 def test_text_that_says_it_is_markup_is_text() -> None:
