@@ -1,5 +1,6 @@
 """Keys, their audit, usage, quotas, limits and sessions over the API."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from service.ports import KeyRecord, Quotas, Scope
 from service.signer import Signer
 from tests.api.conftest import FILES
 from tests.api.told import Told, bearer, open_told, small_run
+from tests.api.visiting import visitor
 from tests.contract.story import RUN, START, FixedClock, Story
 
 AN_HOUR = timedelta(hours=1)
@@ -214,6 +216,13 @@ async def test_usage_counts_what_lies_in_the_time(told: Told, owner: httpx.Async
 async def test_times_that_are_off_are_refused(owner: httpx.AsyncClient, query: dict[str, str]) -> None:
     answer = await owner.get("/v1/usage", params=query)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+
+
+async def test_the_page_of_retention_tells_its_rule_in_sentences(told: Told) -> None:
+    async with visitor(told) as client:
+        page = re.sub(r"<[^>]*>|\s+", " ", (await client.get("/admin/retention")).text)
+    words = " ".join(page.split())
+    assert "this service has no retention.days . The audit is kept for ever" in words
 
 
 async def test_the_operator_reads_what_is_held_and_past_its_time(
