@@ -13,7 +13,7 @@ from service.dashboard.run_page import TABS
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
 from tests.api.visiting import visitor
-from tests.contract.story import RUN
+from tests.contract.story import RUN, new_run
 
 
 async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told: Told) -> None:
@@ -40,6 +40,25 @@ async def test_what_is_handed_on_leads_to_where_the_operator_says_that_people_co
 
 
 BUTTONS = ("New run", "Saved filters", "Compare", "Pause", "Cancel…", "Delete…")
+
+
+async def test_the_list_of_runs_says_which_filter_it_left_out(told: Told) -> None:
+    small_run(told)
+    async with visitor(told) as client:
+        page = await client.get("/runs?state=zzz")
+        assert page.status_code == 200
+        assert "state: zzz was left out" in page.text
+        assert f"/runs/{RUN}" in page.text
+        assert "was left out" not in (await client.get("/runs?state=running")).text
+
+
+async def test_a_comparison_takes_runs_as_the_api_does(told: Told) -> None:
+    other = "run_0190bbbb000000000000000000000002"
+    small_run(told)
+    told.create(new_run(other))
+    async with visitor(told) as client:
+        for query in (f"runs={RUN},{other}", f"run={RUN}&run={other}", f"run={RUN}&runs={other}"):
+            assert "<h1>Compare 2 runs</h1>" in (await client.get(f"/compare?{query}")).text
 
 
 async def test_pages_give_duplicates_as_a_share_of_the_answers(told: Told) -> None:

@@ -156,9 +156,11 @@ async def compare(
     axis: Axis = "evaluations",
     by: Annotated[str, Query(max_length=200)] = "",
     columns: Wanted = [],  # noqa: B006 -- FastAPI copies it
+    runs: Annotated[str, Query(max_length=10_000)] = "",
 ) -> Response:
-    """Set runs side by side, or offer a choice of them."""
-    wanted = list(dict.fromkeys(one.strip() for one in run if one.strip()))
+    """Set runs side by side, or offer a choice of them. `runs` names them as the API takes them, with commas."""
+    named = [one.strip() for one in (*run, *runs.split(","))]
+    wanted = list(dict.fromkeys(filter(None, named)))
     shown = [key for key, _, _ in OUTCOMES if key in columns]
     chosen = ComparisonQuery(runs=wanted, axis=axis, by=by.strip(), columns=shown)
     if len(wanted) < MIN_RUNS:

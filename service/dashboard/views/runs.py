@@ -23,6 +23,7 @@ from service.dashboard.views.runs_filter import (
     grouped,
     ordered,
     policy_name,
+    unknown_filters,
 )
 from service.errors import NotFoundError, UsageError
 from service.schemas.annotations import SavedFilter, SavedFilterCreate
@@ -115,6 +116,7 @@ async def _page(
         problems=sorted({problem.name for problem in problems}),
         saved_filters=[(one, RunsFilter.read(str(one.settings.get("query", "")))) for one in _ours(saved)],
         wrong=wrong,
+        unknown=unknown_filters(request.url.query),
         filter_reason=complaint,
         filter_name=name,
         states=STATES,

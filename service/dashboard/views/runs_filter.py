@@ -50,10 +50,10 @@ class RunsFilter:
 
     @classmethod
     def read(cls, query: str) -> Self:
-        """What a query says; values that nobody offers are left out."""
+        """What a query says; `unknown_filters` names the values that nobody offers."""
         pairs = httpx.QueryParams(query).multi_items()
         named = {key: value.strip() for key, value in pairs}
-        states = {part for key, value in pairs if key == "state" for part in value.split(",")}
+        states = {part.strip() for key, value in pairs if key == "state" for part in value.split(",")}
         return cls(
             states=tuple(state for state in STATES if state in states),
             problem=named.get("problem", ""),
@@ -177,6 +177,32 @@ def ordered(runs: Sequence[Run], sort: str) -> list[Run]:
     if not sort:
         return list(runs)
     return sorted(runs, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
+
+
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "state": STATES,
+    "group": GROUPS,
+    "sort": tuple(SORTS),
+    "columns": tuple(key for key, _, _ in COLUMNS),
+}
+_FILTERS = ("state", "problem", "labels", "batch_id", "created_by", "group", "sort", "columns")
+_MAX_TOLD = 5
+
+
+def unknown_filters(query: str) -> list[str]:
+    """A sentence for each part of a query that `RunsFilter.read` leaves out."""
+    found = []
+    for name, value in httpx.QueryParams(query).multi_items():
+        if name not in (*_FILTERS, "cursor"):
+            found.append(
+                f"This list has no filter {plain(name, 40)}, so it was left out. It has {', '.join(_FILTERS)}."
+            )
+        for one in map(str.strip, value.split(",")):
+            word = one.removeprefix("-") if name == "sort" else one
+            if word and name in _CHOICES and word not in _CHOICES[name]:
+                choices = ", ".join(_CHOICES[name])
+                found.append(f"{name}: {plain(one, 40)} was left out, since it is not one of {choices}.")
+    return list(dict.fromkeys(found))[:_MAX_TOLD]
 
 
 def _columns(names: Iterable[str]) -> tuple[str, ...]:

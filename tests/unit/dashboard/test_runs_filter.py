@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.dashboard.session import FormData
 from service.dashboard.views.runs_bulk import back_of
-from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, read_labels, write_labels
+from service.dashboard.views.runs_filter import GROUPS, STATES, RunsFilter, read_labels, unknown_filters, write_labels
 from service.errors import UsageError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=30).map(str.strip)
@@ -41,6 +41,24 @@ def test_states_are_given_one_by_one_or_together_and_unknown_ones_left_out() -> 
         "failed",
     )
     assert not RunsFilter.read("state=odd&group=odd").narrows
+
+
+@given(FILTERS)
+def test_nothing_of_an_address_of_ours_is_left_out(only: RunsFilter) -> None:
+    assert unknown_filters(only.query(cursor="abc")) == []
+    assert unknown_filters("state=&problem=&labels=&group=&sort=-best&columns=best,age") == []
+
+
+def test_what_is_left_out_of_an_address_is_told() -> None:
+    told = unknown_filters("state=running,%20zzz&group=odd&sort=odd&created_after=2026-01-01&state=zzz")
+    assert [sentence.partition(" was left out")[0] for sentence in told[:3]] == [
+        "state: zzz",
+        "group: odd",
+        "sort: odd",
+    ]
+    assert all(state in told[0] for state in STATES)
+    assert told[3].startswith("This list has no filter created_after, so it was left out.")
+    assert len(told) == 4
 
 
 def test_a_label_without_a_value_is_complained_of() -> None:
