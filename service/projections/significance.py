@@ -128,7 +128,7 @@ def _paired(gaps: Sequence[float], shared: Sequence[Key], names: tuple[str, str]
     noun = "pairs of problem and seed" if several else "seeds"
     estimate, difference = mean_over_runs(gaps), float(np.mean(gaps))
     if estimate is None:
-        few = f"over {count} {noun} ({_number(difference)}): {ENOUGH_PAIRS} are enough"
+        few = f"over {count} {noun} ({_number(difference)}): these are too few, use at least {ENOUGH_PAIRS}"
         over = _few(names, where, few, alone=count < 2)
         return _unmeasured(difference, over, names, where, count, count, paired=True)
     return MeasuredDifference(
@@ -152,7 +152,7 @@ def _apart(own: Sequence[float], their: Sequence[float], names: tuple[str, str],
     estimate, difference = lead(own, their), float(np.mean(own) - np.mean(their))
     over = f"over {len(own)} and {len(their)} seeds, unpaired"
     if estimate is None:
-        few = f"{over} ({_number(difference)}): {ENOUGH_APART} of each are enough"
+        few = f"{over} ({_number(difference)}): these are too few, use {ENOUGH_APART} or more of each"
         over = _few(names, where, few, alone=min(len(own), len(their)) < 2)
         return _unmeasured(difference, over, names, where, len(own), len(their))
     return MeasuredDifference(

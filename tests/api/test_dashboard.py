@@ -13,7 +13,7 @@ from service.dashboard.run_page import TABS
 from service.ports import Scope
 from tests.api.told import Told, open_told, small_run
 from tests.api.visiting import visitor
-from tests.contract.story import RUN, new_run
+from tests.contract.story import RUN, Story, new_run
 
 
 async def test_who_signs_out_on_a_page_leaves_no_copy_of_the_session_behind(told: Told) -> None:
@@ -59,6 +59,16 @@ async def test_a_comparison_takes_runs_as_the_api_does(told: Told) -> None:
     async with visitor(told) as client:
         for query in (f"runs={RUN},{other}", f"run={RUN}&run={other}", f"run={RUN}&runs={other}"):
             assert "<h1>Compare 2 runs</h1>" in (await client.get(f"/compare?{query}")).text
+
+
+async def test_a_comparison_says_how_many_seeds_an_interval_takes(told: Told) -> None:
+    small_run(told)
+    other = Story("run_0190bbbb000000000000000000000002")
+    told.create(new_run(other.run_id))
+    told.append([*other.seed(), *other.child(1, other.id(0), 2.0)])
+    async with visitor(told) as client:
+        page = (await client.get(f"/compare?runs={RUN},{other.run_id}&by=strategy")).text
+    assert "its 95 % interval from 6 seeds on" in page
 
 
 async def test_pages_give_duplicates_as_a_share_of_the_answers(told: Told) -> None:

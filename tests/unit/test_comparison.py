@@ -159,7 +159,13 @@ def test_few_seeds_tell_nothing_however_clear_they_look() -> None:
     gap = by_strategy(strategies([2.0 + seed for seed in range(few)], [float(seed) for seed in range(few)])).leads[0]
     assert (gap.gaps[-1].ahead, gap.gaps[-1].low, gap.gaps[-1].difference) == (0, None, 2.0)
     assert gap.gaps[-1].sentence == (
-        "no measurable difference between islands and best_of_n at 2 evaluations over 5 seeds (2): 6 are enough"
+        "no measurable difference between islands and best_of_n at 2 evaluations over 5 seeds (2):"
+        " these are too few, use at least 6"
+    )
+    apart = measure({("p", 1): 1.0, ("p", 2): 2.0}, {("p", 3): 0.0, ("p", 4): 1.0}, ("a", "b"), "at 2 evaluations")
+    assert compared([apart])[0].sentence == (
+        "no measurable difference between a and b at 2 evaluations over 2 and 2 seeds, unpaired (1):"
+        " these are too few, use 4 or more of each"
     )
     assert (ENOUGH_PAIRS, ENOUGH_APART) == (6, 4)
 

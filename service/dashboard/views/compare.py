@@ -17,6 +17,7 @@ from service.dashboard.session import Api
 from service.dashboard.views.runs_filter import policy_name
 from service.errors import AmbiguousIdError, NotFoundError, UsageError
 from service.projections.grouping import leaves
+from service.projections.significance import ENOUGH_PAIRS
 from service.schemas.archives import FrontPage
 from service.schemas.runs import Run
 from service.schemas.series import Axis, ComparedGroup, RunComparison
@@ -242,6 +243,7 @@ async def _show(
         "table": table_of(comparison),
         "groups": groups_of(comparison),
         "verdicts": verdicts_of(comparison),
+        "enough_seeds": ENOUGH_PAIRS,
         "differences": differences(runs),
         "sign": sign,
         "word": chart_word(runs),
