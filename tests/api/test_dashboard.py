@@ -71,6 +71,14 @@ async def test_a_comparison_says_how_many_seeds_an_interval_takes(told: Told) ->
     assert "its 95 % interval from 6 seeds on" in page
 
 
+async def test_a_chart_is_told_that_there_is_no_candidate_of_a_name(told: Told) -> None:
+    small_run(told)
+    async with visitor(told) as client:
+        part = await client.get(f"/candidates/{RUN}.999.9/inspect", headers={"HX-Request": "true"})
+        assert (part.status_code, "There is no candidate 999.9." in part.text) == (200, True)
+        assert (await client.get(f"/candidates/{RUN}.999.9/inspect")).status_code == 404
+
+
 async def test_pages_give_duplicates_as_a_share_of_the_answers(told: Told) -> None:
     story = small_run(told)
     for number in range(10, 14):  # two repeat the first, and two are in flight

@@ -139,6 +139,12 @@ def test_a_failed_candidate_says_why(page: Page, service: Service, finished_run:
     expect(panel_of(page)).to_contain_text("a value that cannot be scored")
 
 
+def test_a_candidate_that_there_is_not_is_told_once(page: Page, finished_run: str) -> None:
+    page.goto(f"/runs/{finished_run}/lineage?inspect=999.9")
+    expect(panel_of(page)).to_contain_text("There is no candidate 999.9.")
+    expect(panel_of(page).get_by_role("button", name="Try again")).to_have_count(0)
+
+
 def test_what_does_not_come_is_said_and_asked_again(page: Page, finished_run: str, complaints: Complaints) -> None:
     complaints.expect("503")
     page.route(re.compile("/inspect$"), lambda route: route.fulfill(status=503, body="away"))

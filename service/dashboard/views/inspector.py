@@ -11,6 +11,7 @@ from service.dashboard.scores import scores_of
 from service.dashboard.session import Api
 from service.dashboard.views.candidate import CandidateId, compare, first_parent, proposal_of, render_about
 from service.dashboard.views.story import own_words
+from service.errors import NotFoundError
 
 MAX_DIFF_LINES = 80
 MAX_FEEDBACK = 1500
@@ -19,8 +20,16 @@ router = APIRouter(prefix="/candidates/{candidate_id}", route_class=PageRoute, i
 
 @router.get("/inspect")
 async def show_in_short(request: Request, candidate_id: CandidateId, api: Api) -> Response:
-    """Show a candidate beside a chart; whoever opens the address itself comes to its page."""
-    candidate = await api.send(calls.get_candidate(candidate_id))
+    """Show a candidate beside a chart; whoever opens the address itself comes to its page.
+
+    That there is none is an answer to a chart, too, and no failure that another try would mend.
+    """
+    try:
+        candidate = await api.send(calls.get_candidate(candidate_id))
+    except NotFoundError:
+        if not is_part(request):
+            raise
+        return render(request, "candidate_absent.html", name=candidate_id.partition(".")[2] or candidate_id)
     if not is_part(request):
         return go_to(f"/candidates/{candidate.id}")
     run, parent, compared, proposal = await asyncio.gather(
