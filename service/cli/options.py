@@ -76,7 +76,8 @@ PolicyNames = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help="Policy that writes programs: syntax, tuner, bundled:MODEL, a server URL or a policy file. May be repeated.",
+        help="Policy that writes programs: syntax, tuner, bundled:MODEL, a server URL or a policy file. May be"
+        " repeated.",
     ),
 ]
 Model = Annotated[

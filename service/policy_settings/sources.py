@@ -116,8 +116,9 @@ def _tables(path: Path) -> list[dict[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"the policy {str(path)!r} is neither {' nor '.join(WITHOUT_MODEL)}, nor {PREFIX} and a model, nor a provider and a model such as"
-            " openai:gpt-5, nor an address such as http://localhost:8000/v1, nor an installed policy kind, nor a file"
+            f"the policy {str(path)!r} is neither {' nor '.join(WITHOUT_MODEL)}, nor {PREFIX} and a model, nor a"
+            " provider and a model such as openai:gpt-5, nor an address such as http://localhost:8000/v1, nor an"
+            " installed policy kind, nor a file"
         ) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"the policy file {path} cannot be read: {error}") from error

@@ -218,7 +218,8 @@ def test_policies_that_do_not_go_together_are_refused(words: list[str], model: s
 
 
 def test_a_word_that_is_no_file_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="neither syntax nor tuner, nor bundled: and a model, nor a provider and a model"):
+    said = "neither syntax nor tuner, nor bundled: and a model, nor a provider and a model"
+    with pytest.raises(NotFoundError, match=said):
         load_policies(str(tmp_path / "absent.toml"))
 
 
