@@ -13,7 +13,8 @@ from service.problems.formats.python_source import Function, PythonSource, parse
 from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_problem
 
 SKELETON, INPUTS = "evolve_skeleton.py", "inputs.json"
-_MARK = re.compile(r"^#?[ \t]*@funsearch\.(run|evolve)\b.*$", re.MULTILINE)
+_ALIAS = re.compile(r"^[ \t]*import funsearch as (\w+)", re.MULTILINE)
+_BY_NAME = re.compile(r"^[ \t]*from funsearch import\b", re.MULTILINE)
 _ROLES = {"run": "function that scores", "evolve": "function that may change"}
 _SUFFIXES = (".txt", ".py", ".ipynb")
 _INPUT_NAMES = ("inputs", "INPUTS")
@@ -99,13 +100,20 @@ def _raw(folder: ProblemFolder, name: str) -> str:
 
 
 def _marks(text: str) -> set[str]:
-    return set(_MARK.findall(text))
+    return set(_mark(text).findall(text))
+
+
+def _mark(text: str) -> re.Pattern[str]:
+    """A line with a mark, under the names by which a text imports the package or its marks."""
+    owners = "|".join(f"{name}\\." for name in ("funsearch", *_ALIAS.findall(text)))
+    optional = "?" if _BY_NAME.search(text) else ""
+    return re.compile(rf"^#?[ \t]*@(?:{owners}){optional}(run|evolve)\b.*$", re.MULTILINE)
 
 
 def _marked(text: str, name: str) -> dict[str, int]:
     """The line that follows each mark, from 1."""
     found: dict[str, list[int]] = {}
-    for match in _MARK.finditer(text):
+    for match in _mark(text).finditer(text):
         found.setdefault(match[1], []).append(text.count("\n", 0, match.start()) + 2)
     several = [f"@funsearch.{mark}" for mark, lines in found.items() if len(lines) > 1]
     if several:
@@ -125,7 +133,7 @@ def _without(text: str, evolve: Function) -> str:
     lines = text.splitlines()
     first = min([evolve.lineno, *(one.lineno for one in evolve.decorator_list)]) - 1
     kept = [*lines[:first], *lines[evolve.end_lineno :]]
-    return _MARK.sub("", "\n".join(kept)).strip() + "\n"
+    return _mark(text).sub("", "\n".join(kept)).strip() + "\n"
 
 
 def _inputs(folder: ProblemFolder, source: PythonSource, name: str, run: str) -> Sequence[Any]:

@@ -152,6 +152,33 @@ def test_a_file_alone_is_a_specification(tmp_path: Path) -> None:
     assert bridged(loaded, tmp_path)["score"] == 4.0
 
 
+@pytest.mark.parametrize(
+    ("line", "run", "evolve"),
+    [
+        ("import funsearch", "@funsearch.run", "@funsearch.evolve"),
+        ("import funsearch as fs", "@fs.run", "@fs.evolve"),
+        ("from funsearch import evolve, run", "@run", "@evolve"),
+    ],
+)
+def test_a_specification_and_its_programs_may_import_funsearch(
+    tmp_path: Path, line: str, run: str, evolve: str
+) -> None:
+    text = FUNSEARCH.replace("import math", f"import math\n{line}")
+    text = text.replace("@funsearch.run", run).replace("@funsearch.evolve", evolve)
+    loaded = loaded_from(tmp_path, {"walks.py": text})
+    program = f"{line}\n{evolve}\ndef priority(place):\n    return 2.0\n"
+    assert bridged(loaded, tmp_path / "seed")["score"] == 4.0
+    assert bridged(loaded, tmp_path / "program", program)["score"] == 8.0
+
+
+def test_a_module_funsearch_of_the_folder_is_imported_as_it_is(tmp_path: Path) -> None:
+    text = FUNSEARCH.replace("import math", "import math\nimport funsearch").replace(
+        "return walk", "return funsearch.FACTOR * walk"
+    )
+    loaded = loaded_from(tmp_path, {"walks.txt": text, "funsearch.py": "FACTOR = 5\n"})
+    assert bridged(loaded, tmp_path)["score"] == 20.0
+
+
 def test_the_scorer_of_funsearch_cannot_be_replaced(tmp_path: Path) -> None:
     program = "def walk(n):\n    return 1e9\n\n\ndef priority(place):\n    return 1.0\n"
     found = bridged(loaded_from(tmp_path, {"specification.txt": FUNSEARCH}), tmp_path, program)
