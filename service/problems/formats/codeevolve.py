@@ -85,10 +85,19 @@ def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _search(settings: Mapping[str, Any], evolution: Mapping[str, Any]) -> dict[str, Any]:
     search: dict[str, Any] = {}
-    limits = {"evaluations": evolution.get("num_epochs"), "patience": evolution.get("early_stopping_rounds")}
-    if budget := {key: whole for key, value in limits.items() if (whole := int(number_of(value, 0)))}:
+    budget: dict[str, int] = {}
+    islands = int(number_of(evolution.get("num_islands"), 0))
+    # In an epoch, each island makes a program, and a round without progress is one of all islands.
+    epochs, rounds = (
+        int(number_of(evolution.get(key), 0)) * max(islands, 1) for key in ("num_epochs", "early_stopping_rounds")
+    )
+    if epochs:
+        budget["evaluations"] = epochs + 1  # the seed is evaluated too
+    if rounds:
+        budget["patience"] = rounds
+    if budget:
         search["budget"] = budget
-    if islands := int(number_of(evolution.get("num_islands"), 0)):
+    if islands:
         search["islands"] = islands
     if isinstance(text := settings.get("SYS_MSG"), str) and (system := _MARKERS.sub("", text).strip()):
         search["prompt"] = {"system": system}

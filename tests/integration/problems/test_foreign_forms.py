@@ -283,7 +283,7 @@ def test_codeevolves_settings_are_taken(tmp_path: Path) -> None:
     loaded = load_problem(write(tmp_path, files))
     assert (loaded.problem.limits.wall_seconds, loaded.problem.limits.memory_mb) == (10000, 1024)
     assert loaded.search == {
-        "budget": {"evaluations": 20, "patience": 9},
+        "budget": {"evaluations": 101, "patience": 45},  # a program of each island in an epoch, and the seed
         "islands": 5,
         "prompt": {"system": "Pack them.\nTry hard."},
     }

@@ -34,7 +34,7 @@ def test_a_codeevolve_file_is_read_as_the_project_reads_it(tmp_path: Path) -> No
     config = write(tmp_path, {"more.yaml": CODEEVOLVE}) / "more.yaml"
     loaded = load_problem(Project(folder=folder, config=config))
     assert loaded.problem.objective_names == ("gain",)
-    assert loaded.search == {"budget": {"evaluations": 7}, "prompt": {"system": "Pack."}}
+    assert loaded.search == {"budget": {"evaluations": 8}, "prompt": {"system": "Pack."}}
 
 
 @pytest.mark.parametrize(
