@@ -83,6 +83,7 @@ class ProblemFormat(Protocol):
 
     A format may have an attribute `folders`: the names of the folders directly in a problem's folder that belong to the
     problem. Others, such as checkpoints and results, are then neither read nor counted. Without it, all are read.
+    An attribute `beside` has the names of files that belong to a problem of a single file if they lie beside it.
     An attribute `config_keys` has keys at the top of its configuration that no run configuration has. By one of them,
     `--config` of `evolve run` knows a file of the project's own.
     """
@@ -126,6 +127,15 @@ class GuardedFormat:
             ExtensionError: they are no names.
         """
         return self._names("folders")
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The files beside a problem of a single file that are read; empty: none.
+
+        Raises:
+            ExtensionError: they are no names.
+        """
+        return self._names("beside")
 
     @property
     def config_keys(self) -> tuple[str, ...]:

@@ -227,7 +227,7 @@ def run(
     words: dict[str, Any] = {"problem": problem, "evaluator": evaluator, "python": python, "source": source}
     words |= {"command": command, "metric": metric, "pattern": pattern, "minimize": minimize, "goal": goal}
     words |= {"read": read, "path": path, "save": save, "trust_score": trust_score, "seeds_from": seeds_from}
-    words |= {"insights_from": insights_from}
+    words |= {"insights_from": insights_from, "format": format_}
     raise typer.Exit(run_dispatch.run_named(terminal, options, where, words))
 
 

@@ -19,6 +19,7 @@ from service.identifiers import new_id
 from service.problems.command.problem_files import ScoringRules, write_command_problem
 from service.problems.load import load_problem
 from service.problems.project import Project
+from service.problems.recognition import is_problem_file
 from service.timestamps import SystemClock
 from service.usecases.command_problem import CommandOrder, PlannedCommand, plan_command
 from service.usecases.estimate_cost import CostEstimate, estimate_cost
@@ -73,7 +74,8 @@ def read_command_options(words: Mapping[str, Any]) -> CommandOptions:
         words: values of the command's parameters by their names.
     """
     place, evaluator = words["problem"], words["evaluator"]
-    script = place if place is not None and evaluator is None and place.suffix == ".py" and place.is_file() else None
+    lone = place is not None and evaluator is None and place.suffix == ".py" and place.is_file()
+    script = place if lone and not words["format"] and not is_problem_file(place) else None
     order = CommandOrder(
         script=script,
         command=words["command"] or "",

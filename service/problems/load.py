@@ -84,9 +84,11 @@ def read_project(project: Project) -> tuple[str, Folder, list[str]]:
     # Before all of it is read: it may be somebody's home.
     form = format_name(project)
     folders: Sequence[str] = ()
+    beside: Sequence[str] = ()
     if form and project.evaluator is None:
-        folders = open_format(form, Extensions()).folders
-    return form, *project.read(folders)
+        opened = open_format(form, Extensions())
+        folders, beside = opened.folders, opened.beside
+    return form, *project.read(folders, beside)
 
 
 def format_name(project: Project) -> str:

@@ -61,13 +61,14 @@ class Project:
         """The problem's folder."""
         return self.evaluator.parent if self.evaluator else self.folder
 
-    def read(self, folders: Collection[str] = ()) -> tuple[Folder, list[str]]:
+    def read(self, folders: Collection[str] = (), beside: Collection[str] = ()) -> tuple[Folder, list[str]]:
         """Its files, with a sentence for everything that cannot be included.
 
         Args:
             folders: those directly in the problem's folder that are read; none named: all.
+            beside: names of files that belong to a problem of one file if they lie beside it.
         """
-        folder, complaints = self._lying_there(folders)
+        folder, complaints = self._lying_there(folders, beside)
         named = {PYTHON: self.python} if self.python else {}
         if self.form:
             named[FORMAT] = self.form
@@ -88,13 +89,17 @@ class Project:
             complaints = [*outside.complaints]
         return replace(folder, files=dict(sorted(files.items()))), complaints
 
-    def _lying_there(self, folders: Collection[str]) -> tuple[Folder, list[str]]:
+    def _lying_there(self, folders: Collection[str], beside: Collection[str]) -> tuple[Folder, list[str]]:
         if not self.top.is_file():
             return read_folder(self.top, folders)
-        try:
-            return Folder(files={self.top.name: self.top.read_bytes()}), []
-        except OSError as error:
-            return Folder(files={}), [f"{self.top} cannot be read ({error.strerror})"]
+        files: dict[str, bytes] = {}
+        complaints = []
+        for path in (self.top, *(path for name in beside if (path := self.top.with_name(name)).is_file())):
+            try:
+                files[path.name] = path.read_bytes()
+            except OSError as error:
+                complaints.append(f"{path} cannot be read ({error.strerror})")
+        return Folder(files=files), complaints
 
     def _seed(self, files: dict[str, bytes], complaints: list[str]) -> str:
         assert self.evaluator is not None

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from evolve.errors import MissingExtensionError
-from evolve.extensions import ExtensionKind, Extensions, built_in_names
+from evolve.extensions import ExtensionKind, Extensions, built_in_names, known_names
 from evolve.problem_formats import FILE, GuardedFormat, ProblemFolder, RecognisedFiles, open_format
 from service.errors import InvalidProblemError
 from service.problems.documents import DocumentError, read_document
@@ -69,6 +69,13 @@ def recognise(
         raise InvalidProblemError([f"{place} reads as {forms}: choose one with {choices}"])
     name, form, files = whole[0]
     return RecognisedFormat(name=name, format=form, files=files.files)
+
+
+def is_problem_file(path: Path) -> bool:
+    """Whether a file is a whole problem by itself, in a form of an installed format."""
+    lying, extensions = peek(path), Extensions()
+    found = (open_format(name, extensions).recognise(lying) for name in known_names(ExtensionKind.PROBLEM_FORMAT))
+    return any(files is not None and files.complete for files in found)
 
 
 def is_project_config(path: Path) -> bool:

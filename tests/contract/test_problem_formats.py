@@ -141,6 +141,8 @@ class Misnamed(Form):
 def test_a_format_says_which_folders_it_takes(tmp_path: Path) -> None:
     assert open_format("codeevolve", Extensions()).folders == ("input", "configs")
     assert open_format("shinka", Extensions()).folders == ()
+    assert open_format("funsearch", Extensions()).beside == ("inputs.json",)
+    assert open_format("shinka", Extensions()).beside == ()
     here = __name__
     write(tmp_path, {"a": "1", "b": "2", "kept/c": "3", "other/d": "4"})
     form, files, complaints = read_project(Project(folder=tmp_path, form=f"{here}:Narrow"))

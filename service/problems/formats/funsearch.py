@@ -26,6 +26,7 @@ class FunSearchFormat:
     """A specification of FunSearch, of which one function may change and the rest is the scorer."""
 
     title = "a FunSearch specification"
+    beside = (INPUTS,)
 
     def recognise(self, folder: ProblemFolder) -> RecognisedFiles | None:
         """As the protocol says: both marks are in one file. One of them is half a specification."""

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from evolve.problem import Direction, Objective
+from service.cli.command_run import read_command_options
 from service.errors import InvalidProblemError
+from service.problems.bundle import open_bundle
 from service.problems.load import LoadedProblem, load_problem
 from tests.unit.problems.folders import write
 from tests.unit.problems.formats.bridged import bridged
@@ -193,6 +195,45 @@ def test_the_inputs_of_funsearch_lie_in_a_file_or_are_the_calls_of_a_notebook(tm
     notebook = {"cells": [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]}
     loaded = loaded_from(tmp_path / "b", {"walks.ipynb": json.dumps(notebook)})
     assert bridged(loaded, tmp_path / "b") == {"score": 3.0, "score_1": 2.0, "score_2": 3.0}
+
+
+@pytest.mark.parametrize("name", ["walks.py", "walks.txt"])
+def test_the_inputs_of_a_specification_that_is_named_as_a_file_lie_beside_it(tmp_path: Path, name: str) -> None:
+    bare = FUNSEARCH.replace("inputs = [3, 4]\n", "")
+    folder = write(tmp_path / "folder", {name: bare, "inputs.json": "[5]", "other.json": "[6]"})
+    loaded = load_problem(folder / name)
+    assert bridged(loaded, tmp_path) == {"score": 5.0}
+    assert "other.json" not in open_bundle(loaded.bundle).files
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "script"),
+    [
+        (FUNSEARCH, None, False),
+        ("print('score', 1)\n", "funsearch", False),
+        ("print('score', 1)\n", None, True),
+        (FUNSEARCH.replace("@funsearch.run", ""), None, True),
+    ],
+)
+def test_a_file_is_a_script_unless_it_is_a_problem_or_has_a_format(
+    tmp_path: Path, text: str, form: str | None, script: bool
+) -> None:
+    place = write(tmp_path, {"walks.py": text}) / "walks.py"
+    names = (
+        "evaluator",
+        "command",
+        "source",
+        "metric",
+        "pattern",
+        "read",
+        "path",
+        "python",
+        "minimize",
+        "goal",
+        "save",
+    )
+    words = {**dict.fromkeys(names), "problem": place, "format": form, "trust_score": False}
+    assert read_command_options(words).order.script == (place if script else None)
 
 
 def test_the_reference_of_algotune_is_the_program_without_its_scorer(tmp_path: Path) -> None:
