@@ -36,6 +36,7 @@ _EMBEDDING = (
 _LIMITS = "is not honoured: an evaluation is bounded by its time, its memory and its processes"
 _TRACE = "is not needed: `evolve export` writes every candidate with its lineage"
 _FEEDBACK = "is not honoured: programs are scored by the evaluator alone"
+_PROVIDER = "is not honoured: models are asked over the OpenAI API, at llm.api_base or the address of --policy"
 _ARTIFACTS = "is not honoured: prompt.include_artifacts and prompt.max_artifact_bytes decide what a prompt shows"
 
 NOT_HONOURED = {
@@ -59,12 +60,22 @@ NOT_HONOURED = {
     "llm.retries": _RETRIES,
     "llm.retry_delay": _RETRIES,
     "llm.random_seed": "is not honoured: every proposal has a seed of its own, derived from the run's",
+    "llm.provider": _PROVIDER,
+    "llm.max_budget_usd": _PROVIDER,
+    "llm.max_ai_credits": _PROVIDER,
+    "llm.allow_all_tools": _PROVIDER,
+    "llm.manual_mode": _PROVIDER,
     "prompt.template_dir": _PROMPTS,
     "prompt.use_template_stochasticity": _PROMPTS,
     "prompt.template_variations": _PROMPTS,
     "prompt.use_meta_prompting": _PROMPTS,
     "prompt.meta_prompt_weight": _PROMPTS,
     "prompt.evaluator_system_message": _FEEDBACK,
+    "prompt.programs_as_changes_description": _PROMPTS,
+    "prompt.system_message_changes_description": _PROMPTS,
+    "prompt.initial_changes_description": _PROMPTS,
+    "prompt.diff_summary_max_line_len": _PROMPTS,
+    "prompt.diff_summary_max_lines": _PROMPTS,
     "prompt.artifact_security_filter": "is not honoured: feedback is shown as the evaluator gives it",
     "prompt.suggest_simplification_after_chars": _PROMPTS,
     "prompt.include_changes_under_chars": _PROMPTS,
@@ -74,7 +85,6 @@ NOT_HONOURED = {
     "database.db_path": _PLACE,
     "database.in_memory": _PLACE,
     "database.log_prompts": "is not needed: every prompt is stored",
-    "database.programs_as_changes_description": _PROMPTS,
     "database.archive_size": "is not honoured: the archive of an island is its grid, or its share of population_size",
     "database.elite_selection_ratio": _SELECTION,
     "database.exploration_ratio": _SELECTION,
@@ -82,6 +92,7 @@ NOT_HONOURED = {
     "database.diversity_metric": "is not honoured: the dimension diversity is the distance to a reference set",
     "database.diversity_reference_size": "is not honoured: the reference set is frozen at the start of the run",
     "database.embedding_model": _EMBEDDING,
+    "database.embedding_api_base": _EMBEDDING,
     "database.similarity_threshold": _EMBEDDING,
     "database.novelty_llm": _DUPLICATES,
     "database.cleanup_old_artifacts": _ARTIFACTS,
@@ -114,6 +125,11 @@ MODEL_NOT_HONOURED = {
     "retries": _RETRIES,
     "retry_delay": _RETRIES,
     "random_seed": NOT_HONOURED["llm.random_seed"],
+    "provider": _PROVIDER,
+    "max_budget_usd": _PROVIDER,
+    "max_ai_credits": _PROVIDER,
+    "allow_all_tools": _PROVIDER,
+    "manual_mode": _PROVIDER,
 }
 
 SECTIONS = frozenset(key.partition(".")[0] for key in (*HONOURED, *NOT_HONOURED) if "." in key)

@@ -131,6 +131,10 @@ def test_honoured_key_of_a_wrong_type_is_a_complaint(tmp_path: Path, key: str) -
         ("databse: {num_islands: 3}", "unknown key 'databse' is ignored"),
         ("llm: {models: [{name: m, temprature: 1}]}", "models[1].temprature' is ignored: did you mean 'temperature'?"),
         ("llm: {models: [{name: m, retries: 1}]}", "llm.models[1].retries is not honoured"),
+        ("llm: {models: [{name: m, provider: claude_code}]}", "llm.models[1].provider is not honoured"),
+        ("prompt: {programs_as_changes_description: true}", "prompt.programs_as_changes_description is not honoured"),
+        ("prompt: {system_message_changes_description: x}", "system_message_changes_description is not honoured: "),
+        ("database: {programs_as_changes_description: 1}", "did you mean 'prompt.programs_as_changes_description'?"),
         ("llm: {temperature: 1}", "llm names no model"),
     ],
 )  # fmt: skip
