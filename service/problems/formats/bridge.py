@@ -1,7 +1,7 @@
 """Writes the evaluators of converted problems, which call the evaluators of other projects."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -53,6 +53,19 @@ def number_of(value: object, default: float) -> float:
     """A finite number above 0 that a document has; else the default."""
     sound = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12
     return float(value) if sound and isinstance(value, int | float) else default
+
+
+def not_honoured(path: str, keys: Iterable[str]) -> list[str]:
+    """A warning that names settings of a search that are not honoured; none where there are none.
+
+    Args:
+        path: of the file that has them.
+        keys: as the file has them.
+    """
+    names = list(dict.fromkeys(keys))
+    verb = "is" if len(names) == 1 else "are"
+    reason = "the run configuration shapes the search (--config FILE, --set islands=2)"
+    return [f"{path}: {', '.join(names)} {verb} not honoured: {reason}"] if names else []
 
 
 def require(folder: ProblemFolder, paths: tuple[str, ...], title: str) -> None:

@@ -6,11 +6,17 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_files, bridge_tables, number_of, read_settings
+from service.problems.formats.bridge import bridge_files, bridge_tables, not_honoured, number_of, read_settings
 from service.problems.problem_document import problem_name
 
 INPUT, CONFIGS, SEED = "input/", "configs/", "init_program"
 _SECONDS = 360.0
+# Keys that are taken, and those of files, checkpoints and checks that Evolve makes by itself.
+_TAKEN = {
+    "CODEBASE_PATH", "INIT_FILE_DATA", "EVAL_FILE_NAME", "EVAL_TIMEOUT", "MAX_MEM_BYTES", "MEM_CHECK_INTERVAL_S",
+    "SYS_MSG", "ENSEMBLE", "EVOLVE_CONFIG", "fitness_key", "num_epochs", "num_islands", "early_stopping_rounds",
+    "migration_interval", "migration_rate", "ckpt",
+}  # fmt: skip
 _MARKERS = re.compile(r"^[ \t]*# PROMPT-BLOCK-(START|END)[ \t]*\n?", re.MULTILINE)
 
 
@@ -99,6 +105,11 @@ def _search(settings: Mapping[str, Any], evolution: Mapping[str, Any]) -> dict[s
         search["budget"] = budget
     if islands:
         search["islands"] = islands
+    # In an epoch, each island makes a program: both mean the same as ours.
+    if interval := int(number_of(evolution.get("migration_interval"), 0)):
+        search["migration_interval"] = interval
+    if 0 < (rate := number_of(evolution.get("migration_rate"), 0)) <= 1:
+        search["migration_rate"] = rate
     if isinstance(text := settings.get("SYS_MSG"), str) and (system := _MARKERS.sub("", text).strip()):
         search["prompt"] = {"system": system}
     return search
@@ -110,4 +121,5 @@ def _warnings(chosen: str, configs: list[str], settings: Mapping[str, Any]) -> l
         warnings.append(f"{chosen} is taken of {', '.join(configs)}: --config names another")
     if settings.get("ENSEMBLE"):
         warnings.append(f"{chosen}: ENSEMBLE names models without an address: name them with --policy")
-    return warnings
+    keys = [key for key in (*_table(settings, "EVOLVE_CONFIG"), *settings) if key not in _TAKEN]
+    return warnings + not_honoured(chosen, keys)

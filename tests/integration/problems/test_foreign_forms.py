@@ -290,6 +290,17 @@ def test_codeevolves_settings_are_taken(tmp_path: Path) -> None:
     assert len(loaded.warnings) == 2
 
 
+def test_settings_of_codeevolve_that_are_not_honoured_are_named_in_one_warning(tmp_path: Path) -> None:
+    evolution = {"fitness_key": "gain", "max_size": 40, "migration_interval": 30, "migration_rate": 0.2, "ckpt": 5}
+    config = {"EVOLVE_CONFIG": {**evolution, "meta_prompting": True}, "SAMPLER_AUX_LM": {"model_name": "m"}}
+    loaded = load_problem(write(tmp_path, codeevolve("{'gain': 1}", json.dumps(config))))
+    assert loaded.search == {"migration_interval": 30, "migration_rate": 0.2}
+    assert loaded.warnings == (
+        "configs/config.yaml: max_size, meta_prompting, SAMPLER_AUX_LM are not honoured: the run configuration shapes"
+        " the search (--config FILE, --set islands=2)",
+    )
+
+
 @pytest.mark.parametrize("files", [shinka("1"), codeevolve("1"), gigaevo("1")], ids=["shinka", "codeevolve", "gigaevo"])
 def test_a_key_in_a_configuration_is_not_stored(tmp_path: Path, files: Files) -> None:
     loaded = load_problem(write(tmp_path, {**files, "models.yaml": "models: [{name: m, api_key: sk-0123456789abc}]\n"}))
