@@ -68,6 +68,11 @@ def not_honoured(path: str, keys: Iterable[str]) -> list[str]:
     return [f"{path}: {', '.join(names)} {verb} not honoured: {reason}"] if names else []
 
 
+def unknown_budget(path: str, key: str) -> str:
+    """A warning that a file does not say how many programs a search evaluates, so that the usual budget holds."""
+    return f"{path}: {key} is not written out as a number, so the default budget holds: --evaluations N sets another"
+
+
 def require(folder: ProblemFolder, paths: tuple[str, ...], title: str) -> None:
     """Check that a folder has the files that its form needs.
 

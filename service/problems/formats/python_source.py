@@ -1,7 +1,7 @@
 """Reads Python files of other projects by their syntax trees: nothing of them is imported or run."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,17 @@ class PythonSource:
             for node in ast.walk(top):
                 if isinstance(node, ast.Call) and last_name(node.func) == name:
                     yield node
+
+    def assigned_calls(self, name: str, targets: Collection[str]) -> Iterator[ast.Call]:
+        """Calls of a function of this name whose results are assigned to some variables."""
+        for node in (node for top in self.body for node in ast.walk(top) if isinstance(node, ast.Assign)):
+            found = {one.id for one in node.targets if isinstance(one, ast.Name)}
+            if (
+                isinstance(node.value, ast.Call)
+                and last_name(node.value.func) == name
+                and not found.isdisjoint(targets)
+            ):
+                yield node.value
 
     def value(self, node: ast.expr | None, default: Any = None) -> Any:
         """The value of an expression that is written out; else the default."""

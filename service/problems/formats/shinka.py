@@ -7,12 +7,25 @@ from typing import Any
 
 from evolve.answers.syntax_trees import syntax_tree
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_files, bridge_tables
+from service.problems.formats.bridge import bridge_files, bridge_tables, not_honoured, unknown_budget
+from service.problems.formats.python_source import parse
 from service.problems.problem_document import problem_name
 
 SEED, EVALUATE = "initial", "evaluate.py"
 _STARTS = ("run_evo.py", "run.py")
 _DESCRIPTION = "task_sys_msg"
+_CONFIGS = ("EvolutionConfig", "DatabaseConfig")
+# Arguments that are taken, and those of files and processes that Evolve has by itself.
+_TAKEN = {
+    "num_generations",
+    "num_islands",
+    "task_sys_msg",
+    "init_program_path",
+    "results_dir",
+    "language",
+    "job_type",
+    "db_path",
+}
 _SECONDS = 300.0
 
 
@@ -41,7 +54,7 @@ class ShinkaFormat:
                     f"{name} is missing: a ShinkaEvolve task has {SEED}.* and {EVALUATE} in one folder"
                 )
         settings = _settings(folder)
-        document = {
+        document: dict[str, Any] = {
             "schema": 1,
             "name": problem_name(folder.name),
             "seeds": [seeds[0]],
@@ -51,7 +64,10 @@ class ShinkaFormat:
         return ConvertedProblem(
             files={**folder.files, **bridge_files("shinka_evaluator")},
             document=document,
-            warnings=[f"{seeds[0]} is taken of {', '.join(seeds)}"] if len(seeds) > 1 else [],
+            warnings=[
+                *([f"{seeds[0]} is taken of {', '.join(seeds)}"] if len(seeds) > 1 else []),
+                *_dropped(folder, document.get("search", {})),
+            ],
         )
 
 
@@ -70,6 +86,26 @@ def _search(settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(description := settings.get(_DESCRIPTION), str) and description.strip():
         search["prompt"] = {"system": description.strip()}
     return search
+
+
+def _dropped(folder: ProblemFolder, search: Mapping[str, Any]) -> Iterator[str]:
+    """What start scripts say of the search and is not taken."""
+    scripts = [name for name in _STARTS if name in folder.files]
+    for name in scripts:
+        yield from not_honoured(name, (key for key in _arguments(folder.text(name)) if key not in _TAKEN))
+    if scripts and "evaluations" not in search:
+        yield unknown_budget(scripts[0], "num_generations")
+
+
+def _arguments(text: str) -> Iterator[str]:
+    """The arguments of ShinkaEvolve's configurations, those in dicts that are passed on among them."""
+    source = parse(text)
+    passed_on = set()
+    for call in (call for name in _CONFIGS for call in source.calls(name)):
+        yield from (one.arg for one in call.keywords if one.arg)
+        passed_on |= {one.value.id for one in call.keywords if isinstance(one.value, ast.Name) and not one.arg}
+    for call in source.assigned_calls("dict", passed_on):
+        yield from (one.arg for one in call.keywords if one.arg)
 
 
 def _settings(folder: ProblemFolder) -> dict[str, Any]:

@@ -60,6 +60,29 @@ evolution = EvolutionConfig(task_sys_msg=search_task_sys_msg, num_generations=70
     assert loaded.search == {"evaluations": 70, "islands": 2, "prompt": {"system": "Make the sum large."}}
 
 
+def test_settings_that_are_not_honoured_are_named_in_one_warning(tmp_path: Path) -> None:
+    start = """
+parent = dict(parent_selection_strategy="weighted", parent_selection_lambda=10.0)
+other = dict(unrelated=1)
+database = DatabaseConfig(db_path="x.sqlite", num_islands=2, archive_size=40, **parent)
+evolution = EvolutionConfig(num_generations=70, patch_types=["diff"], llm_models=models(), results_dir="r")
+"""
+    loaded = load_problem(write(tmp_path, {"initial.py": "x = 1\n", "evaluate.py": EVALUATE, "run_evo.py": start}))
+    assert loaded.warnings == (
+        "run_evo.py: patch_types, llm_models, archive_size, parent_selection_strategy, parent_selection_lambda are not"
+        " honoured: the run configuration shapes the search (--config FILE, --set islands=2)",
+    )
+
+
+def test_a_number_of_generations_that_is_not_written_out_is_named(tmp_path: Path) -> None:
+    start = "EvolutionConfig(num_generations=arguments.generations)\n"
+    loaded = load_problem(write(tmp_path, {"initial.py": "x = 1\n", "evaluate.py": EVALUATE, "run_evo.py": start}))
+    assert loaded.warnings == (
+        "run_evo.py: num_generations is not written out as a number, so the default budget holds: --evaluations N sets"
+        " another",
+    )
+
+
 @pytest.mark.parametrize("time", ["5", "a:b:c", "1:2", "0:0:0", "999999999:0:0"])
 def test_a_time_that_is_none_leaves_the_usual_one(tmp_path: Path, time: str) -> None:
     files: dict[str, str | bytes] = {
