@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
+from service.problems.formats.bridge import bridge_tables, number_of, unknown_budget
 from service.problems.formats.python_source import PythonSource, last_name, parse
 from service.problems.formats.stand_in_files import SEED_FOLDER, stand_in_bridge
 from service.problems.problem_document import problem_name
@@ -20,6 +21,7 @@ _COMMAND, _FLAG, _PROGRAM, _DESCRIPTION = (
 )
 _PLACES = ("", "src/")
 _METRIC = "EVALUATION_METRIC"
+_BUDGET = "max_programs_evaluated"
 _SECONDS = 600.0
 _MAX_PATH = 200
 
@@ -61,7 +63,20 @@ def _from_script(folder: ProblemFolder, script: str) -> ConvertedProblem:
         )
     about = next((found for node in dicts if "problem_description" in (found := _texts(node, values))), {})
     files = {path: _content(folder, path, script, file) for path in dict.fromkeys(paths)}
-    return _problem(folder, files, {"file": file, "function": function, "metric": metric}, about)
+    said = {"file": file, "function": function, "metric": metric}
+    budget = _budget(source, values)
+    converted = _problem(folder, files, said, about)
+    if budget:
+        return replace(converted, document={**converted.document, "search": {"evaluations": budget}})
+    return replace(converted, warnings=[unknown_budget(script, _BUDGET)])
+
+
+def _budget(source: PythonSource, values: Mapping[str, Any]) -> int:
+    """How many programs the experiment evaluates; 0: it is not written out."""
+    call = next(source.calls(_EXPERIMENT))
+    node = call.args[2] if len(call.args) > 2 else None
+    node = next((one.value for one in call.keywords if one.arg == _BUDGET), node)
+    return int(number_of(PythonSource("", (), values).value(node), 0))
 
 
 def _from_command(folder: ProblemFolder) -> ConvertedProblem:

@@ -4,6 +4,7 @@ import ast
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
+from service.problems.formats.bridge import not_honoured, number_of, unknown_budget
 from service.problems.formats.python_source import (
     PythonSource,
     arguments,
@@ -15,6 +16,9 @@ from service.problems.formats.stand_in_files import stand_in_bridge, stand_in_pr
 
 PROBLEM, START = "prob.py", "runEoH.py"
 _BASE, _METHOD = "BaseProblem", "evaluate_program"
+_SEARCH, _SIZE, _GENERATIONS = "EoH", "pop_size", "n_pop"
+# Arguments of the search that are taken, and those of files and messages that Evolve has by itself.
+_TAKEN = {"llm", "problem", _SIZE, _GENERATIONS, "output_dir", "debug"}
 _SECONDS = 40.0
 
 
@@ -63,6 +67,7 @@ class EoHFormat:
             {"name": "fitness", "direction": "minimize"},
             description=str(attributes.get("task_description") or ""),
             seconds=float(seconds),
+            **_search(folder),
         )
 
 
@@ -71,6 +76,21 @@ def _entry(template: PythonSource) -> str:
     if template.classes:
         return template.classes[0].name
     return template.functions[-1].name if template.functions else ""
+
+
+def _search(folder: ProblemFolder) -> dict[str, Any]:
+    """The budget of the start script, and warnings about the rest of its search."""
+    start = parse(folder.text(START))
+    call = next(start.calls(_SEARCH), None)
+    if call is None:
+        return {}
+    given = arguments(call, start)
+    size, generations = (int(number_of(given.get(key), 0)) for key in (_SIZE, _GENERATIONS))
+    warnings = not_honoured(START, (one.arg for one in call.keywords if one.arg and one.arg not in _TAKEN))
+    if not size or not generations:
+        return {"warnings": [*warnings, unknown_budget(START, f"{_SIZE} or {_GENERATIONS}")]}
+    # Two populations to start with, and one for each generation. The seed is evaluated too.
+    return {"search": {"evaluations": size * (2 + generations) + 1}, "warnings": warnings}
 
 
 def _given(folder: ProblemFolder, name: str) -> dict[str, Any]:

@@ -6,12 +6,16 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evolve.problem_formats import ConversionError, ConvertedProblem, ProblemFolder, RecognisedFiles
-from service.problems.formats.bridge import bridge_tables
+from service.problems.formats.bridge import bridge_tables, not_honoured, number_of, unknown_budget
 from service.problems.formats.python_source import PythonSource, parse, written_value
 from service.problems.formats.stand_in_files import SEED, SEED_FOLDER, stand_in_bridge
 from service.problems.problem_document import problem_name
 
 _CALL, _PACKAGE, _MAIN = "optimize_anything", "gepa", "main.py"
+_CONFIGS, _BUDGET = ("EngineConfig", "ReflectionConfig", "MergeConfig", "RefinerConfig"), "max_metric_calls"
+_DATA = ("dataset", "valset")
+# Arguments of files and progress, which Evolve has by itself.
+_NOT_NEEDED = {"run_dir", "display_progress_bar", "raise_on_exception", "track_best_outputs"}
 _SECONDS = 600.0
 
 
@@ -44,6 +48,7 @@ class GepaFormat:
         files, seeds = _seed_files(seed, components)
         texts = [written_value(given[key], values) for key in ("objective", "background") if key in given]
         tables = bridge_tables(_SECONDS)
+        search, warnings = _search(source, names[0], values, divided=any(key in given for key in _DATA))
         if "test_set" in given:
             tables = {**tables, "evaluator": {**tables["evaluator"], "holdout": True}}
         return ConvertedProblem(
@@ -59,7 +64,9 @@ class GepaFormat:
                 "seeds": seeds,
                 "objectives": [{"name": "score"}],
                 **tables,
+                **search,
             },
+            warnings=warnings,
         )
 
 
@@ -74,6 +81,29 @@ def _calls(text: str) -> bool:
         return False
     source = parse(text)
     return source.imports(_PACKAGE) and any(True for _ in source.calls(_CALL))
+
+
+def _search(
+    source: PythonSource, name: str, values: Mapping[str, Any], *, divided: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """The budget of a script, and warnings about the rest of its search.
+
+    Args:
+        source: the script.
+        name: of the script.
+        values: of names in it.
+        divided: whether a call of the evaluator is for one of several examples, and not for a program.
+    """
+    given = [one for config in _CONFIGS for call in source.calls(config) for one in call.keywords if one.arg]
+    budget = next((written_value(one.value, values) for one in given if one.arg == _BUDGET), None)
+    keys = [one.arg for one in given if one.arg and one.arg not in _NOT_NEEDED and one.arg != _BUDGET]
+    warnings = not_honoured(name, keys)
+    if divided and any(one.arg == _BUDGET for one in given):
+        counted = f"{name}: {_BUDGET} counts examples and is not honoured: --evaluations N sets the number of programs"
+        return {}, [*warnings, counted]
+    if whole := int(number_of(budget, 0)):
+        return {"search": {"evaluations": whole}}, warnings
+    return {}, [*warnings, *([] if divided else [unknown_budget(name, _BUDGET)])]
 
 
 def _seed(call: ast.Call, values: Mapping[str, Any], name: str) -> Mapping[str, str]:

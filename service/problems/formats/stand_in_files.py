@@ -29,6 +29,7 @@ def stand_in_problem(
     *,
     description: str,
     seconds: float,
+    search: Mapping[str, Any] | None = None,
     warnings: Sequence[str] = (),
 ) -> ConvertedProblem:
     """A problem of one Python program that a bridge scores.
@@ -40,6 +41,7 @@ def stand_in_problem(
         objective: name and direction of the score.
         description: for prompts.
         seconds: that an evaluation may take.
+        search: the run configuration that the folder says; None: it says nothing.
         warnings: what the folder says and is not honoured.
     """
     return ConvertedProblem(
@@ -51,6 +53,7 @@ def stand_in_problem(
             "seeds": [SEED],
             "objectives": [objective],
             **bridge_tables(seconds),
+            **({"search": search} if search else {}),
         },
         warnings=warnings,
     )

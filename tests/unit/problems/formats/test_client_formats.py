@@ -138,6 +138,41 @@ def test_a_result_of_gepa_without_a_number_is_one_sentence(tmp_path: Path) -> No
         bridged(loaded, tmp_path)
 
 
+WHOLE = "is not written out as a number, so the default budget holds: --evaluations N sets another"
+
+
+@pytest.mark.parametrize(
+    ("data", "calls", "evaluations", "warning"),
+    [
+        ("", "9", 9, ""),
+        ("", "arguments.model", None, f"main.py: max_metric_calls {WHOLE}"),
+        (
+            "dataset=[1, 3],",
+            "9",
+            None,
+            "main.py: max_metric_calls counts examples and is not honoured: --evaluations N",
+        ),
+    ],
+)
+def test_the_calls_of_gepa_are_the_budget_where_each_is_a_program(
+    tmp_path: Path, data: str, calls: str, evaluations: int | None, warning: str
+) -> None:
+    engine = f"engine=EngineConfig(max_metric_calls={calls}, run_dir='x', frontier_type='y')"
+    script = GEPA_MAIN.replace("dataset=[1, 3],", data).replace("model=arguments.model", engine)
+    loaded = load_problem(write(tmp_path, {**GEPA, "main.py": script}))
+    assert loaded.search.get("evaluations") == evaluations
+    assert loaded.warnings[0].startswith("main.py: frontier_type is not honoured: the run configuration shapes")
+    assert [one for one in loaded.warnings[1:] if warning not in one] == []
+    assert len(loaded.warnings) == 2 - (not warning)
+
+
+def test_the_number_of_programs_of_alphaevolve_is_the_budget(tmp_path: Path) -> None:
+    assert load_problem(write(tmp_path / "a", CLIENT)).search == {"evaluations": 10}
+    script = ALPHAEVOLVE_RUN.replace("walk_evaluation, 10", "walk_evaluation, max_programs_evaluated=count()")
+    loaded = load_problem(write(tmp_path / "b", {**CLIENT, "src/run_evolution.py": script}))
+    assert loaded.warnings == (f"src/run_evolution.py: max_programs_evaluated {WHOLE}",)
+
+
 def test_a_folder_that_two_formats_can_score_is_named_by_its_format(tmp_path: Path) -> None:
     both = f"{COMMAND}\n\ndef evaluate(program_path):\n    return 1.0\n"
     folder = write(tmp_path / "folder", {**SKILL, "evaluator.py": both})

@@ -51,6 +51,21 @@ def test_a_problem_of_eoh_without_a_start_script_has_the_defaults_of_its_class(t
     assert bridged(loaded, tmp_path, STEP) == {"fitness": 2.0}  # from 12 to 10
 
 
+def test_the_populations_of_eoh_are_the_budget_and_the_rest_of_its_search_is_named(tmp_path: Path) -> None:
+    search = "EoH(llm=llm, problem=task, pop_size=4, n_pop=3, operators=['e1'], n_parents=2, output_dir='./')\n"
+    loaded = loaded_from(tmp_path / "a", {**EOH, "runEoH.py": EOH_START + search})
+    assert loaded.search == {"evaluations": 21}  # two populations, one for each generation, and the seed
+    assert loaded.warnings == (
+        "runEoH.py: operators, n_parents are not honoured: the run configuration shapes the search (--config FILE,"
+        " --set islands=2)",
+    )
+    loaded = loaded_from(tmp_path / "b", {**EOH, "runEoH.py": EOH_START + search.replace("=3", "=count()")})
+    assert loaded.warnings[1:] == (
+        "runEoH.py: pop_size or n_pop is not written out as a number, so the default budget holds: --evaluations N"
+        " sets another",
+    )
+
+
 def test_eoh_gives_programs_numpy_and_the_imports_of_the_template(tmp_path: Path) -> None:
     program = "def step(position):\n    return position + float(np.float64(math.floor(4.5)))\n"
     assert bridged(loaded_from(tmp_path, EOH), tmp_path, program) == {"fitness": 0.0}
