@@ -8,6 +8,7 @@ from typing import Any
 from evolve.problem_formats import ConversionError, ProblemFolder
 from service.problems.documents import DocumentError, read_document
 
+SEARCH_REASON = "the run configuration shapes the search (--config FILE, --set islands=2)"
 EVALUATOR, SETTINGS = "evolve_evaluator.py", "evolve_evaluator.json"
 # Other projects bound nothing but the time: their evaluators use every core and write what they like.
 CORES = 16
@@ -64,8 +65,7 @@ def not_honoured(path: str, keys: Iterable[str]) -> list[str]:
     """
     names = list(dict.fromkeys(keys))
     verb = "is" if len(names) == 1 else "are"
-    reason = "the run configuration shapes the search (--config FILE, --set islands=2)"
-    return [f"{path}: {', '.join(names)} {verb} not honoured: {reason}"] if names else []
+    return [f"{path}: {', '.join(names)} {verb} not honoured: {SEARCH_REASON}"] if names else []
 
 
 def unknown_budget(path: str, key: str) -> str:

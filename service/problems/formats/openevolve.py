@@ -1,7 +1,7 @@
 """OpenEvolve projects, read as they are: `initial_program.*`, `evaluator.py` and `config.yaml`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -71,13 +71,26 @@ class OpenEvolveFormat:
         Raises:
             ConversionError: with every complaint about the configuration, the program and the evaluator.
         """
-        files = Folder(files=folder.files)
-        try:
-            reading = read_openevolve(files, folder.name)
-        except InvalidProblemError as error:
-            raise ConversionError(*error.complaints) from error
-        document = problem_document(reading, [_seed_of(files)])
-        return ConvertedProblem(files=files.files, document=document, warnings=reading.warnings)
+        return convert_openevolve(folder)
+
+
+def convert_openevolve(folder: ProblemFolder, taken: Collection[str] = ()) -> ConvertedProblem:
+    """A project of OpenEvolve in Evolve's own form.
+
+    Args:
+        folder: the project.
+        taken: keys in the section `search` of its configuration that the caller honours.
+
+    Raises:
+        ConversionError: with every complaint about the configuration, the program and the evaluator.
+    """
+    files = Folder(files=folder.files)
+    try:
+        reading = read_openevolve(files, folder.name, taken)
+    except InvalidProblemError as error:
+        raise ConversionError(*error.complaints) from error
+    document = problem_document(reading, [_seed_of(files)])
+    return ConvertedProblem(files=files.files, document=document, warnings=reading.warnings)
 
 
 def has_skydiscovers_files(folder: ProblemFolder) -> bool:
@@ -109,18 +122,19 @@ def without_keys(folder: Folder) -> Folder:
     return openevolve_secrets.without_keys(folder, [name for name in folder.files if name.endswith(_YAML)])
 
 
-def read_openevolve(folder: Folder, name: str) -> ReaderResult:
+def read_openevolve(folder: Folder, name: str, taken: Collection[str] = ()) -> ReaderResult:
     """Read an OpenEvolve project by its own defaults; keys that are not honoured become warnings.
 
     Args:
         folder: the project.
         name: the problem's name.
+        taken: keys in the section `search` of its configuration that the caller honours.
 
     Raises:
         InvalidProblemError: with every complaint about the configuration, the program and the evaluator.
     """
     named = project.named_in(folder)
-    values = _values(folder, named.get(project.CONFIG, ""))
+    values = _values(folder, named.get(project.CONFIG, ""), taken)
     path = named.get(project.SEED) or _seed_path(folder, values)
     seed = read_seed(folder, path, values.complaints) if path else None
     file = named.get(project.EVALUATOR) or next((name for name in EVALUATORS if name in folder.files), EVALUATOR)
@@ -153,14 +167,14 @@ def read_openevolve(folder: Folder, name: str) -> ReaderResult:
     return ReaderResult(problem=problem, search=search, policies=policies, warnings=tuple(values.warnings))
 
 
-def _values(folder: Folder, named: str) -> Values:
+def _values(folder: Folder, named: str, taken: Collection[str] = ()) -> Values:
     found = named or _config_path(folder)
     if not found:
         values = Values(CONFIGS[0], {})
         values.warn("there is none, so OpenEvolve's defaults hold")
         return values
     try:
-        values = Values(found, read_document(found, folder.files[found]))
+        values = Values(found, read_document(found, folder.files[found]), taken)
     except DocumentError as error:
         raise InvalidProblemError([str(error)]) from error
     if not named and found not in CONFIGS:

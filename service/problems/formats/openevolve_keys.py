@@ -1,5 +1,7 @@
 """The configuration keys of an OpenEvolve project: which are honoured, and a sentence for each that is not."""
 
+from service.problems.formats.bridge import SEARCH_REASON
+
 HONOURED = frozenset(
     {
         "max_iterations", "random_seed", "language", "file_suffix", "diff_based_evolution", "early_stopping_patience",
@@ -18,6 +20,9 @@ HONOURED = frozenset(
 
 # SkyDiscover's names for keys of OpenEvolve.
 ALIASES = {"diff_based_generation": "diff_based_evolution", "max_solution_length": "max_code_length"}
+
+# SkyDiscover's section of the search, whose keys are named one by one.
+SEARCH = "search"
 
 _STORED = "is not needed: every result is committed at once"
 _PLACE = "is not needed: runs are stored in the database that --db names"
@@ -44,7 +49,7 @@ NOT_HONOURED = {
     "log_level": "is not honoured: -v and -q of the command line decide",
     "log_dir": "is not needed: messages go to the standard error stream",
     "max_code_length": "is not honoured: the policy's max_tokens bounds an answer",
-    "search": "is not honoured: the run configuration shapes the search (--config FILE, --set islands=2)",
+    SEARCH: f"is not honoured: {SEARCH_REASON}",
     "monitor": "is not needed: `evolve serve` has a dashboard",
     "human_feedback_enabled": "is not honoured: programs are scored by the evaluator alone",
     "llm_as_judge": "is not honoured: programs are scored by the evaluator alone",

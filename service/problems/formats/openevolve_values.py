@@ -1,9 +1,10 @@
 """The values of an OpenEvolve configuration: flattened, typed, with what is unknown or not honoured in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from service.problems.formats.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SECTIONS
+from service.problems.formats.bridge import not_honoured
+from service.problems.formats.openevolve_keys import ALIASES, HONOURED, KNOWN, NOT_HONOURED, SEARCH, SECTIONS
 from service.problems.suggestion import hint
 
 Value = TypeVar("Value")
@@ -18,8 +19,11 @@ class Values:
         warnings: keys that are unknown or not honoured, one sentence each.
     """
 
-    def __init__(self, file: str, raw: Mapping[str, Any]) -> None:
+    def __init__(self, file: str, raw: Mapping[str, Any], taken: Collection[str] = ()) -> None:
+        """For a document, of whose section `search` somebody else honours the keys `taken`."""
         self.file = file
+        self._taken = taken
+        self._written: dict[str, str] = {}
         self.complaints: list[str] = []
         self.warnings: list[str] = []
         self._values = {key: value for key, value in self._flatten(raw).items() if value is not None}
@@ -81,13 +85,16 @@ class Values:
 
     def _expect(self, key: str, value: Any, what: str, default: Value) -> Value:
         shown = repr(value)
-        self.complain(f"{key} should be {what}, not {shown if len(shown) <= 60 else shown[:57] + '...'}")
+        self.complain(
+            f"{self._written.get(key, key)} should be {what}, not {shown if len(shown) <= 60 else shown[:57] + '...'}"
+        )
         return default
 
     def _flatten(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         flat: dict[str, Any] = {}
         for word, value in raw.items():
             if ALIASES.get(word, word) not in raw:
+                self._written[ALIASES[word]] = word
                 word = ALIASES[word]
             if word not in SECTIONS:
                 flat[word] = value
@@ -95,12 +102,24 @@ class Values:
                 flat |= {f"{word}.{key}": inner for key, inner in value.items()}
             elif value is not None:
                 self.complain(f"{word} is a section with keys below it, not {type(value).__name__}")
-        for key in flat:
-            self._judge(key)
+        for key, value in flat.items():
+            self._judge(key, value)
         return {key: value for key, value in flat.items() if key in HONOURED}
 
-    def _judge(self, key: str) -> None:
-        if key in NOT_HONOURED:
-            self.warn(f"{key} {NOT_HONOURED[key]}")
+    def _judge(self, key: str, value: Any) -> None:
+        if key == SEARCH:
+            names = [name for name in _names_below(SEARCH, value) if name not in self._taken]
+            self.warnings += not_honoured(self.file, names)
+        elif key in NOT_HONOURED:
+            self.warn(f"{self._written.get(key, key)} {NOT_HONOURED[key]}")
         elif key not in KNOWN:
             self.warn(f"unknown key {key!r} is ignored{hint(key, KNOWN)}")
+
+
+def _names_below(key: str, value: Any, depth: int = 2) -> Iterator[str]:
+    """The dotted keys of a section and of the sections in it; its own name where it is none."""
+    if isinstance(value, Mapping) and depth:
+        for name, inner in value.items():
+            yield from _names_below(f"{key}.{name}", inner, depth - 1)
+    else:
+        yield key

@@ -14,11 +14,12 @@ from service.problems.formats.openevolve import (
     CONFIGS,
     CONTAINER,
     EVALUATORS,
-    OpenEvolveFormat,
+    convert_openevolve,
     has_skydiscovers_files,
     seeds_in,
 )
 
+_FITNESS_KEYS = ("search.database.fitness_key", "search.database.higher_is_better")
 _SCRIPT = CONTAINER[1]
 # The script reads its second argument, `train` or `test`, outside of a comment.
 _MODE = re.compile(r"^[^#\n]*\$(?:2\b|\{2\b|@|\*)", re.MULTILINE)
@@ -55,8 +56,8 @@ class SkyDiscoverFormat:
             if wrong := _needs_container(folder, container):
                 raise ConversionError(wrong)
             folder = _with_bridge(folder)
-        converted = OpenEvolveFormat().convert(folder)
         objectives = _objectives(folder)
+        converted = convert_openevolve(folder, _FITNESS_KEYS if objectives else ())
         document = {**converted.document, "objectives": objectives} if objectives else converted.document
         if divided:
             document = {**document, "evaluator": {**document["evaluator"], "holdout": True}}

@@ -117,6 +117,33 @@ def test_the_keys_of_skydiscover_are_those_of_openevolve(tmp_path: Path, documen
     assert loaded.problem.evaluator.file == "evaluator/evaluator.py"
     assert [policy["edits"] for policy in loaded.policies] == [edits]
     assert loaded.warnings == (
-        "config.yaml: max_code_length is not honoured: the policy's max_tokens bounds an answer",
+        "config.yaml: max_solution_length is not honoured: the policy's max_tokens bounds an answer",
         "config.yaml: monitor is not needed: `evolve serve` has a dashboard",
     )
+
+
+@pytest.mark.parametrize(
+    ("database", "named"),
+    [
+        ("{fitness_key: gain, higher_is_better: {gain: false}, decay: 0.9}", "search.database.decay"),
+        ("{higher_is_better: false}", "search.database.higher_is_better"),
+    ],
+)
+def test_keys_of_skydiscovers_search_that_are_not_honoured_are_named(tmp_path: Path, database: str, named: str) -> None:
+    config = f"max_iterations: 3\nsearch: {{type: adaevolve, num_context_programs: 4, database: {database}}}\n"
+    evaluator = "def evaluate(program_path):\n    return {'gain': 1}\n"
+    files: dict[str, str | bytes] = {"initial_program.py": "x = 1\n", "evaluator.py": evaluator, "config.yaml": config}
+    assert load_problem(write(tmp_path, files)).warnings == (
+        f"config.yaml: search.type, search.num_context_programs, {named} are not honoured: the run configuration shapes"
+        " the search (--config FILE, --set islands=2)",
+    )
+
+
+def test_a_wrong_value_is_named_by_the_key_of_skydiscover(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "initial_program.py": "x = 1\n",
+        "evaluator.py": "def evaluate(program_path):\n    return {'gain': 1}\n",
+        "config.yaml": "diff_based_generation: 3\nllm: {primary_model: m}\n",
+    }
+    with pytest.raises(InvalidProblemError, match="diff_based_generation should be true or false, not 3"):
+        load_problem(write(tmp_path, files))
