@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -52,6 +52,7 @@ class FunSearchFormat:
             raise ConversionError(f"a FunSearch problem has one file with both marks, not {several}: name one of them")
         notebook = names[0].endswith(".ipynb")
         found = _in_notebook(folder.text(names[0])) if notebook else _Specification(folder.text(names[0]))
+        found = _in_text(found)
         text, marked = found.text, _marked(found.text, names[0])
         source = parse(text)
         run, evolve = (_function(source, marked[mark], names[0]) for mark in ("run", "evolve"))
@@ -168,6 +169,13 @@ def _cells(text: str) -> list[str]:
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
         return []
+
+
+def _in_text(found: _Specification) -> _Specification:
+    """The specification that is written out as the only text with both marks; else the file as it is."""
+    texts = [value for value in parse(found.text).names.values() if isinstance(value, str)]
+    whole = [text for text in texts if _marks(text) == {"run", "evolve"}]
+    return replace(found, text=whole[0], calls="") if len(whole) == 1 else found
 
 
 def _in_notebook(text: str) -> _Specification:

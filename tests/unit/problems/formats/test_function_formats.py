@@ -212,6 +212,18 @@ def test_the_inputs_of_funsearch_lie_in_a_file_or_are_the_calls_of_a_notebook(tm
     assert bridged(loaded, tmp_path / "b") == {"score": 3.0, "score_1": 2.0, "score_2": 3.0}
 
 
+def test_a_specification_may_be_a_text_of_a_script_or_a_notebook(tmp_path: Path) -> None:
+    bare = FUNSEARCH.replace("inputs = [3, 4]\n", "").replace('"""', "'")
+    script = f'"""Searches."""\nimport sampler\n\nspecification = r"""\n{bare}"""\nsampler.begin(specification)\n'
+    loaded = loaded_from(tmp_path / "a", {"search.py": script, "inputs.json": "[5]"})
+    assert loaded.problem.description.startswith("Finds long walks.")
+    assert bridged(loaded, tmp_path / "a") == {"score": 5.0}
+    cells = [f'specification = r"""\n{bare}"""\n', "sampler.begin(specification)"]
+    notebook = {"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]}
+    loaded = loaded_from(tmp_path / "b", {"walks.ipynb": json.dumps(notebook), "inputs.json": "[5]"})
+    assert bridged(loaded, tmp_path / "b") == {"score": 5.0}
+
+
 @pytest.mark.parametrize("name", ["walks.py", "walks.txt"])
 def test_the_inputs_of_a_specification_that_is_named_as_a_file_lie_beside_it(tmp_path: Path, name: str) -> None:
     bare = FUNSEARCH.replace("inputs = [3, 4]\n", "")
