@@ -3,7 +3,10 @@
 Modules of it that came along with a problem are found below it.
 """
 
-from pkgutil import extend_path
+import os
+import sys
 
 STAND_IN = True
-__path__ = extend_path(__path__, __name__)
+# As `pkgutil.extend_path` does, which a program cannot import where its interpreter's folder is closed to it.
+_PLACES = [os.path.join(folder, __name__) for folder in sys.path]
+__path__ += [place for place in _PLACES if place not in __path__ and os.path.isdir(place)]
