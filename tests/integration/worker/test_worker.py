@@ -250,11 +250,11 @@ async def test_of_many_problems_the_longest_unused_is_closed(
     assert sorted(lab.closed) == sorted(lab.opened)
 
 
-@pytest.mark.parametrize(("problems", "most_openings"), [(8, 8), (10, 80)])
+@pytest.mark.parametrize(("problems", "most_openings"), [(8, 8), (10, 120)])
 async def test_problems_in_turn_keep_their_evaluators(
     bench: MemoryBench, queue: EvaluationQueue, lab: Lab, problems: int, most_openings: int
 ) -> None:
-    """With 8 at most, 10 in turn find theirs about 7 times out of 9: 200 tasks open some 50."""
+    """With 8 at most, 200 tasks of 10 in turn open 61 to 95 (simulated 20,000 times). By longest unused, all would."""
     bundles = [Bundle(hash=f"{number:064x}", content=b"") for number in range(problems)]
     async with working(bench.worker("a"), lab):
         for number in range(200):
