@@ -1,7 +1,7 @@
 """Storage, opened by the URL that the settings or a flag name."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,7 @@ def open_maintenance(
     Args:
         settings: of this installation.
         override: database to use instead of the one of the settings.
-        make: whether a SQLite file that is not there is made. It is removed again when the maintenance fails.
+        make: whether a SQLite file that is not there is made.
         upgrade: whether an older SQLite file is brought to this version's schema.
 
     Raises:
@@ -75,15 +75,10 @@ def open_maintenance(
     from service.db.maintenance import SqlMaintenance
 
     url = database_url(settings, override)
-    missing, path = _is_missing(url), url.partition(":///")[2]
-    if missing and not make:
-        raise NotFoundError(f"there is no database {path}: name another with --db")
-    with ExitStack() as made:
-        if missing:
-            made.callback(_remove_database, Path(path).expanduser())
-        with closing(open_database(url) if upgrade else connect(url)) as database:
-            yield SqlMaintenance(database)
-        made.pop_all()
+    if not make and _is_missing(url):
+        raise NotFoundError(f"there is no database {url.partition(':///')[2]}: name another with --db")
+    with closing(open_database(url) if upgrade else connect(url)) as database:
+        yield SqlMaintenance(database)
 
 
 @contextmanager
@@ -112,11 +107,6 @@ def refuse_missing(url: str) -> None:
         raise NotFoundError(
             f"there is no database {path} yet: make it with evolve run PROBLEM, or name another with --db"
         )
-
-
-def _remove_database(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _is_missing(url: str) -> bool:

@@ -103,10 +103,11 @@ def restore(terminal: Terminal, db: str | None, path: Path, *, yes: bool) -> Non
     """Fill an empty database from a backup, and say what it holds now."""
     settings = load_settings()
     shown = redacted(database_url(settings, db))
-    if not yes:
-        from service.db.backup import contents
+    from service.db.backup import contents
 
-        _confirm(terminal, f"restore {plain(str(path))} (revision {contents(path)}) into {shown}")
+    revision = contents(path)  # a file that is no backup is refused before a database is made for it
+    if not yes:
+        _confirm(terminal, f"restore {plain(str(path))} (revision {revision}) into {shown}")
     with terminal.doing("restoring"), open_maintenance(settings, db, make=True) as maintenance:
         counts = maintenance.restore(path)
     if terminal.as_json:

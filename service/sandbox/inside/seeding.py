@@ -24,7 +24,7 @@ def seed_everything(seed: int) -> None:
 
 
 class _NumpyFinder(importlib.abc.MetaPathFinder):
-    """Finds `numpy.random` once, as the path finder does, and has it seeded after its import."""
+    """Finds `numpy.random` as the path finder does, and has it seeded after its import."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -34,7 +34,6 @@ class _NumpyFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != NUMPY:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = _SeedingLoader(spec.loader, self._seed)
