@@ -49,7 +49,8 @@ class WorkerIntervals:
         renew: between two renewals of a lease; a cancelled evaluation is noticed by the next.
         beat: between two signs of life.
         wait: before the queue is tried again that did not answer.
-        leave: how long a worker that shall end still tries to give a result to a queue that does not answer.
+        leave: how long a worker that shall end still asks a queue that does not answer for a problem, or to take a
+            result.
         problems: evaluators of how many problems are kept warm, however long nobody uses them.
         busy_problems: of how many, while each was used within the last minute.
     """
@@ -61,6 +62,29 @@ class WorkerIntervals:
     leave: float = 5.0
     problems: int = 4
     busy_problems: int = 16
+
+
+class _Patience:
+    """Waits for a queue that does not answer: without end, and no longer than `leave` for a worker that is to leave."""
+
+    def __init__(self, pace: WorkerIntervals, leaving: asyncio.Event) -> None:
+        self._pace, self._leaving = pace, leaving
+        self._until: float | None = None
+
+    async def wait(self, error: UnreachableError) -> None:
+        """Wait before the queue is asked again.
+
+        Raises:
+            UnreachableError: the worker is to leave, and the queue has been away since for `leave` seconds and more.
+        """
+        log.warning("queue.away", reason=str(error))
+        if self._leaving.is_set():
+            now = time.monotonic()
+            if self._until is None:
+                self._until = now + self._pace.leave
+            if now >= self._until:
+                raise error
+        await asyncio.sleep(self._pace.wait)
 
 
 class Worker:
@@ -171,12 +195,12 @@ class Worker:
             log.warning("evaluation.lost", evaluation_id=lease.task.evaluation_id)
             return
         cancelled = standing is LeaseState.CANCELLED
-        evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
-        if evaluation is None:
-            await self._release(lease)
-            return
-        process.note(tracing.evaluation_attributes(evaluation))
         try:
+            evaluation = Evaluation(outcome=Outcome.CANCELLED) if cancelled else evaluating.result()
+            if evaluation is None:
+                await self._release(lease)
+                return
+            process.note(tracing.evaluation_attributes(evaluation))
             taken = await self._complete(lease, replace(evaluation, worker=self._heartbeat.worker_id))
         except UnreachableError:  # it leaves, and its lease lapses: another worker has the task
             log.warning("evaluation.left", evaluation_id=lease.task.evaluation_id)
@@ -228,14 +252,18 @@ class Worker:
                 await asyncio.wait([renewing])
 
     async def _evaluate(self, task: EvaluationTask) -> Evaluation | None:
-        """Score a program, and wait while the queue is away; None: the queue has lost the problem."""
+        """Score a program, and wait while the queue is away; None: the queue has lost the problem.
+
+        Raises:
+            UnreachableError: the worker is to leave, and the queue has been away since for `leave` seconds and more.
+        """
+        patience = _Patience(self._pace, self.drain)
         while True:
             try:
                 async with self._evaluators.use(task.bundle_hash) as evaluator:
                     return await evaluator.evaluate(task.program, task.evaluation_id, task.scoring)
             except UnreachableError as error:  # to leave the task would count as one of its tries
-                log.warning("queue.away", reason=str(error))
-                await asyncio.sleep(self._pace.wait)
+                await patience.wait(error)
             except MissingBundleError:
                 return None
             except NoRoomError:  # its lease is left to lapse, and another worker has it
@@ -255,16 +283,12 @@ class Worker:
         Raises:
             UnreachableError: the worker is to leave, and the queue has been away since for `leave` seconds and more.
         """
-        patience = self._pace.leave
+        patience = _Patience(self._pace, self.drain)
         while True:
             try:
                 return await self._leases.complete(lease, evaluation)
             except UnreachableError as error:
-                log.warning("queue.away", reason=str(error))
-                if patience <= 0:
-                    raise
-                patience -= self._pace.wait if self.drain.is_set() else 0.0
-                await asyncio.sleep(self._pace.wait)
+                await patience.wait(error)
             with suppress(UnreachableError, TimeoutError):
                 async with asyncio.timeout(self._pace.wait):
                     await self._leases.renew(lease)

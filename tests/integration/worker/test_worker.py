@@ -370,6 +370,20 @@ async def test_a_problem_that_cannot_be_fetched_now_costs_its_tasks_no_try(
     assert leases.deliveries == {1: 3}
 
 
+async def test_a_worker_that_is_to_end_leaves_a_task_whose_problem_cannot_be_fetched(
+    bench: MemoryBench, queue: EvaluationQueue, lab: Lab
+) -> None:
+    leases = Fetching(bench, failures=10**9)
+    async with working(leases, lab) as (worker, running):
+        await queue.submit(task(), BUNDLE)
+        await asyncio.sleep(10 * PACE.leave)
+        assert leases.tries > 5  # without a word to end, it tries on
+        assert not running.done()
+        worker.drain.set()
+        await asyncio.wait_for(running, PATIENCE_SECONDS)
+    assert not lab.opened
+
+
 async def test_what_failed_for_a_full_disk_is_left_to_another_worker(
     bench: MemoryBench, queue: EvaluationQueue, lab: Lab
 ) -> None:
