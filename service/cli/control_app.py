@@ -176,7 +176,7 @@ def extend(
     ] = None,
     wall_seconds: Annotated[
         float | None,
-        typer.Option(min=0, metavar="S", help="Budget: active seconds of the run.", show_default="as before"),
+        typer.Option(metavar="S", help="Budget: active seconds of the run.", show_default="as before"),
     ] = None,
     target: Annotated[
         float | None, typer.Option(metavar="F", help="End the run at this fitness.", show_default="as before")

@@ -59,7 +59,7 @@ Tokens = Annotated[
 WallSeconds = Annotated[
     float | None,
     typer.Option(
-        min=0, metavar="S", help="Budget: active seconds of the run.", show_default="the problem's, else no limit"
+        metavar="S", help="Budget: active seconds of the run.", show_default="the problem's, else no limit"
     ),
 ]
 Target = Annotated[
