@@ -58,9 +58,7 @@ Tokens = Annotated[
 ]
 WallSeconds = Annotated[
     float | None,
-    typer.Option(
-        metavar="S", help="Budget: active seconds of the run.", show_default="the problem's, else no limit"
-    ),
+    typer.Option(metavar="S", help="Budget: active seconds of the run.", show_default="the problem's, else no limit"),
 ]
 Target = Annotated[
     float | None, typer.Option(metavar="F", help="End the run at this fitness.", show_default="no target")

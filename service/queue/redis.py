@@ -78,9 +78,9 @@ class RedisEvaluationQueue:
         sending = asyncio.ensure_future(self._send_first(sent))
         try:
             await asyncio.shield(sending)
-        except asyncio.CancelledError:  # Redis may have it already: it is taken back when its place is known
-            await asyncio.wait([sending])
+        except asyncio.CancelledError:
             await self.cancel(task.evaluation_id)
+            await asyncio.wait([sending])  # Redis may have it already, and it is taken back when its place is known
             raise
 
     async def results(self) -> AsyncIterator[EvaluationResult]:
@@ -135,8 +135,7 @@ class RedisEvaluationQueue:
 
     async def aclose(self) -> None:
         """Take back what has no result yet, and remove what is kept for this submitter."""
-        for evaluation_id in list(self._outstanding):
-            await self.cancel(evaluation_id)
+        await asyncio.gather(*(self.cancel(evaluation_id) for evaluation_id in list(self._outstanding)))
         with suppress(UnreachableError):
             async with reaching():
                 await self._redis.delete(self._results)
@@ -145,7 +144,8 @@ class RedisEvaluationQueue:
 
     async def _send_first(self, sent: _PendingTask) -> None:
         async with self._sending:
-            if not sent.entry:  # unless it was sent as one that is missing, while this waited
+            # Unless it was sent as one that is missing while this waited, or cancelled.
+            if not sent.entry and self._outstanding.get(sent.task.evaluation_id) is sent:
                 with suppress(UnreachableError):
                     await self._send(sent)
 

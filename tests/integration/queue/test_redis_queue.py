@@ -245,6 +245,31 @@ async def test_a_redis_that_falls_silent_is_said_to_be_silent(monkeypatch: pytes
                 await worker.heartbeat(heartbeat())
 
 
+async def test_tasks_that_are_cancelled_while_redis_is_silent_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would be waited for, one after the other, and a run that is told to stop would go on for minutes."""
+    monkeypatch.setattr(connection, "_SILENT_SECONDS", 0.2)
+    with running() as server, silent_proxy(server.url.removeprefix("unix://")) as proxy:
+        async with redis_bench(f"redis://127.0.0.1:{proxy.port}/0") as bench:
+            queue = bench.submitter()
+            tried: list[str] = []
+            send = queue._send
+
+            async def noted(sent: Any) -> None:
+                tried.append(sent.task.evaluation_id)
+                await send(sent)
+
+            monkeypatch.setattr(queue, "_send", noted)
+            proxy.silent = True
+            submitting = [asyncio.create_task(queue.submit(task(number), BUNDLE)) for number in range(40)]
+            while not tried:  # noqa: ASYNC110 - the task runs in this loop
+                await asyncio.sleep(0.01)
+            for one in submitting:
+                one.cancel()
+            await asyncio.gather(*submitting, return_exceptions=True)
+            assert all(one.cancelled() for one in submitting)
+            assert len(tried) <= 2
+
+
 async def test_the_number_of_an_error_is_told_in_words() -> None:
     with pytest.raises(UnreachableError, match=r"^the queue does not answer: Connection refused$"):
         async with connection.reaching():
