@@ -50,7 +50,7 @@ class WorkerIntervals:
         beat: between two signs of life.
         wait: before the queue is tried again that did not answer.
         leave: how long a worker that shall end still asks a queue that does not answer for a problem, or to take a
-            result.
+            result, and how long its last word may take.
         problems: evaluators of how many problems are kept warm, however long nobody uses them.
         busy_problems: of how many, while each was used within the last minute.
     """
@@ -137,8 +137,9 @@ class Worker:
                 task.cancel()
             await asyncio.gather(beating, *self._serving, return_exceptions=True)
             await self._evaluators.close()
-            with suppress(UnreachableError):
-                await self._leases.leave()
+            with suppress(UnreachableError, TimeoutError):
+                async with asyncio.timeout(self._pace.leave):
+                    await self._leases.leave()
 
     def _check_room(self) -> bool:
         """Whether tasks may be taken: none while the disk is full, for each would fail here and not elsewhere."""
