@@ -4,11 +4,11 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import structlog
-from fastapi import Request
+from fastapi import FastAPI, Request
 
 from service.api.auth import known_still
 from service.api.dependencies import ApiDependencies
@@ -37,6 +37,9 @@ class _Answer:
 class OpenConnections:
     """The answers of this process that are open.
 
+    Attributes:
+        leaving: set when the server shuts down, and all of them end.
+
     Args:
         each: how many one caller may have.
         maximum: how many there may be in all.
@@ -47,6 +50,7 @@ class OpenConnections:
         self._each, self._maximum, self._ask_seconds = each, maximum, ask_seconds
         self._open: Counter[str] = Counter()
         self._answers: dict[str, _Answer] = {}
+        self.leaving = asyncio.Event()
 
     @contextmanager
     def one(self, actor: str) -> Iterator[None]:
@@ -69,9 +73,15 @@ class OpenConnections:
                 self._answers.pop(actor, None)
 
     async def lost(self, actor: str, known: Known) -> None:
-        """Wait until a caller is known no more: the key was revoked, the share closed, or its time is over."""
-        while True:
-            await asyncio.sleep(self._ask_seconds)
+        """Wait until a caller is known no more: the key was revoked, the share closed, or its time is over.
+
+        It returns when the server shuts down, too.
+        """
+        while not self.leaving.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._ask_seconds):
+                    await self.leaving.wait()
+                return
             if not await self._known(self._answers.setdefault(actor, _Answer()), known):
                 return
 
@@ -91,6 +101,12 @@ def opened_of(request: Request) -> OpenConnections:
     opened = request.app.state.opened
     assert isinstance(opened, OpenConnections)
     return opened
+
+
+async def end_waits(app: FastAPI) -> None:
+    """End every stream and every wait of an application whose server shuts down, and would wait for them."""
+    app.state.opened.leaving.set()
+    await app.state.watch.leave()
 
 
 def admission_of(request: Request, parts: ApiDependencies, caller: Caller) -> StreamPermit:

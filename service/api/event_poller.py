@@ -39,6 +39,7 @@ class EventPoller:
         self._known: dict[str, tuple[int, str]] = {}
         self._round = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._leaving = False
 
     async def beyond(self, run_id: str, sequence: int, timeout_seconds: float) -> bool:
         """Wait until a run has an event after a sequence, or is gone; False: it had none in time."""
@@ -47,6 +48,12 @@ class EventPoller:
     async def left(self, run_id: str, states: Collection[str], timeout_seconds: float) -> bool:
         """Wait until a run is in none of these states, or is gone; False: it was in one of them all the time."""
         return await self._until(run_id, lambda known: known[1] not in states, timeout_seconds)
+
+    async def leave(self) -> None:
+        """Let everybody go who waits, and have nobody wait any more: the server shuts down."""
+        self._leaving = True
+        async with self._round:
+            self._round.notify_all()
 
     async def aclose(self) -> None:
         """Stop asking."""
@@ -60,11 +67,13 @@ class EventPoller:
             self._task = asyncio.create_task(self._watch())
         try:
             async with asyncio.timeout(timeout_seconds), self._round:
-                await self._round.wait_for(lambda: run_id in self._known and holds(self._known[run_id]))
+                await self._round.wait_for(
+                    lambda: self._leaving or (run_id in self._known and holds(self._known[run_id]))
+                )
         except TimeoutError:
             return False
         else:
-            return True
+            return not self._leaving
         finally:
             self._wanted[run_id] -= 1
             if not self._wanted[run_id]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 import uvicorn
 
+from service.api.connection_limits import end_waits
 from service.api.http_server import http_server
 from service.api.local_key import LocalKey
 from service.api.one_time_login import OneTimeLogin
@@ -97,7 +98,7 @@ async def open_api(
     """
     with listening(address) as (listener, heard):
         async with open_parts(settings, db, queue=queue) as parts, _beside(parts, settings):
-            yield Service(address=heard, server=http_server(create(parts), settings.api), listener=listener)
+            yield Service(address=heard, server=_server(create(parts), settings), listener=listener)
 
 
 @asynccontextmanager
@@ -136,7 +137,7 @@ async def open_all(
             commands = None if local_key is None else stack.enter_context(announced(storage.url, local_key))
             yield Service(
                 address=heard,
-                server=http_server(create(parts), settings.api),
+                server=_server(create(parts), settings),
                 listener=listener,
                 login=login,
                 commands=commands,
@@ -144,6 +145,10 @@ async def open_all(
                 worker=worker,
                 about=opened.evaluates,
             )
+
+
+def _server(app: "FastAPI", settings: Settings) -> uvicorn.Server:
+    return http_server(app, settings.api, partial(end_waits, app))
 
 
 def _local_key(settings: Settings, db: str | None, address: Address) -> LocalKey | None:

@@ -88,5 +88,6 @@ class HttpBench:
 @asynccontextmanager
 async def http_bench(under: Bench) -> AsyncIterator[HttpBench]:
     bench = HttpBench(under)
-    async with bench.client(bench.keys.make(bench.signer, scopes=(Scope.EVALUATIONS_LEASE,))) as bench.default:
+    key = bench.keys.make(bench.signer, scopes=(Scope.EVALUATIONS_LEASE,))
+    async with bench.app.router.lifespan_context(bench.app), bench.client(key) as bench.default:
         yield bench

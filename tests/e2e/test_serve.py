@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,33 @@ def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0
+
+
+def test_streams_and_waits_end_with_the_service(evolve: Evolve, tmp_path: Path) -> None:
+    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
+    evolve.call("db", "upgrade")
+    evolve.call("keys", "create", "owner", "-o", str(tmp_path / "key"))
+    key = (tmp_path / "key").read_text().strip()
+    problem = make_problem(tmp_path / "toy")
+    with (
+        serving(evolve) as (url, process),
+        httpx.Client(base_url=url, timeout=PATIENCE_SECONDS, headers={"Authorization": f"Bearer {key}"}) as client,
+        ThreadPoolExecutor() as threads,
+    ):
+        words = ("run", str(problem), "--policy", "syntax", "--evaluations", "1000000", "--detach", "--server", url)
+        run = evolve.call(*words, "--api-key-file", str(tmp_path / "key")).strip()
+        until(lambda: client.get(f"/v1/runs/{run}").json()["state"] == "running")
+        waiting = threads.submit(client.get, f"/v1/runs/{run}", headers={"Prefer": "wait=60"})
+        events = {"Accept": "text/event-stream"}
+        with client.stream("GET", "/v1/events", headers=events) as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry:")
+            process.send_signal(signal.SIGTERM)
+            list(lines)  # it ends as it should, which is no break
+        assert waiting.result().json()["state"] in {"running", "queued"}
+        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in err
 
 
 def until(holds: Callable[[], Any]) -> Any:

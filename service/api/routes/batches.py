@@ -187,8 +187,8 @@ async def _changed(request: Request, parts: ApiDependencies, batch: BatchRecord,
     """A batch once its state has changed, or whatever of it `If-None-Match` has seen, or after some seconds."""
     ended = batch.state in ENDED
     until, tagged_ = parts.clock.monotonic() + seconds, bool(request.headers.get("if-none-match"))
-    now = batch
-    while not ended and parts.clock.monotonic() < until:
+    now, leaving = batch, opened_of(request).leaving
+    while not ended and not leaving.is_set() and parts.clock.monotonic() < until:
         if not seen(request, batch_tag(now)) if tagged_ else now.state != batch.state:
             break
         await asyncio.sleep(POLL_SECONDS)

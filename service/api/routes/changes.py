@@ -67,8 +67,10 @@ async def get_change(
     until = time.monotonic() + seconds
     with opened_of(request).one(caller.actor):
         while decision.state == PENDING and run.state not in ENDED and (rest := until - time.monotonic()) > 0:
-            await watch_of(request).beyond(run.id, run.sequence, rest)
+            news = await watch_of(request).beyond(run.id, run.sequence, rest)
             run, decision = await run_in_threadpool(read, run.sequence)
+            if not news:
+                break
     return made(_reply(run, decision), 200, {"Preference-Applied": f"wait={seconds}"})
 
 

@@ -10,6 +10,7 @@ from evolve.evaluation import Evaluation, Outcome, Trace
 from evolve.views.candidate_view import stored_view
 from service.api.api_route import ApiRoute
 from service.api.auth import PartsDep, requires
+from service.api.connection_limits import opened_of
 from service.api.dependencies import ApiDependencies
 from service.api.error_responses import raises
 from service.api.openapi_responses import EMPTY
@@ -61,10 +62,10 @@ _NO_TASK: dict[int | str, dict[str, Any]] = {204: {"description": "No task arriv
 async def lease_evaluation(body: LeaseRequest, request: Request, caller: Working, parts: PartsDep) -> Any:
     """Lease a task. Renew the lease every few seconds, or another worker gets the task."""
     leases, clock = parts.leases(body.pool, body.worker_id), parts.clock
-    until = clock.monotonic() + body.wait_seconds
+    until, leaving = clock.monotonic() + body.wait_seconds, opened_of(request).leaving
     while (lease := await leases.lease(min(ASK_SECONDS, max(0.0, until - clock.monotonic())))) is None:
         # Nobody may be there any more to take what would come.
-        if clock.monotonic() >= until or await request.is_disconnected():
+        if clock.monotonic() >= until or leaving.is_set() or await request.is_disconnected():
             return Response(status_code=204)
     held = {"key": caller.actor, "worker": body.worker_id, "pool": body.pool, "id": lease.id, "no": lease.delivery}
     task = Task(
@@ -102,7 +103,7 @@ async def renew_evaluation(
     until = parts.clock.monotonic() + body.wait_seconds
     while (standing := await leases.renew(name)) is LeaseState.HELD and parts.clock.monotonic() < until:
         await asyncio.sleep(HOLD_SECONDS)
-        if await request.is_disconnected():
+        if opened_of(request).leaving.is_set() or await request.is_disconnected():
             break
     if standing is LeaseState.LOST:
         raise _lost(lease_id)
