@@ -36,13 +36,14 @@ def environment(folder: Path, package: str, version: str) -> Path:
 def run_peer(
     command: Sequence[str], log: Path, limit_seconds: float, enough: Callable[[], bool] = lambda: False
 ) -> Ended:
-    """Run a command in a session of its own, its output in a file.
+    """Run a command in a session of its own, its output in a file, and with its environment active.
 
     Args:
         limit_seconds: after so long it is stopped.
         enough: asked five times a second whether it has found what it was to find; then it is stopped too.
     """
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+    kept = {key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ}
+    kept["PATH"] = os.pathsep.join([str(Path(command[0]).parent), os.environ.get("PATH", os.defpath)])
     with log.open("w") as stream:
         process = subprocess.Popen(
             command,

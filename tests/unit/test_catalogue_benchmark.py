@@ -177,6 +177,32 @@ def test_a_failure_has_its_reason_and_counts_as_an_evaluation(tmp_path: Path) ->
     assert (project / "scores.txt").read_text().splitlines() == [repr(seed), *["0.0"] * len(FAILURES)]
 
 
+def test_a_task_of_shinkaevolve_has_a_process_that_holds_the_evaluator_score_its_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, broken = _project(tmp_path / "project"), tmp_path / "broken.py"
+    broken.write_text("def pack():\n    raise ValueError('none')\n")
+    told: list[Any] = []
+
+    def run_peer(command: Sequence[str], log: Path, limit_seconds: float, enough: Callable[[], bool]) -> Namespace:
+        del limit_seconds, enough
+        task = Path(command[command.index("--task-dir") + 1])
+        for program in (task / "initial.py", broken):
+            results = log.parent / program.stem
+            words = [sys.executable, str(task / "evaluate.py"), "--program_path", str(program)]
+            subprocess.run([*words, "--results_dir", str(results)], check=True)
+            told.append([json.loads((results / name).read_text()) for name in ("metrics.json", "correct.json")])
+        return Namespace(in_time=True)
+
+    monkeypatch.setattr(shinka, "run_peer", run_peer)
+    assert shinka.run_shinka(Path(sys.executable), project, "", tmp_path / "out", 10, 1, 60.0, lambda: False)
+    (seed, fine), (nothing, failure) = told
+    assert seed["combined_score"] > 0.0
+    assert (fine, nothing["combined_score"]) == ({"correct": True, "error": None}, 0.0)
+    assert "ValueError: none" in failure["error"]
+    assert (project / "scores.txt").read_text().splitlines() == [repr(seed["combined_score"]), "0.0"]
+
+
 @pytest.mark.parametrize("name", ["circles-26", "speed-convolution"])
 def test_no_system_stops_a_program_before_the_evaluator_does(tmp_path: Path, name: str) -> None:
     project = _project(tmp_path / "project", name)
