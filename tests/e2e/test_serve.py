@@ -78,10 +78,7 @@ def test_an_address_that_is_not_of_this_machine_is_refused_in_a_sentence(evolve:
 
 
 def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path) -> None:
-    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
-    evolve.call("db", "upgrade")
-    evolve.call("keys", "create", "owner", "-o", str(tmp_path / "key"))
-    key = (tmp_path / "key").read_text().strip()
+    key = with_key(evolve, tmp_path / "key")
     problem = make_problem(tmp_path / "toy")
     with serving(evolve) as (url, process), httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         client.headers["Authorization"] = f"Bearer {key}"
@@ -99,10 +96,7 @@ def test_a_worker_that_is_drained_ends_no_service(evolve: Evolve, tmp_path: Path
 
 
 def test_streams_and_waits_end_with_the_service(evolve: Evolve, tmp_path: Path) -> None:
-    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
-    evolve.call("db", "upgrade")
-    evolve.call("keys", "create", "owner", "-o", str(tmp_path / "key"))
-    key = (tmp_path / "key").read_text().strip()
+    key = with_key(evolve, tmp_path / "key")
     problem = make_problem(tmp_path / "toy")
     with (
         serving(evolve) as (url, process),
@@ -123,6 +117,14 @@ def test_streams_and_waits_end_with_the_service(evolve: Evolve, tmp_path: Path) 
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert "Traceback" not in err
+
+
+def with_key(evolve: Evolve, file: Path) -> str:
+    """The key of an owner in a new database. It stands in the file, too."""
+    evolve.environment["EVOLVE_API__SECRET"] = "s" * 40
+    evolve.call("db", "upgrade")
+    evolve.call("keys", "create", "owner", "-o", str(file))
+    return file.read_text().strip()
 
 
 def until(holds: Callable[[], Any]) -> Any:
