@@ -126,6 +126,21 @@ async def test_a_view_is_drawn_when_it_is_requested(told: Told, client: Client, 
     assert (shown["view_type"], shown["view_on_demand"], shown["urls"]["view"]) == (SVG, False, f"{path}/view")
 
 
+async def test_a_view_that_is_drawn_while_it_is_requested_is_said_to_be_drawn(
+    told: Told, client: Client, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, identity = told.parts.views.request, story.id(0, UNDRAWN)
+
+    def overtaken(tenant: str, candidate_id: str, by: str) -> bool:
+        told.parts.views.store(candidate_id, VIEWS[0])
+        return request(tenant, candidate_id, by)
+
+    monkeypatch.setattr(told.parts.views, "request", overtaken)
+    answer = await client.post(f"/v1/candidates/{identity}/drawing")
+    assert (answer.status_code, answer.json()["state"]) == (202, "drawn")
+    assert told.parts.views.take(9, 60.0) == []
+
+
 @pytest.mark.parametrize(("place", "state"), [(0, "drawn"), (3, "failed"), (4, "none")])
 async def test_what_is_not_drawn_on_demand_cannot_be_ordered(
     told: Told, client: Client, story: Story, place: int, state: str

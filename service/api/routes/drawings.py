@@ -1,5 +1,6 @@
 """Views that are drawn on demand: they are requested here, and a runner has a worker draw them."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -44,9 +45,10 @@ def request_drawing(candidate_id: CandidateId, caller: Requesting, parts: PartsD
 
     def effect() -> Response:
         if candidate.view_on_demand:
-            parts.views.request(caller.tenant, candidate.id, caller.actor)
+            with suppress(NotFoundError):  # it was drawn since the candidate was read
+                parts.views.request(caller.tenant, candidate.id, caller.actor)
         waiting = parts.views.waiting(candidate.id) if candidate.view_on_demand else None
-        body = drawing_of(candidate, waiting, parts.clock.now())
+        body = drawing_of(reader.candidate(candidate.id), waiting, parts.clock.now())
         return made(body, 202, {"Location": f"/v1/candidates/{candidate.id}/drawing"})
 
     return once(effect)

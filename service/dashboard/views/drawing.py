@@ -31,6 +31,8 @@ async def request_drawing(request: Request, candidate_id: CandidateId, api: Api,
     if candidate.view_on_demand and not (size and (candidate.seconds or 0.0) > MAX_THUMBNAIL_SECONDS):
         try:
             drawing = await api.send(calls.request_drawing(candidate.id))
+            if drawing.state == "drawn":  # since the candidate was read
+                candidate = await api.send(calls.get_candidate(candidate.id))
         except (QuotaError, RateLimitedError) as error:
             complaint = str(error)
     if not is_part(request):
