@@ -187,7 +187,7 @@ class LiteLLMServer:
             raise self._named(read_error(error)) from None
 
     def _named(self, error: PolicyError) -> PolicyError:
-        sentence = f"the provider of {self._settings.model} does not answer: {without_secrets(str(error), self._key)}"
+        sentence = f"no reply from the provider of {self._settings.model}: {without_secrets(str(error), self._key)}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):

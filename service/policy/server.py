@@ -246,7 +246,7 @@ class Server:
     def _named(self, error: PolicyError, text: str) -> PolicyError:
         if self._key is not None:
             text = self._without_key(text, self._key)
-        sentence = f"{self._settings.place} does not answer: {text}"
+        sentence = f"no reply from {self._settings.place}: {text}"
         if isinstance(error, PolicyUnavailable):
             return PolicyUnavailable(sentence, error.retry_after_seconds)
         if isinstance(error, RequestRefused):

@@ -138,7 +138,7 @@ def test_a_run_waits_for_its_embedder_and_goes_on(log: SqlRunLog, server: OpenAI
     status = play(log, planned(author(server), eye(server)), Notes(react=react))
     assert status.reason == "evaluations"
     assert waited
-    assert waited[0].startswith(f"the embedder eye cannot be asked: the policy server {server.url} does not answer")
+    assert waited[0].startswith(f"the embedder eye cannot be asked: no reply from the policy server {server.url}")
     assert "status 503: loading" in waited[0]
 
 

@@ -215,7 +215,7 @@ async def test_garbage_is_asked_for_again_and_then_waited_for(
     server.script_embeddings(reply, reply, reply)
     with pytest.raises(PolicyUnavailable, match=said) as raised:
         await embedder.embed(programs("a", "b"))
-    assert str(raised.value).startswith(f"the policy server {server.url} does not answer: ")
+    assert str(raised.value).startswith(f"no reply from the policy server {server.url}: ")
     assert raised.value.retry_after_seconds >= 1.0
     assert clock.slept
 

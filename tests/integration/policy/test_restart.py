@@ -173,7 +173,7 @@ def assert_it_waited_and_went_on(events: Sequence[Event]) -> None:
     assert any("connection refused" in reason for reason in reasons)
     assert any(LOADING in reason for reason in reasons)
     # Why the server gives no answer is told, also while it is left alone.
-    assert all("does not answer: " in reason or "closed its stream too early" in reason for reason in reasons)
+    assert all("no reply from " in reason or "closed its stream too early" in reason for reason in reasons)
     last = len(kinds) - 1 - kinds[::-1].index(EventKind.RUN_WAITING)
     assert EventKind.RUN_UNBLOCKED in kinds[last:]
 
