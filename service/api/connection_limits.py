@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import structlog
@@ -77,11 +77,19 @@ class OpenConnections:
 
         It returns when the server shuts down, too.
         """
-        while not self.leaving.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._ask_seconds):
-                    await self.leaving.wait()
-                return
+        asking = asyncio.create_task(self._unknown(actor, known))
+        leaving = asyncio.create_task(self.leaving.wait())
+        try:
+            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                asking.result()
+        finally:
+            asking.cancel()
+            leaving.cancel()
+
+    async def _unknown(self, actor: str, known: Known) -> None:
+        while True:
+            await asyncio.sleep(self._ask_seconds)
             if not await self._known(self._answers.setdefault(actor, _Answer()), known):
                 return
 

@@ -1,5 +1,6 @@
 """Around every request: its id, the size of its body, the headers of its answer, its line in the log, the audit."""
 
+import asyncio
 import secrets
 import sys
 import time
@@ -13,8 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.auth import known, limit_headers
 from service.api.body_budget import SMALL_TOTAL_BYTES, BodyBudget, BodyReservation
+from service.api.connection_limits import opened_of
 from service.api.dependencies import ApiDependencies
-from service.api.problem_errors import ApiFault, answer, answer_error
+from service.api.problem_errors import RETRY_SECONDS, ApiFault, answer, answer_error
 from service.api.request_span import note_answer, request_span
 from service.errors import ServiceError
 from service.identifiers import new_id
@@ -64,7 +66,7 @@ class Envelope:
     async def _answer(self, request: Request, receive: Receive, send: Send) -> int:
         """Answer one request. Returns the status."""
         scope, began, status, made = request.scope, time.perf_counter(), 500, ""
-        left = False
+        started = left = False
 
         async def told() -> Message:
             nonlocal left
@@ -73,8 +75,9 @@ class Envelope:
             return message
 
         async def wrapped(message: Message) -> None:
-            nonlocal status, made
+            nonlocal started, status, made
             if message["type"] == "http.response.start":
+                started = True
                 headers = MutableHeaders(scope=message)
                 status = message["status"]
                 made = headers.get("location", "").rpartition("/")[2] if status == 201 else ""
@@ -85,6 +88,12 @@ class Envelope:
             await self._bounded(scope, told, wrapped)
         except ClientDisconnect:
             left = True
+        except asyncio.CancelledError:
+            if not opened_of(request).leaving.is_set():
+                raise
+            # The server shuts down and waits no longer. An answer that has begun is cut off.
+            if not started:
+                await answer(request, _stopping())(scope, receive, wrapped)
         finally:
             status = CLOSED if left and status == 500 else status
             await self._note(request, status, made, time.perf_counter() - began)
@@ -212,6 +221,10 @@ class Envelope:
             await run_in_threadpool(self._parts.audit.write, entry)
         except ServiceError as error:
             log.error("audit.failed", reason=str(error), request_id=request.state.request_id)
+        except asyncio.CancelledError:
+            if not opened_of(request).leaving.is_set():
+                raise
+            log.error("audit.failed", reason="the service stopped", request_id=request.state.request_id)
 
 
 def request_id(headers: Headers) -> str:
@@ -221,6 +234,11 @@ def request_id(headers: Headers) -> str:
         return trace[1]
     shown = headers.get("x-request-id", "")
     return shown if 8 <= len(shown) <= 100 and set(shown) <= _ID_CHARACTERS else secrets.token_hex(16)
+
+
+def _stopping() -> ApiFault:
+    detail = "the service stops before it has an answer: try again as Retry-After says"
+    return ApiFault(503, Code.UNAVAILABLE, detail, headers={"Retry-After": str(RETRY_SECONDS[503])})
 
 
 def _dress(headers: MutableHeaders, request: Request) -> None:

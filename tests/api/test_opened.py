@@ -112,3 +112,18 @@ async def test_all_streams_of_a_caller_ask_together_and_a_database_that_is_away_
     async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(opened.lost("key_1", known) for _ in range(50)))
     assert asked == 3
+
+
+async def test_a_stream_ends_with_the_server_while_a_silent_database_is_asked_for_its_key() -> None:
+    asked, opened = asyncio.Event(), OpenConnections(each=1, maximum=1, ask_seconds=0.01)
+
+    async def known() -> bool:
+        asked.set()
+        await asyncio.Event().wait()
+        return True
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        stream = asyncio.create_task(opened.lost("key_1", known))
+        await asked.wait()
+        opened.leaving.set()
+        await stream
