@@ -72,15 +72,18 @@ _AARCH64 = {
 }  # fmt: skip
 _SOCKETS_X86_64 = {"socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288}
 _SOCKETS_AARCH64 = {"socket": 198, "bind": 200, "listen": 201, "accept": 202, "connect": 203, "accept4": 242}
-# Changes of files that their owner may make wherever they are: Landlock covers none of them.
-_OWNERS_X86_64 = {
-    "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
-    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466,
+# Changes of files wherever they are, for Landlock covers none of them: whoever may write a file sets its attributes,
+# and its owner the rest.
+_ATTRIBUTES_X86_64 = {
+    "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199,
+    "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
-_OWNERS_AARCH64 = {
-    "fchownat": 54, "fchown": 55, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15,
-    "fremovexattr": 16, "setxattrat": 463, "removexattrat": 466,
+_ATTRIBUTES_AARCH64 = {
+    "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+    "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
+_OWNERS_X86_64 = {"chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260}
+_OWNERS_AARCH64 = {"fchownat": 54, "fchown": 55}
 _MODES_X86_64 = {
     "chmod": 90, "fchmod": 91, "fchmodat": 268, "fchmodat2": 452, "utime": 132, "utimes": 235, "futimesat": 261,
     "utimensat": 280,
@@ -110,7 +113,9 @@ class Architecture:
         audit: the kernel's mark of the calling convention.
         denied: calls that fail with EPERM.
         sockets: denied without network; a socketpair of streams stays, for it leads nowhere else.
-        owners: changes of owner and attributes of files, denied where nothing else keeps programs from others' files.
+        attributes: changes of extended attributes of files, which fail as on a file system without any: `cp -p` and
+            `install` go on then, and on EPERM they fail.
+        owners: changes of the owner of files, denied where nothing else keeps programs from others' files.
         modes: changes of mode and times, which have no effect there.
         caller_only: allowed only with these values, argument by argument: they change the caller and nobody else.
         signals: denied where nothing else keeps signals inside.
@@ -121,6 +126,7 @@ class Architecture:
     audit: int
     denied: dict[str, int]
     sockets: dict[str, int]
+    attributes: dict[str, int]
     owners: dict[str, int]
     modes: dict[str, int]
     caller_only: Conditions
@@ -139,6 +145,7 @@ ARCHITECTURES = {
         audit=0xC000003E,
         denied=_COMMON | _X86_64,
         sockets=_SOCKETS_X86_64,
+        attributes=_ATTRIBUTES_X86_64,
         owners=_OWNERS_X86_64,
         modes=_MODES_X86_64,
         caller_only=_CALLER_ONLY_X86_64,
@@ -155,6 +162,7 @@ ARCHITECTURES = {
         audit=0xC00000B7,
         denied=_COMMON | _AARCH64,
         sockets=_SOCKETS_AARCH64,
+        attributes=_ATTRIBUTES_AARCH64,
         owners=_OWNERS_AARCH64,
         modes=_MODES_AARCH64,
         caller_only=_CALLER_ONLY_AARCH64,
@@ -187,7 +195,7 @@ def program(
             the file system.
         devices: allow what the drivers of accelerators do at their start: make a local socket and listen on it. Nobody
             inside can connect, accept or send a datagram.
-        keep_modes: let nobody change owner, mode, times and attributes of files.
+        keep_modes: let nobody change owner, mode and times of files.
         signals_of: the one process that signals may be sent to, by itself; None: signals are kept inside otherwise.
         machine: the processor architecture.
 
@@ -210,6 +218,8 @@ def program(
     code += [(_MINIMUM, 0, 1, _NEWEST + 1), (_RETURN, 0, 0, absent)]
     for number in sorted(table.absent.values()):
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, absent)]
+    for number in sorted(table.attributes.values()):
+        code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | errno.ENOTSUP)]
     for number in sorted(table.modes.values()) if keep_modes else ():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO)]
     code += _refuse_bits(table.clone, _FIRST, _NEW_NAMESPACES, refuse)

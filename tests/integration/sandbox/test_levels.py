@@ -59,6 +59,21 @@ async def test_without_namespaces_a_daemon_still_ends(tmp_path: Path, force: Iso
     assert processes_naming(mark) == []
 
 
+@pytest.mark.parametrize("force", [IsolationLevel.STRONG, IsolationLevel.MEDIUM])
+async def test_tools_copy_files_with_their_modes(tmp_path: Path, force: IsolationLevel) -> None:
+    """They set an access list of the copy, which is an extended attribute."""
+    source = """
+        import pathlib, subprocess
+        def solve():
+            pathlib.Path("first").write_text("x")
+            for command in ("cp -p first second", "cp -a first third", "install -m 644 first fourth"):
+                subprocess.run(command.split(), check=True)
+            return 1.0
+    """
+    evaluation = await outcome_of(tmp_path, source, force=force)
+    assert evaluation.ok, evaluation.reason
+
+
 @pytest.mark.parametrize("force", [IsolationLevel.MEDIUM, IsolationLevel.WEAK])
 async def test_without_namespaces_a_tree_is_still_bounded(tmp_path: Path, force: IsolationLevel) -> None:
     bomb = """

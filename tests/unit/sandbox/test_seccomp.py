@@ -10,7 +10,7 @@ import pytest
 from service.sandbox.inside.seccomp import ARCHITECTURES, Architecture, program
 
 KILL, ALLOW = 0x80000000, 0x7FFF0000
-REFUSED, ABSENT = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+REFUSED, ABSENT, UNSUPPORTED = (0x00050000 | number for number in (errno.EPERM, errno.ENOSYS, errno.ENOTSUP))
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
@@ -48,8 +48,9 @@ def test_exactly_the_denied_calls_are_denied(machine: str) -> None:
     refused = {*table.denied.values(), *table.sockets.values()}
     absent = set(table.absent.values())
     of_the_caller = {number: (permitted[0], permitted.get(1, 0)) for number, permitted in table.caller_only.values()}
+    expected_of = dict.fromkeys(refused, REFUSED) | dict.fromkeys(table.attributes.values(), UNSUPPORTED)
     for number in range(1024):
-        expected = ABSENT if number in absent or number > 467 else REFUSED if number in refused else ALLOW
+        expected = ABSENT if number in absent or number > 467 else expected_of.get(number, ALLOW)
         assert verdict(code, number, of_the_caller.get(number, ()), audit=table.audit) == expected, number
 
 
@@ -121,6 +122,13 @@ def test_modes_and_owners_of_files_are_a_switch(machine: str) -> None:
     assert {verdict(kept, number, audit=table.audit) for number in table.owners.values()} == {REFUSED}
     both = {**table.modes, **table.owners}
     assert {verdict(free, number, audit=table.audit) for number in both.values()} == {ALLOW}
+
+
+def test_nobody_sets_attributes_of_files(machine: str) -> None:
+    """Whoever may write a file may set them, whomever it belongs to."""
+    table, code = of(machine), program(machine=machine)
+    assert len(table.attributes) == 8
+    assert {verdict(code, number, audit=table.audit) for number in table.attributes.values()} == {UNSUPPORTED}
 
 
 def test_network_and_signals_are_switches(machine: str) -> None:
