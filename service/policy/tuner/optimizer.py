@@ -33,6 +33,21 @@ class AskedPoint:
     step: SparseStep | None
 
 
+class SymmetricRootCMA(CMA):  # type: ignore[misc] # the package has no types
+    """CMA-ES that samples with the symmetric square root of the covariance matrix C = B D^2 B'.
+
+    The package samples m + s B D z, where the columns of B are eigenvectors of C. Their signs, and their directions for
+    equal eigenvalues, differ between processors. A session resumed on another machine would learn from other points
+    than were scored. m + s B D B' z has the same distribution, and the root B D B' is unique.
+    """
+
+    def _sample_solution(self) -> Vector:
+        basis, scales = self._eigen_decomposition()
+        normal = self._rng.randn(self._n_dim)
+        point: Vector = self._mean + self._sigma * (basis @ (scales * (basis.T @ normal)))
+        return point
+
+
 class NumberOptimizer:
     """The optimizer of a tuning session: its state follows from the record of the session.
 
@@ -143,7 +158,7 @@ class NumberOptimizer:
 
     def _optimizer(self, count: int) -> "CMA | SepCMA":
         if self._cma is None:
-            kind = CMA if self._length <= MAX_FULL_DIMENSIONS else SepCMA
+            kind = SymmetricRootCMA if self._length <= MAX_FULL_DIMENSIONS else SepCMA
             self._cma = kind(
                 mean=np.zeros(self._length),
                 sigma=INITIAL_STEP,

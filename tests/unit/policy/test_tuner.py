@@ -3,7 +3,12 @@
 import asyncio
 import json
 import math
+import os
+import platform
 import re
+import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +22,7 @@ from service.policy.tuner.policy import TunerPolicy
 from service.policy.tuner.steps import ScoredPoint, SparseSteps
 
 ANSWERS = 8
+SESSIONS, LONG = 5, 100
 Score = Callable[[list[float]], float]
 
 
@@ -89,7 +95,6 @@ def valley(numbers: list[float]) -> float:
     return -100.0 * sum((number - mean) ** 2 for number in numbers) - (mean - 2.0) ** 2
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("start", "score", "proposals", "share"),
     [
@@ -98,11 +103,30 @@ def valley(numbers: list[float]) -> float:
     ],
     ids=["good already", "together"],
 )
-def test_a_program_gets_better(start: list[float], score: Score, proposals: int, share: float, seed: int) -> None:
-    session = Session(written(start), score, seed)
-    for _ in range(proposals):
-        session.turn()
-    assert session.best > share * score(start)
+def test_a_program_gets_better(start: list[float], score: Score, proposals: int, share: float) -> None:
+    sessions = [Session(written(start), score, seed) for seed in range(SESSIONS)]
+    for session in sessions:
+        for _ in range(proposals):
+            session.turn()
+    assert min(session.best for session in sessions) > score(start)
+    assert statistics.median(session.best for session in sessions) > share * score(start)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="OpenBLAS has its kernel Prescott on x86-64 alone")
+def test_a_session_that_another_processor_takes_up_asks_for_the_same_programs() -> None:
+    """Equal eigenvalues of a covariance matrix have any eigenvectors: which ones is up to the kernels of BLAS."""
+    script = (
+        "from tests.unit.policy.test_tuner import Session, valley, written\n"
+        "session = Session(written([1.0] * 6), valley)\n"
+        f"for _ in range({LONG}): session.turn()\n"
+        "print(session.programs)"
+    )
+    found = [
+        subprocess.check_output([sys.executable, "-c", script], env={**os.environ, **kernels}, text=True)
+        for kernels in ({}, {"OPENBLAS_CORETYPE": "Prescott"})
+    ]
+    assert found[0].count("NUMBERS") == LONG * ANSWERS
+    assert found[0] == found[1]
 
 
 def test_a_session_that_is_made_again_from_its_record_asks_for_the_same_programs() -> None:
