@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -14,6 +15,7 @@ from evolve.program import Program
 from evolve.views.candidate_view import CandidateView, undrawn_view
 from service.errors import InvalidProblemError, NotFoundError, RefusedError, StorageError, UnreachableError
 from service.ports import RunReader, RunRecord, ViewRequest, ViewRequests
+from service.runner.storage_retry import undisturbed
 
 # So many at once, whatever people open: runs need their workers for the search.
 AT_ONCE = 2
@@ -97,7 +99,7 @@ class ViewDrawer:
             except (RefusedError, InvalidProblemError, EvolveError) as error:
                 await self._store(request, undrawn_view(str(error)))
             except asyncio.CancelledError:  # another runner need not wait for this one's time
-                await asyncio.shield(asyncio.to_thread(self._requests.put_off, request, 0.0, "", tries=0))
+                await undisturbed(partial(self._requests.put_off, request, 0.0, "", tries=0))
                 raise
             except StorageError:
                 raise
@@ -143,7 +145,7 @@ class ViewDrawer:
     async def _put_off(self, request: ViewRequest, reason: str, seconds: float = AGAIN_SECONDS, *, tries: int) -> None:
         sentence = reason[:1].upper() + reason[1:]
         sentence += "" if not sentence or sentence.endswith(".") else "."
-        await asyncio.to_thread(self._requests.put_off, request, seconds, sentence, tries=tries)
+        await undisturbed(partial(self._requests.put_off, request, seconds, sentence, tries=tries))
 
     async def _store(self, request: ViewRequest, view: CandidateView) -> None:
         await asyncio.to_thread(self._requests.store, request.candidate_id, view)

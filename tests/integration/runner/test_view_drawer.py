@@ -1,6 +1,8 @@
 """The drawer of views: few at once, each to its end, and one sentence wherever there is no picture."""
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -12,8 +14,9 @@ from evolve.program import Program
 from evolve.views.candidate_view import ON_DEMAND, SVG, CandidateView
 from service.db.engine import open_database
 from service.db.storage import SqlStorage
+from service.db.view_requests import SqlViewRequests
 from service.errors import InvalidProblemError, UnreachableError
-from service.ports import DEFAULT_TENANT, RunRecord
+from service.ports import DEFAULT_TENANT, RunRecord, ViewRequest
 from service.runner import view_drawer as module
 from service.runner.view_drawer import AT_ONCE, MAX_TRIES, OLD_WORKER, ViewDrawer
 from tests.contract.story import RUN, FixedClock, Story, new_run
@@ -218,6 +221,30 @@ async def test_who_leaves_gives_back_what_is_not_drawn(storage: SqlStorage, ids:
     async with drawing(storage, studio):
         await until(lambda: studio.drawing == 1)
     assert studio.drawing == 0
+    (again,) = storage.views.take(1, 60.0)
+    assert (again.candidate_id, again.tries) == (ids[0], 1)
+
+
+async def test_who_leaves_while_the_database_is_slow_gives_back_what_is_not_drawn(
+    storage: SqlStorage, ids: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_off, slow = SqlViewRequests.put_off, threading.Event()
+
+    def slowly(
+        self: SqlViewRequests, request: ViewRequest, seconds: float, reason: str, *, tries: int | None = None
+    ) -> None:
+        if seconds:
+            slow.set()
+            time.sleep(0.2)
+        put_off(self, request, seconds, reason, tries=tries)
+
+    monkeypatch.setattr(SqlViewRequests, "put_off", slowly)
+    ask(storage, ids[0])
+    studio = Studio()
+    studio.gate.clear()
+    async with drawing(storage, studio):
+        await until(slow.is_set)
+    await asyncio.sleep(0.3)
     (again,) = storage.views.take(1, 60.0)
     assert (again.candidate_id, again.tries) == (ids[0], 1)
 
