@@ -7,9 +7,7 @@ from evolve.event_codec import decode, encode
 from evolve.event_types import EventData, EventKind
 from evolve.proposal import Candidate, CompletedReply, Individual, Proposal
 
-__all__ = ["SCHEMA", "Event", "EventKind", "Subject"]
-
-SCHEMA = 1
+__all__ = ["Event", "EventKind", "Subject"]
 
 Subject = Proposal | CompletedReply | Candidate | Individual
 

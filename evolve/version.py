@@ -1,3 +1,4 @@
-"""The version of the package, which everything else reads here."""
+"""The versions that everything else reads here: of the package, and of the JSON that it writes."""
 
 __version__ = "0.1.0"
+SCHEMA = 1

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from evolve.events import SCHEMA
+from evolve.version import SCHEMA
 
 
 def as_line(value: Mapping[str, Any]) -> str:

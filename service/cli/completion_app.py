@@ -20,12 +20,14 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def prepare() -> None:
-    """Have the library answer a shell that asks for completions; nothing is done where none asks."""
-    if VARIABLE in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, not in its __all__
+def prepare() -> bool:
+    """Whether a shell asks for completions. If so, the library is made ready to answer it."""
+    if VARIABLE not in os.environ:
+        return False
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # documented, not in its __all__
 
-        completion_init()
+    completion_init()
+    return True
 
 
 @completion_app.command(

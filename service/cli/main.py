@@ -71,10 +71,11 @@ def _run(words: list[str]) -> int:
 
     from service.cli.app import app
     from service.cli.completion_app import prepare
+    from service.cli.named_commands import with_options_of
 
-    prepare()
+    shown = app if prepare() else with_options_of(app, words)  # a shell that completes words gives them elsewhere
     try:
-        result = typer.main.get_command(app).main(hoisted(words), prog_name="evolve", standalone_mode=False)
+        result = typer.main.get_command(shown).main(hoisted(words), prog_name="evolve", standalone_mode=False)
     except typer.exceptions.TyperException as error:
         sentence = _sentence(error)
         if not sentence:  # the help was asked for by giving no word at all, and stands on the screen already

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evolve.events import SCHEMA
+from evolve.version import SCHEMA
 from service.errors import UsageError
 from service.schemas.untrusted_text import readable
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from evolve.events import SCHEMA, Event, EventKind
+from evolve.events import Event, EventKind
+from evolve.version import SCHEMA
 from service.timestamps import rfc3339
 
 DEFAULT_TENANT = "default"

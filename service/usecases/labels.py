@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import TypeAdapter, ValidationError
-
 from service.errors import UsageError
 from service.projections.grouping import NAME
-from service.schemas.types import MAX_LABELS, Labels
 
-_LABELS: TypeAdapter[dict[str, str]] = TypeAdapter(Labels)
 _KEY = "a key is at most 63 lower-case letters, digits, `_`, `.` and `-`, and begins with a letter or digit"
 _VALUE = "a value is at most 200 characters without NUL"
 
@@ -60,10 +56,14 @@ def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
         return {}
     if not isinstance(labels, Mapping):
         raise UsageError(f"labels are a {type(labels).__name__}: give a mapping of keys to texts")
+    from pydantic import TypeAdapter, ValidationError
+
+    from service.schemas.types import MAX_LABELS, Labels  # a command without labels does not wait for its import
+
     if len(labels) > MAX_LABELS:
         raise UsageError(f"a run has at most {MAX_LABELS} labels, not {len(labels)}")
     try:
-        return _LABELS.validate_python(dict(labels), strict=True)
+        return TypeAdapter(Labels).validate_python(dict(labels), strict=True)
     except ValidationError as error:
         key, *part = error.errors(include_url=False, include_input=False)[0]["loc"]
         rule = _KEY if "[key]" in part else _VALUE

@@ -83,6 +83,17 @@ def test_a_command_answers_within_its_budget_of_cpu(environment: Environment, wo
     assert min_cpu_seconds(lambda: evolve(environment, *words)) <= CPU_SECONDS
 
 
+@pytest.mark.parametrize("words", LIGHT)
+def test_help_and_refusals_import_neither_events_nor_database(environment: Environment, words: list[str]) -> None:
+    script = (
+        "import sys; from service.cli.main import main\n"
+        f"main({words!r})\n"
+        "assert not {'evolve.events', 'sqlalchemy'} & set(sys.modules), sys.modules.keys()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("words", READING)
 def test_a_command_that_reads_takes_little_more_than_its_libraries(environment: Environment, words: list[str]) -> None:
     # In turn, so that what slows the machine down meets both.
