@@ -47,7 +47,7 @@ def race(systems: Mapping[str, Run], options: Any, home: Path) -> Found:
     kept = Kept[Result](options.keep, "result")
     found: Found = {system: {} for system in systems}
     end = time.monotonic() + options.total
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.seeds):
         for name in options.problems:
             for system, run in systems.items():
                 measured = {
@@ -143,7 +143,8 @@ def comparisons(found: Found, evaluations: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="from 0 on")
+    parser.add_argument("--first-seed", type=int, default=0, help="seeds before it are not run")
     parser.add_argument("--evaluations", type=int, default=2000, help="after the seed")
     parser.add_argument("--problems", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
     parser.add_argument("--cores", type=int, default=2, help="evaluations and calls at once")
@@ -159,6 +160,7 @@ def main() -> None:
         rows = table(found, options.evaluations, Path(name))
     figures = {
         "evaluations": options.evaluations,
+        "first_seed": options.first_seed,
         "seeds": options.seeds,
         "problems": rows,
         "comparisons": comparisons(found, options.evaluations),

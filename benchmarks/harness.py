@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 import uuid
@@ -141,6 +142,8 @@ def open_log(folder: str) -> SqlRunLog:
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
+    """The options of a benchmark; from now on SIGTERM ends it as Ctrl-C does, with the processes that it started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, help="also write the report to this file")
     return parser

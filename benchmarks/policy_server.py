@@ -12,7 +12,7 @@ import multiprocessing
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -97,7 +97,7 @@ def _event(value: dict[str, object]) -> str:
 
 
 def _serve(channel: Connection, latency_seconds: float, write: Write) -> None:
-    with policy_thread(latency_seconds, write) as url:
+    with policy_thread(latency_seconds, write) as url, suppress(EOFError, BrokenPipeError):  # the benchmark was killed
         channel.send(url)  # who connects before it serves waits a moment
         channel.recv()
 

@@ -13,27 +13,53 @@ from benchmarks.tasks import scores_of
 VERSION = "0.0.7"
 START, END = "# EVOLVE-BLOCK-START", "# EVOLVE-BLOCK-END"  # outside of them it changes nothing
 _EVALUATE = '''
-"""Has the process that holds the evaluator score a program, and writes what is expected of a task."""
+"""Has the process that holds the evaluator score a program for a task; imports little, as each program starts it."""
 
-import argparse
-import json
-import socket
-from pathlib import Path
+import _socket
+import os
+import sys
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--program_path", required=True)
-parser.add_argument("--results_dir", required=True)
-options = parser.parse_args()
-with socket.create_connection({address!r}) as line:
-    line.sendall(f"{{options.program_path}}\\n".encode())
-    combined, error = json.load(line.makefile())
-results = Path(options.results_dir)
-results.mkdir(parents=True, exist_ok=True)
-results.joinpath("metrics.json").write_text(json.dumps({{"combined_score": combined, "public": {{}}, "private": {{}}}}))
-results.joinpath("correct.json").write_text(json.dumps({{"correct": error is None, "error": error}}))
+arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+line = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+line.connect({address!r})
+os.makedirs(arguments["--results_dir"], exist_ok=True)
+line.sendall(f"{{arguments['--program_path']}}\\n{{arguments['--results_dir']}}\\n".encode())
+sys.exit(not line.recv(1))
 '''
 
+_COMMAND = '''
+"""The command of ShinkaEvolve, without what takes it the longer, the more programs a run has, and changes no search.
 
+Its database repairs the times of all programs each time it is opened, adds up their costs for the log each time it
+chooses a parent, and looks through them all for the name of a job.
+"""
+
+import os
+import sys
+
+from shinka.cli.run import main
+from shinka.database.dbase import ProgramDatabase
+from shinka.database.display import DatabaseDisplay
+
+JOBS = """
+CREATE INDEX IF NOT EXISTS jobs ON programs (json_extract(metadata, '$.source_job_id')) WHERE json_valid(metadata)
+"""
+migrate, migrated = ProgramDatabase._run_migrations, set()
+
+
+def migrate_once(database):
+    if database.config.db_path not in migrated:
+        migrated.add(database.config.db_path)
+        migrate(database)
+        database.cursor.execute(JOBS)
+        database.conn.commit()
+
+
+ProgramDatabase._run_migrations = migrate_once
+DatabaseDisplay.print_sampling_summary = lambda *arguments, **options: None
+os.environ["SSL_CERT_DIR"] = sys.prefix  # no certificates to load for each call: they are made without TLS
+sys.exit(main())
+'''
 _SERVE = '''
 """Holds the evaluator of a project, and scores a program in a fork for each connection, until its input ends."""
 
@@ -43,6 +69,7 @@ import select
 import signal
 import socket
 import sys
+from pathlib import Path
 
 sys.path.insert(0, {project!r})
 import evaluator
@@ -54,8 +81,13 @@ while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
     with line:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the evaluator waits for a fork of its own
-            path = line.makefile().readline().rstrip("\\n")
-            line.sendall(json.dumps(evaluator.examine(path)).encode())
+            lines = line.makefile()
+            program, results = (Path(lines.readline().rstrip("\\n")) for _ in range(2))
+            combined, error = evaluator.examine(program)
+            metrics = dict(combined_score=combined, public=dict(), private=dict())
+            (results / "metrics.json").write_text(json.dumps(metrics))
+            (results / "correct.json").write_text(json.dumps(dict(correct=error is None, error=error)))
+            line.sendall(b"1")
             os._exit(0)
 '''
 
@@ -88,7 +120,7 @@ def run_shinka(
         "evo.embedding_model": "none",
     }
     command = [
-        str(python.parent / "shinka_run"), "--task-dir", str(task), "--results_dir", str(output / "results"),
+        str(python), "-c", _COMMAND, "--task-dir", str(task), "--results_dir", str(output / "results"),
         "--num_generations", str(evaluations + 1), "--max-evaluation-jobs", str(jobs),
         "--max-proposal-jobs", str(jobs), "--no-verbose",
         *(word for key, value in chosen.items() for word in ("--set", f"{key}={value}")),

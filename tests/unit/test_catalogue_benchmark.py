@@ -28,7 +28,7 @@ from benchmarks.counts import sign_test
 from service.problems.load import load_problem
 
 OPTIONS = Namespace(
-    evaluations=10, cores=1, seeds=1, problems=["circles-26"], total=math.inf, limit=60.0, keep=None,
+    evaluations=10, cores=1, first_seed=0, seeds=1, problems=["circles-26"], total=math.inf, limit=60.0, keep=None,
     openevolve=Path("openevolve"), shinka=Path("shinka"),
 )  # fmt: skip
 
@@ -113,6 +113,12 @@ def test_a_kept_run_has_its_steps_and_older_lines_are_not_used(tmp_path: Path) -
         (result,) = race({EVOLVE: run}, options, tmp_path)[EVOLVE]["circles-26"].values()
         assert [tuple(step) for step in result["steps"]] == [(1, 0.5), (3, 0.6), (5, 0.7)]
     assert asked == [("circles-26", 0)]
+
+
+def test_seeds_before_the_first_are_not_run(tmp_path: Path) -> None:
+    options = Namespace(**vars(OPTIONS) | {"first_seed": 3, "seeds": 5})
+    found = race({EVOLVE: lambda *_: [0.5, 0.6]}, options, tmp_path)
+    assert list(found[EVOLVE]["circles-26"]) == [3, 4]
 
 
 def test_only_the_chosen_systems_run_and_only_their_environments_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
