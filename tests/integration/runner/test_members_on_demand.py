@@ -35,6 +35,7 @@ from tests.contract.story import RUN, new_toy_run
 from tests.integration.runner.scene import Notes, ToyPolicy, job, play, play_until
 
 EVENTS = 60
+GATED = 25
 ALL_ALIVE = ArchiveConfig(kind="top", size=500)
 FORMS = tuple(ReplyForm(format="tags:answer", edits=edits, answers=1, samples=2) for edits in ("rewrite", "diff"))
 
@@ -56,6 +57,19 @@ def oldest(view: ArchiveView, rng: np.random.Generator, params: SelectionParams)
     del rng, params
     assert not is_unloaded(view.members[0])
     return Selected(place=0)
+
+
+@dataclass
+class GatedPolicy(ToyPolicy):
+    """Makes a few proposals, and further ones once its gate is open."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def propose(self, proposal: Proposal) -> AsyncGenerator[Reply, None]:
+        if proposal.number > GATED:
+            await self.gate.wait()
+        async for reply in super().propose(proposal):
+            yield reply
 
 
 class FormedPolicy(ReadingPolicy):
@@ -216,15 +230,17 @@ def test_a_run_under_way_may_change_to_a_selection_that_reads_cases(
     log: SqlRunLog, database: Database, monkeypatch: pytest.MonkeyPatch, bound: int
 ) -> None:
     monkeypatch.setattr("service.runner.run_loop.LoadedMembers", partial(LoadedMembers, max_characters=bound))
-    orders, heard = RunOrders(), list[int]()
+    orders, heard, policy = RunOrders(), list[int](), GatedPolicy()
     change = SettingsChanged(change_id="chg_1", by="ada", settings={"selection": {"lexicase": 1.0}})
 
     def react(events: Sequence[LoggedEvent]) -> None:
         if not heard and events and events[-1].sequence > 3 * EVENTS:
             heard.append(events[-1].sequence)
             orders.want(Intent(changes=(RequestedChange(data=change),)))
+        if EventKind.SETTINGS_CHANGED in [logged.event.kind for logged in events]:
+            policy.gate.set()
 
-    work = alive(log, database)
+    work = alive(log, database, policy=policy)
     assert play(work, Notes(react=react), orders).counters.evaluations == 120
     assert heard
     kinds = [entry.event.kind for entry in log.events(RUN, heard[0])]

@@ -11,6 +11,8 @@ import random
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +42,7 @@ def score(outputs, program):
     return {{"score": float(sum(plain)), "feedback": str(values[0])}}
 """
 _MAILBOX_BYTES = 64
+_GLANCE_SECONDS, _STALL_SECONDS = 0.05, LIMITS.wall_seconds / 4
 # What the test's own event loop changes.
 _OWN_AFFAIR = {"descriptors", "number of threads", "signal handlers"}
 
@@ -120,6 +123,27 @@ def busy(processes: int) -> Iterator[None]:
         for process in running:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def stalls() -> Iterator[list[float]]:
+    """Stalls of this process, in seconds each. A machine that stalls holds up the sandbox, too."""
+    found, over = list[float](), threading.Event()
+
+    def watch() -> None:
+        before = time.monotonic()
+        while not over.wait(_GLANCE_SECONDS):
+            before, passed = time.monotonic(), time.monotonic() - before
+            if passed > _STALL_SECONDS:
+                found.append(passed)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watcher.join()
 
 
 @contextlib.contextmanager

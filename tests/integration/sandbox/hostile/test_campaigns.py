@@ -5,6 +5,7 @@
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,19 +13,22 @@ import pytest
 
 from service.sandbox.layers import IsolationLevel
 from tests.integration.sandbox.hostile.attack import BOTH
-from tests.integration.sandbox.hostile.campaign import ATTACKS, busy, draw, run
+from tests.integration.sandbox.hostile.campaign import ATTACKS, busy, draw, run, stalls
 from tests.integration.sandbox.interpreters import PYTHONS, reachable
 
 SEED = int(os.environ.get("EVOLVE_HOSTILE_SEED", "1"))
 CAMPAIGNS = int(os.environ.get("EVOLVE_HOSTILE_CAMPAIGNS", "1"))
 SLOTS = 3
+# A stall of the machine lets good programs time out, and slots are renewed. It excuses nothing else.
+ATTEMPTS, EXCUSED = 2, ("the program ran longer than", "processes: ")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A folder that other users may enter."""
-    tmp_path.chmod(0o755)
-    return tmp_path
+def home() -> Iterator[Path]:
+    """A folder that other users may enter. Under `tmp_path`, they could not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -48,8 +52,16 @@ def test_a_seed_draws_the_same_campaign_again() -> None:
 @pytest.mark.parametrize("level", BOTH)
 @pytest.mark.parametrize("seed", range(SEED, SEED + CAMPAIGNS))
 async def test_no_attack_changes_anything_but_its_own_outcome(home: Path, level: IsolationLevel, seed: int) -> None:
-    with busy(os.cpu_count() or 1):
-        complaints = await run(draw(seed, level), home, level, SLOTS, f"{os.getpid()}x{seed}", python=reachable(level))
+    complaints: list[str] = []
+    for attempt in range(ATTEMPTS):
+        folder, token = home / str(attempt), f"{os.getpid()}x{seed}x{attempt}"
+        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)
+        with busy(os.cpu_count() or 1), stalls() as found:
+            complaints = await run(draw(seed, level), folder, level, SLOTS, token, python=reachable(level))
+        unexcused = [one for one in complaints if not any(words in one for words in EXCUSED)]
+        if unexcused or not complaints or not found:
+            break
     assert not complaints, f"EVOLVE_HOSTILE_SEED={seed} draws it again, at the level {level}:\n" + "\n".join(complaints)
 
 
