@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.command_line import Said
 from tests.conftest import VLLM_PYTHON
 from tests.e2e.evolving import Evolve
+from tests.patience import PATIENCE_SECONDS
 from tests.vllm.server import REAL, VllmServer, vllm_server
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODEL = "EVOLVE_TEST_REAL_MODEL"
 SAMPLES = 8
-RUN_SECONDS = 120  # two files run at once: a server has less than the machine
+RUN_TOKENS = 12_000  # about 16 completions
+RUN_SECONDS = 240  # on a machine four times slower than an idle core, about 8 completions
 # Higher temperatures make a model of this size write nonsense.
 POLICY = """
 [[policies]]
@@ -69,8 +72,11 @@ def perform(server: VllmServer, home: Path, example: str, more: str = "") -> Rea
     evolve.environment["EVOLVE_POLICY_API_KEY_FILE"] = str(home / "key")
     (home / "policy.toml").write_text(POLICY.format(url=server.url, samples=SAMPLES) + more)
     words = ["--policy", str(home / "policy.toml"), "--evaluations", "40", "--seed", "1", "--json"]
-    said = evolve.said("run", str(EXAMPLES / example), *words, "--set", f"budget.wall_seconds={RUN_SECONDS}")
-    assert "Traceback" not in said.err
+    words += ["--set", f"budget.tokens={RUN_TOKENS}", "--set", f"budget.wall_seconds={RUN_SECONDS}"]
+    process = evolve.start("run", str(EXAMPLES / example), *words)
+    out, err = process.communicate(timeout=RUN_SECONDS + PATIENCE_SECONDS)
+    assert "Traceback" not in err
+    said = Said(code=process.returncode, out=out, err=err)
     *events, summary = said.lines
     stored = evolve.lines("export", summary["run_id"])
     children = [candidate for candidate in stored if candidate["proposal_number"]]
