@@ -6,9 +6,9 @@ update of the service.
 
 By page: when the browser paints first, when all figures are there, when the last chart is drawn, the longest task of
 the main thread on the processor's clock, how far the layout shifted (CLS, as browsers define it), and the processor
-time of the service.
+time of the service. Before them, the first answer of the API about the metrics of the run, from such a service too.
 
-JSON on standard output, a table on standard error. It needs a Chromium.
+JSON on standard output, a table on standard error. The pages need a Chromium.
 """
 
 import sqlite3
@@ -18,8 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from benchmarks.browsing import READ, longest_task, visitor
-from benchmarks.dashboard import made, processor_seconds
+from benchmarks.dashboard import Asker, made, processor_seconds
 from benchmarks.harness import arguments, report, scratch
 from service.dashboard.run_page import TABS
 from service.db.engine import open_database
@@ -53,6 +55,19 @@ def visit_cold(folder: Path, home: Path, path: str, *, unsaved: bool) -> dict[st
     }
 
 
+def first_metrics(folder: Path, run: str, *, unsaved: bool) -> dict[str, float]:
+    """Milliseconds of a service that has read nothing yet until it answers with the metrics of a run."""
+    if unsaved:
+        forget(folder / "runs.db")
+    with (
+        installed(folder) as service,
+        httpx.Client(base_url=service.url, timeout=120, follow_redirects=True) as client,
+    ):
+        client.get(service.login).raise_for_status()
+        found = Asker(client=client, pid=service.pid, times=1).ask(f"/v1/runs/{run}/metrics")
+    return {"whole_ms": found["median_ms"], "server_cpu_ms": found["cpu_ms"]}
+
+
 def forget(database: Path) -> None:
     """Remove what earlier processes saved of runs, so that the next one reads them from their events."""
     with sqlite3.connect(database) as connection:
@@ -77,21 +92,22 @@ def table(evaluations: int, pages: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def measure(programs: int, wanted: Sequence[str], seed: int, *, unsaved: bool) -> dict[str, Any]:
+def measure(programs: int, wanted: Sequence[str] | None, seed: int, *, unsaved: bool) -> dict[str, Any]:
     """All pages of a run of so many candidates."""
     with scratch() as folder, tempfile.TemporaryDirectory(prefix="evolve-chromium-") as home:
         run = made(Path(folder), programs, seed)
         save(Path(folder) / "runs.db", run)
-        tabs = [tab for tab in TABS if not wanted or tab.name in wanted]
+        metrics = first_metrics(Path(folder), run, unsaved=unsaved)
+        tabs = [tab for tab in TABS if wanted is None or tab.name in wanted]
         pages = {tab.name: visit_cold(Path(folder), Path(home), tab.of(run), unsaved=unsaved) for tab in tabs}
     sys.stderr.write(table(programs, pages))
-    return {"programs": programs, "pages": pages}
+    return {"programs": programs, "metrics": metrics, "pages": pages}
 
 
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--pages", nargs="+", default=[], help="names of tabs; all where none is given")
+    parser.add_argument("--pages", nargs="*", help="names of tabs; all without this option")
     parser.add_argument("--unsaved", action="store_true", help="a run of which nothing is saved")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
