@@ -84,10 +84,11 @@ def save(database: Path, run_id: str) -> None:
         opened.close()
 
 
-def table(evaluations: int, pages: dict[str, dict[str, Any]]) -> str:
+def table(evaluations: int, metrics: dict[str, float], pages: dict[str, dict[str, Any]]) -> str:
     """The figures of a run for people."""
+    first = f"first metrics after {metrics['whole_ms']} ms, {metrics['server_cpu_ms']} ms of the processor"
     names = ("first_paint_ms", "whole_ms", "charts_drawn_ms", "longest_task_ms", "layout_shift", "server_cpu_ms")
-    lines = [f"{evaluations} candidates", f"  {'page':12}" + "".join(f"{name:>17}" for name in names)]
+    lines = [f"{evaluations} candidates: {first}", f"  {'page':12}" + "".join(f"{name:>17}" for name in names)]
     lines += [f"  {page:12}" + "".join(f"{found[name]!s:>17}" for name in names) for page, found in pages.items()]
     return "\n".join(lines) + "\n"
 
@@ -100,7 +101,7 @@ def measure(programs: int, wanted: Sequence[str] | None, seed: int, *, unsaved: 
         metrics = first_metrics(Path(folder), run, unsaved=unsaved)
         tabs = [tab for tab in TABS if wanted is None or tab.name in wanted]
         pages = {tab.name: visit_cold(Path(folder), Path(home), tab.of(run), unsaved=unsaved) for tab in tabs}
-    sys.stderr.write(table(programs, pages))
+    sys.stderr.write(table(programs, metrics, pages))
     return {"programs": programs, "metrics": metrics, "pages": pages}
 
 
